@@ -11,9 +11,11 @@ export BERTH_DATA ?= $(abspath ../shared/data)
 
 PACKAGES := g++ cmake ninja-build ccache pkg-config libboost-dev libssl-dev zlib1g-dev libsimdjson-dev \
   nlohmann-json3-dev prometheus-cpp-dev libcivetweb-dev libcurl4-openssl-dev libyaml-cpp-dev libspdlog-dev \
-  libcli11-dev libexpected-dev libcpprest-dev libpugixml-dev libgtest-dev libgmock-dev libbenchmark-dev
+  libcli11-dev libexpected-dev libcpprest-dev libpugixml-dev libgrpc++-dev libprotobuf-dev protobuf-compiler \
+  protobuf-compiler-grpc libgtest-dev libgmock-dev libbenchmark-dev
 CLANG_PACKAGES := clang-14 libclang-rt-14-dev
-E2E_PACKAGES := iproute2  # a network of its own for a test
+# A network of its own for a test; the nodes that run containers.
+E2E_PACKAGES := iproute2 containerd runc containernetworking-plugins
 LINT_PACKAGES := clang-format-14 shellcheck
 
 # The end-to-end tests run in front of a real control plane, which test/e2e/binaries.sh builds from source, once.
@@ -47,7 +49,7 @@ endef
 build: ## Optimised build in build/release/, binaries in build/release/bin/
 	$(call install,$(PACKAGES))
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release -j $(JOBS) --target berth berth-replay
+	@cmake --build --preset release -j $(JOBS) --target berth berth-replay berth-node
 
 demo: build ## A GPU workload over HTTP against `berth serve`, and a table; TRACE=dir takes openb CSV files
 	@$(BIN)/berth-replay demo $(if $(TRACE),--trace '$(TRACE)') $(if $(SEED),--seed $(SEED))
@@ -101,7 +103,8 @@ bench-gangs: ## Gangs of 64 to 5,000 on slow API servers, and what they cost oth
 bench-page: build ## The live page of 5,000 nodes of 8 GPUs in a browser: bytes, first paint, refresh
 	@$(PAGE)/program.sh bench $(ARGS)
 
-e2e-demo: build ## A control plane with Berth in front, left running to look at
+e2e-demo: build ## A control plane with Berth in front and two nodes that run pods, left running to look at
+	$(call install,$(E2E_PACKAGES))
 	@$(E2E)/program.sh demo $(ARGS) build/e2e-demo
 
 e2e-demo-stop: ## Stop what e2e-demo left running

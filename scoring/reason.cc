@@ -73,6 +73,8 @@ constexpr auto kRows = [] {
   set(kLinksUnknown, kNever, "links_unknown",
       "node(s) did not publish the GPU links or NUMA nodes that the pod requires");
   set(kNeverLinked, kNever, "never_linked", "node(s) had no GPUs linked as the pod requires");
+  set(kNumaNever, kNever, "numa_never",
+      "node(s) had too few GPUs in one NUMA node for the kubelet's Topology Manager policy");
   set(kNoMig, kNever, "no_mig", "node(s) had no MIG devices");
   set(kNoMigProfile, kNever, "no_mig_profile",
       "node(s) had no MIG device of a profile that the pod asks for");
@@ -95,6 +97,8 @@ constexpr auto kRows = [] {
   set(kGpusBusy, kNow, "gpus_busy", "node(s) had too few idle GPUs");
   set(kShareBusy, kNow, "share_busy", "node(s) had no GPU with enough free share");
   set(kLinkedBusy, kNow, "linked_busy", "node(s) had no idle GPUs linked as the pod requires");
+  set(kNumaBusy, kNow, "numa_busy",
+      "node(s) had too few idle GPUs in one NUMA node for the kubelet's Topology Manager policy");
   set(kMigBusy, kNow, "mig_busy",
       "node(s) had no free MIG device of a profile that the pod asks for");
   const auto held = [&](Reason reason, std::string_view code, Reason short_now) {
@@ -106,6 +110,7 @@ constexpr auto kRows = [] {
   held(kGpusHeld, "gpus_held", kGpusBusy);
   held(kShareHeld, "share_held", kShareBusy);
   held(kLinkedHeld, "linked_held", kLinkedBusy);
+  held(kNumaHeld, "numa_held", kNumaBusy);
   held(kMigHeld, "mig_held", kMigBusy);
   set(kTaintNotTolerated, kNever, "taint_not_tolerated",
       "node(s) had a taint that the pod does not tolerate");
@@ -157,6 +162,8 @@ Reason HeldForGood(Reason reason) {
       return Reason::kShareHeld;
     case Reason::kLinkedBusy:
       return Reason::kLinkedHeld;
+    case Reason::kNumaBusy:
+      return Reason::kNumaHeld;
     case Reason::kMigBusy:
       return Reason::kMigHeld;
     default:

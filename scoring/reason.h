@@ -53,6 +53,7 @@ enum class Reason : std::uint8_t {
   kTooLittleDisk,     // the whole node, for ephemeral storage
   kLinksUnknown,      // the pod asks for links or a NUMA group that the node does not publish
   kNeverLinked,       // of all healthy GPUs none are linked as the pod asks
+  kNumaNever,         // the node's Topology Manager refuses the pod even if all its GPUs are free
   kNoMig,             // no GPU of the node is partitioned
   kNoMigProfile,      // its GPUs have no MIG device like that
   kTooFewMig,         // the whole node
@@ -70,6 +71,7 @@ enum class Reason : std::uint8_t {
   kGpusBusy,
   kShareBusy,
   kLinkedBusy,  // enough GPUs are idle, and none of them are linked as the pod asks
+  kNumaBusy,    // the node's Topology Manager does not give those that are idle together
   kMigBusy,     // the node has such MIG devices, and too few are free or can be cut now
   kCpuHeld,     // as kCpuShort ... kMigBusy, and no pod that holds it may be evicted for this one
   kMemoryHeld,
@@ -77,6 +79,7 @@ enum class Reason : std::uint8_t {
   kGpusHeld,
   kShareHeld,
   kLinkedHeld,
+  kNumaHeld,
   kMigHeld,
   kTaintNotTolerated,
   kKeptForGpuPods,  // the pod asks for no GPU, and the node's CPU is for those that do

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "scoring/devices/aligned_gpus.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
 
@@ -161,7 +162,8 @@ class Choice {
     const Node emptied = Without(All());
     const auto* whole = std::get_if<WholeGpus>(&shape_.gpus);
     const int instead = GpusInsteadOfMig(node_, shape_);
-    if (whole != nullptr && whole->count > 1 && shape_.links.limits()) {
+    limited_ = KubeletLimits(node_.spec(), shape_);
+    if (whole != nullptr && (limited_ || (whole->count > 1 && shape_.links.limits()))) {
       SearchLinked(emptied, whole->count);
     } else if (whole != nullptr || instead > 0) {
       SearchWhole(emptied, whole != nullptr ? whole->count : instead);
@@ -187,10 +189,12 @@ class Choice {
     Combine(takers, 0, more, 0);
   }
 
-  // Every set of GPUs that are idle or can be made so, and are linked as the pod asks. Requires:
-  // the node's links are known, since the pod fits the emptied node.
+  // Every set of GPUs that are idle or can be made so, and are linked as the pod asks, or given
+  // together by the Topology Manager. Requires: the node's links are known, since the pod fits the
+  // emptied node.
   void SearchLinked(const Node& emptied, int wanted) {
-    const GpuMask free = FreeGpus(emptied, shape_);
+    emptied_ = IdleGpus(emptied);
+    const GpuMask free = emptied_ & AcceptedGpus(node_.spec(), shape_);
     const auto size = static_cast<std::size_t>(wanted);
     if (Combinations(static_cast<std::uint64_t>(std::popcount(free)), size) > kMostGpuSets) return;
     CombineLinked(free, 0, wanted, 0);
@@ -199,7 +203,9 @@ class Choice {
   void CombineLinked(GpuMask free, GpuMask gpus, int more, Mask chosen) {
     if (best_ && CostOf(chosen) > best_cost_) return;  // a larger set costs no less
     if (more == 0) {
-      if (node_.spec().links.Satisfies(gpus, shape_.links)) Offer(chosen);
+      if (limited_ ? IsGivenWithout(chosen) : node_.spec().links.Satisfies(gpus, shape_.links)) {
+        Offer(chosen);
+      }
       return;
     }
     for (; std::popcount(free) >= more; free &= free - 1) {
@@ -207,6 +213,17 @@ class Choice {
       const Mask takers = IsIdle(node_, static_cast<int>(gpu)) ? 0 : by_gpu_[gpu];
       CombineLinked(free & (free - 1), gpus | Bit(gpu), more - 1, chosen | takers);
     }
+  }
+
+  // Whether the kubelet gives the pod its GPUs once these units have gone.
+  [[nodiscard]] bool IsGivenWithout(Mask units) const {
+    GpuMask idle = 0;
+    ForEachGpu(emptied_, [&](int gpu) {
+      const bool is_left = (by_gpu_[static_cast<std::size_t>(gpu)] & ~units) == 0;
+      if (is_left || IsIdle(node_, gpu)) idle |= GpuBit(gpu);
+    });
+    const GpuMask suiting = idle & AcceptedGpus(node_.spec(), shape_);
+    return ChooseAligned(node_, idle, suiting, shape_).gpus != 0;
   }
 
   void Combine(std::span<const Mask> takers, std::size_t from, std::size_t more, Mask chosen) {
@@ -329,6 +346,8 @@ class Choice {
   const Allowance& allowance_;
   std::size_t count_ = 0;  // units that are looked at
   std::vector<Mask> by_gpu_;
+  bool limited_ = false;  // by a Topology Manager
+  GpuMask emptied_ = 0;   // idle once all units have gone
   std::optional<Mask> best_;
   Cost best_cost_;
 };

@@ -43,7 +43,7 @@ constexpr auto MembersOf(V& value) {
          soft_taints, links, mig, places, missing, gpu_resource, gpus_are_parts, share_agent,
          agents, agent_serves_all, share_isolation, shares_need_uuids, refuses_gpu_pods,
          refused_asks, ready_since, gpu_condition, named_gpus_condition, gpus_to_come, traits,
-         gpu_price] = value;
+         gpu_price, carries_out, topology_manager] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(name, AtFront("name")), OfKind(gpu_model, AtFront("gpu_model")),
       OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
@@ -61,8 +61,9 @@ constexpr auto MembersOf(V& value) {
       OfKind(gpus_to_come, WhenSet("gpus_to_come")), OfKind(traits, WhenSet("traits")),
       OfKind(gpu_price, WhenSet("gpu_price", kMostGpuPrice)),
       OfKind(share_isolation, WhenSet("shares_keep_memory")), OfKind(labels, WhenSet("labels")),
-      OfKind(taints), OfKind(soft_taints), OfKind(links), OfKind(mig), OfKind(agents),
-      OfKind(shares_need_uuids), OfRole<Role::kShown>(ready_since));
+      OfKind(carries_out, WhenSet("carries_out")), OfKind(topology_manager), OfKind(taints),
+      OfKind(soft_taints), OfKind(links), OfKind(mig), OfKind(agents), OfKind(shares_need_uuids),
+      OfRole<Role::kShown>(ready_since));
 }
 
 }  // namespace berth

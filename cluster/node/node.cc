@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <utility>
+#include <variant>
 
 #include "base/dns_name.h"
 #include "cluster/node/assumed_grants.h"
@@ -38,6 +39,13 @@ bool HasGpusFor(const NodeSpec& spec, const PodRequest& pod) {
   const std::string& resource = pod.shape.gpu_resource;
   const bool is_of_other = !spec.gpu_resource.empty() && spec.gpu_resource != resource;
   return spec.has_gpus() && !is_of_other;
+}
+
+// Whether the GPU that both claim counts for the one that was given it.
+bool Outranks(const PodRecord& given, const PodRecord& other) {
+  if (&given == &other) return false;
+  if (given.evidence() != other.evidence()) return given.evidence() > other.evidence();
+  return given.evidence() == Evidence::kAgent && given.pod.id.uid < other.pod.id.uid;
 }
 
 }  // namespace
@@ -166,8 +174,9 @@ void Node::Put(std::shared_ptr<const PodRecord> pod) {
   Remove(pod->pod.id.uid);
   const auto at = PositionOf(pods_, pod->pod.id.uid);
   const PodRecord& added = **pods_.insert(at, std::move(pod));
-  if (unattributed_ > 0 || IsAssumed(added)) return CountAll();
+  if (unattributed_ > 0 || IsAssumed(added) || IsGivenAnothers(added)) return CountAll();
   Count(added, 1);
+  NoteGiven(added);
   if (spec_->missing > 0) FindClosed();
   if (!added.placement.mig.empty()) CountMig();
   if (added.state == PodState::kBound) {
@@ -182,6 +191,7 @@ void Node::Remove(std::string_view uid) {
   pods_.erase(at);
   if (unattributed_ > 0 || IsAssumed(*removed)) return CountAll();
   Count(*removed, -1);
+  if (removed->planned) FindGiven();
   if (spec_->missing > 0) FindClosed();
   if (!removed->placement.mig.empty()) CountMig();
   if (removed->pod.priority == lowest_priority_) FindLowestPriority();
@@ -207,6 +217,7 @@ void Node::CountAll() {
   tenants_.clear();
   unattributed_ = 0;
   places_taken_ = 0;
+  FindGiven();
   for (const auto& pod : pods_) Count(*pod, 1);
   for (const auto& pod : pods_) {
     if (unattributed_ == 0 || IsOverfull()) break;
@@ -228,7 +239,41 @@ bool Node::IsAssumed(const PodRecord& pod) const {
     return false;  // a place has no name
   return pod.unattributed() ||
          std::ranges::any_of(pod.placement.grants,
-                             [this](const DeviceGrant& grant) { return !Has(grant.gpu); });
+                             [&](const DeviceGrant& grant) { return !HasOf(pod, grant); });
+}
+
+bool Node::HasOf(const PodRecord& pod, const DeviceGrant& grant) const {
+  const GpuSpec* const gpu = spec_->FindGpu(grant.gpu);
+  if (gpu == nullptr) return false;
+  // Shares reach their GPU by another way than the kubelet's choice.
+  if (given_.empty() || !std::holds_alternative<WholeGpus>(pod.pod.shape.gpus)) return true;
+  const PodRecord* const given = given_[static_cast<std::size_t>(gpu - spec_->gpus.data())];
+  return given == nullptr || !Outranks(*given, pod);
+}
+
+void Node::FindGiven() {
+  given_.clear();
+  for (const auto& pod : pods_) NoteGiven(*pod);
+}
+
+void Node::NoteGiven(const PodRecord& pod) {
+  if (!pod.planned) return;
+  given_.resize(gpus_.size());
+  for (const DeviceGrant& grant : pod.placement.grants) {
+    const GpuSpec* const gpu = spec_->FindGpu(grant.gpu);
+    if (gpu == nullptr) continue;
+    const PodRecord*& holder = given_[static_cast<std::size_t>(gpu - spec_->gpus.data())];
+    if (holder == nullptr || Outranks(pod, *holder)) holder = &pod;
+  }
+}
+
+// It was given a GPU, and the node counts a part of that GPU for another pod.
+bool Node::IsGivenAnothers(const PodRecord& pod) const {
+  return pod.planned && std::ranges::any_of(pod.placement.grants, [this](const DeviceGrant& grant) {
+           const GpuSpec* const gpu = spec_->FindGpu(grant.gpu);
+           return gpu != nullptr &&
+                  !gpus_[static_cast<std::size_t>(gpu - spec_->gpus.data())].idle();
+         });
 }
 
 bool Node::IsOverfull() const {
@@ -236,7 +281,7 @@ bool Node::IsOverfull() const {
          std::ranges::all_of(gpus_, [](const GpuFree& gpu) { return gpu.milli < 0; });
 }
 
-// Unknown grants, or grants of GPUs that the spec does not have.
+// Unknown grants, or grants of GPUs that the spec does not have, or that others were given.
 void Node::Assume(const PodRecord& pod) {
   if (!IsAssumed(pod)) return;
   const RequestShape& shape = pod.pod.shape;
@@ -246,7 +291,7 @@ void Node::Assume(const PodRecord& pod) {
     return;
   }
   for (const DeviceGrant& grant : pod.placement.grants) {
-    if (Has(grant.gpu)) continue;
+    if (HasOf(pod, grant)) continue;
     GpuAsk ask = WholeGpus{1};
     if (shape.is_share()) ask = GpuShare{grant.milli, grant.memory_mib};
     Take(AssumeGrants(spec_->gpus, gpus_, ask), 1);
@@ -279,7 +324,9 @@ void Node::Count(const PodRecord& pod, int sign) {
   free_cpu_milli_ -= sign * pod.placement.cpu_milli;
   free_memory_bytes_ -= sign * pod.placement.memory_bytes;
   if (spec_->ephemeral_bytes) free_ephemeral_bytes_ -= sign * pod.placement.ephemeral_bytes;
-  Take(pod.placement.grants, sign);
+  for (const DeviceGrant& grant : pod.placement.grants) {
+    if (HasOf(pod, grant)) Take(std::span(&grant, 1), sign);
+  }
   const RequestShape& shape = pod.pod.shape;
   if (!shape.wants_gpu()) return;
   // If the node's allocator picks, only the profile of a device is known.

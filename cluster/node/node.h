@@ -10,6 +10,10 @@
 // that a ResourceClaim holds in part has nothing free. A grant of a GPU that the spec does not
 // have (any more) is assumed to be one of those that it has.
 //
+// What a pod was given (PodRecord::given) outranks what other pods were only planned with: a planned
+// whole GPU that another pod was given is assumed to be one of those that are left. If the agents
+// of the node say the same GPU of two pods, it counts for the first by UID.
+//
 // Some GPUs are closed: nothing more of them is given, and what is held stays held. These are the
 // unhealthy ones. If the node has `missing` GPUs and their identity is unknown, the freest GPUs are
 // closed too: as many as have, between them, the compute and memory of the missing ones free, or
@@ -32,6 +36,7 @@
 #include "cluster/node/gpu_places.h"
 #include "cluster/node/mig_spec.h"
 #include "cluster/node/mig_use.h"
+#include "cluster/node/topology_manager.h"
 #include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/placement.h"
@@ -105,6 +110,11 @@ struct NodeSpec {
   // What sort of node it is, by name: sorted, unique (server/wire/node/node_traits.h).
   std::vector<std::string> traits = {};
   double gpu_price = 0;  // of one of its GPUs in an hour, in any currency; 0 = not known
+  // An agent gives containers those of `gpus` that Berth chose. Without one, and without a
+  // share_agent, the device plugin chooses, and what Berth chose is a plan.
+  bool carries_out = false;
+  // By which its kubelet limits the GPUs of a container or a pod.
+  TopologyManager topology_manager = {};
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
   // The GPU of that index; nullptr: the node has none of it. Grants outlive what the node said when
@@ -223,6 +233,9 @@ class Node {
   [[nodiscard]] GpuMask claimed() const;
   // How many of the pods have only assumed GPUs.
   [[nodiscard]] int unattributed() const { return unattributed_; }
+  // Whether the pod, which is on the node, has that very GPU of its grants: the node has it, and
+  // no other pod was given it.
+  [[nodiscard]] bool HasOf(const PodRecord& pod, const DeviceGrant& grant) const;
   // The lowest priority of its bound pods (a reservation is not evicted); kNoPriority without any.
   [[nodiscard]] int lowest_priority() const { return lowest_priority_; }
 
@@ -252,6 +265,9 @@ class Node {
   void CountMig();
   void FindLowestPriority();
   void Count(const PodRecord& pod, int sign);
+  void FindGiven();
+  void NoteGiven(const PodRecord& pod);
+  [[nodiscard]] bool IsGivenAnothers(const PodRecord& pod) const;
   void Take(std::span<const DeviceGrant> grants, int sign);
   [[nodiscard]] bool Has(int gpu) const { return spec_->FindGpu(gpu) != nullptr; }
   [[nodiscard]] bool IsAssumed(const PodRecord& pod) const;
@@ -275,6 +291,8 @@ class Node {
   int unattributed_ = 0;
   int lowest_priority_ = kNoPriority;
   MigUse mig_;
+  // By GPU: the pod that was given it, of several the one that counts. Empty: nobody knows of any.
+  std::vector<const PodRecord*> given_;
 };
 
 }  // namespace berth

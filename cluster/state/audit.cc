@@ -44,6 +44,7 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
         if (grant.uuid.empty()) ++report.unknown_devices;
         continue;
       }
+      if (!node.HasOf(*pod, grant)) continue;  // another pod was given it, and counts there
       Sum& sum = sums[static_cast<std::size_t>(gpu - gpus.data())];
       sum.milli += grant.milli;
       sum.memory_mib += grant.memory_mib;

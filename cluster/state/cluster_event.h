@@ -5,12 +5,14 @@
 // its node).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "cluster/node/claimed_gpu.h"
 #include "cluster/node/node.h"
+#include "cluster/values/given_devices.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 #include "cluster/values/refused_ask.h"
@@ -33,6 +35,9 @@ struct PodBound {
   bool leaving = false;  // it was told to end, and holds its devices until it has
   // Berth chose devices for it once, and it does not say any more which they are.
   bool lacks_devices = false;
+  // What it was given (given_grants.h); nullptr: nobody says it now. It takes precedence over the
+  // placement, and what was said once holds as long as the pod is there.
+  std::shared_ptr<const GivenDevices> given = nullptr;
 };
 struct PodGone {
   std::string uid;

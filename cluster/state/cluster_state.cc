@@ -5,20 +5,35 @@
 #include <utility>
 
 #include "base/check.h"
+#include "cluster/node/given_grants.h"
 #include "cluster/node/named_grants.h"
 #include "cluster/values/alike.h"
 
 namespace berth {
 namespace {
 
+// It has its node: nobody asks again where it may go.
+std::shared_ptr<const PodRecord> Kept(PodRecord record) {
+  record.pod.constraints = nullptr;
+  return std::make_shared<const PodRecord>(std::move(record));
+}
+
 std::shared_ptr<const PodRecord> RecordOf(const PodRequest& pod, const Placement& placement,
-                                          PodState state, Instant settle_after,
-                                          bool annotated = false, bool leaving = false,
-                                          std::shared_ptr<const Placement> said = nullptr) {
-  auto record = std::make_shared<PodRecord>(
-      PodRecord{pod, placement, state, settle_after, annotated, leaving, std::move(said)});
-  record->pod.constraints = nullptr;  // it has its node: nobody asks again where it may go
-  return record;
+                                          PodState state, Instant settle_after) {
+  return Kept({pod, placement, state, settle_after});
+}
+
+// The same pod, with other devices by its annotation.
+std::shared_ptr<const PodRecord> WithDevices(const PodRecord& held, Placement placement,
+                                             bool annotated,
+                                             std::shared_ptr<const Placement> said = nullptr) {
+  PodRecord record = held;
+  record.placement = std::move(placement);
+  record.state = PodState::kBound;
+  record.settle_after = {};
+  record.annotated = annotated;
+  record.said = std::move(said);
+  return Kept(std::move(record));
 }
 
 // What of the record to keep beside the placement that is believed. `read`: what it means now.
@@ -39,10 +54,11 @@ bool HasDevicesOf(const PodRecord& now, const PodRecord& before) {
 // Whether the event changes anything: most changes of a pod concern its status. Of its gang the
 // name counts: what else is known of it is its PodGroup's news.
 bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& placement,
-            const std::shared_ptr<const Placement>& said) {
+            const std::shared_ptr<const Placement>& said,
+            const std::shared_ptr<const GivenDevices>& given) {
   using enum Role;
   const bool same = held.state == PodState::kBound && held.placement == placement &&
-                    held.said == said && held.leaving == bound.leaving &&
+                    held.said == said && held.given == given && held.leaving == bound.leaving &&
                     held.pod.gang.id == bound.pod.gang.id &&
                     SameIn<kKind, kTurn, kLoss, kIdentity, kShown>(held.pod, bound.pod);
   return !same;
@@ -78,6 +94,7 @@ Status ClusterState::Apply(std::span<const ClusterEvent> events) {
   const MutexLock lock(mutex_);
   for (const ClusterEvent& event : events) {
     ApplyOne(event);
+    CloseUnwell();
     ReconsiderFreed();
   }
   Publish();
@@ -114,13 +131,47 @@ void ClusterState::Book(const PodBound& bound) {
   const std::string& node = bound.placement.node;
   const NodeSpec* const spec = SpecOf(node);
   const std::shared_ptr<const PodRecord> held = Find(bound.pod.id.uid);
+  const bool stays = held != nullptr && held->placement.node == node;
+  const auto given = Strongest(stays ? held->given : nullptr, bound.given);
+  if (given != nullptr && BookGiven(bound, given)) return;
   const Placement read = WithIndices(bound.placement, spec);
   const Placement placement =
       bound.devices_annotated ? disputes_.Believe(bound, held.get(), held_.On(node), spec) : read;
   const auto said = SaidToKeep(bound.placement, read, placement, held.get());
-  if (held != nullptr && !IsNews(*held, bound, placement, said)) return;
-  Keep(RecordOf(bound.pod, placement, PodState::kBound, {}, bound.devices_annotated, bound.leaving,
-                said));
+  if (held != nullptr && !IsNews(*held, bound, placement, said, given)) return;
+  PodRecord record = {bound.pod, placement, PodState::kBound, {}, bound.devices_annotated};
+  record.leaving = bound.leaving;
+  record.said = said;
+  record.given = given;
+  Keep(Kept(std::move(record)));
+}
+
+bool ClusterState::BookGiven(const PodBound& bound,
+                             const std::shared_ptr<const GivenDevices>& given) {
+  const NodeSpec* const spec = SpecOf(bound.placement.node);
+  const std::shared_ptr<const PodRecord> held = Find(bound.pod.id.uid);
+  const bool stays = held != nullptr && held->placement.node == bound.placement.node;
+  const bool was_given = stays && held->planned;
+  Placement placement = WithIndices(bound.placement, spec);
+  const bool has = stays && !held->placement.grants.empty();
+  std::vector<DeviceGrant> planned =
+      was_given ? *held->planned : (has ? held->placement.grants : placement.grants);
+  std::optional<std::vector<DeviceGrant>> grants;
+  if (spec != nullptr) grants = GrantsGiven(*given, bound.pod.shape, planned, *spec);
+  // The node has lost its GPUs for a moment, or what is said now makes no sense there.
+  if (!grants && !was_given) return false;
+  placement.grants = grants ? *std::move(grants) : held->placement.grants;
+  placement.mig.clear();
+  disputes_.Forget(bound.pod.id.uid);
+  const auto& counts = grants || !was_given ? given : held->given;
+  if (was_given && !IsNews(*held, bound, placement, nullptr, counts)) return true;
+  PodRecord record = {bound.pod, std::move(placement), PodState::kBound, {}};
+  record.annotated = bound.devices_annotated;
+  record.leaving = bound.leaving;
+  record.given = counts;
+  record.planned = std::move(planned);
+  Keep(Kept(std::move(record)));
+  return true;
 }
 
 void ClusterState::Reconsider(const std::string& uid) {
@@ -130,7 +181,7 @@ void ClusterState::Reconsider(const std::string& uid) {
   const Placement said = disputes_.SaidOf(uid);
   if (auto placement = disputes_.Reconsider(uid, *held, held_.On(node), SpecOf(node))) {
     const auto kept = SaidToKeep(said, *placement, *placement, held.get());
-    Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, true, held->leaving, kept));
+    Keep(WithDevices(*held, *std::move(placement), true, kept));
   }
 }
 
@@ -156,10 +207,20 @@ void ClusterState::FindNamedGpus(const NodeSpec& spec) {
   }
 }
 
+void ClusterState::FindGivenGpus(const NodeSpec& spec) {
+  for (const auto& held : PodRecords(PodsOn(spec.name))) {
+    if (held->given == nullptr) continue;
+    PodBound bound{held->pod, held->placement, held->annotated, held->leaving};
+    if (held->planned) bound.placement.grants = *held->planned;
+    (void)BookGiven(bound, held->given);
+  }
+}
+
 void ClusterState::DisputeUnknownDevices(const NodeSpec& spec) {
   for (const auto& held : PodRecords(PodsOn(spec.name))) {
-    if (const auto placement = disputes_.DisputeUnknown(*held, spec)) {
-      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, false, held->leaving));
+    if (held->planned) continue;
+    if (auto placement = disputes_.DisputeUnknown(*held, spec)) {
+      Keep(WithDevices(*held, *std::move(placement), false));
     }
   }
 }
@@ -210,7 +271,7 @@ void ClusterState::Miss(const std::string& uid) {
 
 void ClusterState::Offer(const GpusOffered& offered) {
   const NodeSpec* const spec = SpecOf(offered.node);
-  if (claims_.Put(offered) && spec != nullptr) UpsertNode(NodeSpec(*spec));
+  if (claims_.Put(offered) && spec != nullptr) UpsertNode(NodeSpec(unwell_.SaidOf(*spec)));
 }
 
 void ClusterState::Refuse(const GpuPodsRefused& refused) {
@@ -221,7 +282,7 @@ void ClusterState::Refuse(const GpuPodsRefused& refused) {
   } else {
     refusing_.erase(refused.node);
   }
-  UpsertNode(NodeSpec(*spec));
+  UpsertNode(NodeSpec(unwell_.SaidOf(*spec)));
 }
 
 void ClusterState::UpsertNode(const NodeSpec& said) {
@@ -230,6 +291,8 @@ void ClusterState::UpsertNode(const NodeSpec& said) {
   spec.refuses_gpu_pods = refusing != refusing_.end() && refusing->second.refused;
   spec.refused_asks = refusing == refusing_.end() ? nullptr : refusing->second.asks;
   const auto known = specs_.find(spec.name);
+  if (known == specs_.end()) HearPodsOn(spec.name);
+  unwell_.Close(spec, PodsOn(spec.name));
   if (known != specs_.end() && *known->second == spec) return;  // a heartbeat
   auto shared = std::make_shared<const NodeSpec>(std::move(spec));
   const bool is_new = known == specs_.end();
@@ -242,12 +305,14 @@ void ClusterState::UpsertNode(const NodeSpec& said) {
     ReplaceNode(shared);
   }
   FindNamedGpus(*shared);
+  FindGivenGpus(*shared);
   if (is_new) DisputeUnknownDevices(*shared);
   for (const std::string& uid : disputes_.OpenOn(shared->name)) Reconsider(uid);
 }
 
 void ClusterState::RemoveNode(const std::string& name) {
   refusing_.erase(name);  // another machine may come under its name
+  unwell_.Forget(name);
   if (specs_.erase(name) == 0) return;
   node_set_changed_ = true;
   held_.Recount(name, PodsOn(name), nullptr);
@@ -486,6 +551,8 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
     Unlist(*held);
     if (!HasDevicesOf(*record, *held)) freed_.push_back(held);
   }
+  const bool stays = held != nullptr && held->placement.node == node;
+  HearHealth(node, stays ? held->given.get() : nullptr, record->given.get());
   if (record->state == PodState::kReserved) deadlines_.emplace(record->settle_after, uid);
   gangs_.Add(record->pod.gang.id, node);
   PodRecords& pods = pods_by_node_[node];
@@ -511,6 +578,7 @@ void ClusterState::Erase(std::string_view uid) {
   const std::shared_ptr<const PodRecord> held = Find(uid);
   if (held == nullptr) return;
   Unlist(*held);
+  HearHealth(held->placement.node, held->given.get(), nullptr);
   unshown_.erase(held->pod.id.uid);
   ChangeNode(held->placement.node, [&held](Node& changed) { changed.Remove(held->pod.id.uid); });
   freed_.push_back(held);
@@ -534,7 +602,25 @@ void ClusterState::RebuildSnapshot() {
   node_set_changed_ = false;
 }
 
+void ClusterState::HearHealth(const std::string& node, const GivenDevices* before,
+                              const GivenDevices* now) {
+  if (before == now) return;
+  if (unwell_.Hear(node, before, now, SpecOf(node))) health_changed_.insert(node);
+}
+
+// Pods may be known before their node.
+void ClusterState::HearPodsOn(const std::string& node) {
+  for (const auto& pod : PodsOn(node)) unwell_.Hear(node, nullptr, pod->given.get(), nullptr);
+}
+
+void ClusterState::CloseUnwell() {
+  for (const std::string& node : std::exchange(health_changed_, {})) {
+    if (const NodeSpec* const spec = SpecOf(node)) UpsertNode(NodeSpec(unwell_.SaidOf(*spec)));
+  }
+}
+
 void ClusterState::Publish() {
+  CloseUnwell();
   ReconsiderFreed();
   for (const auto& [name, changes] : changes_) {
     const auto spec = specs_.find(name);

@@ -26,7 +26,8 @@
 // bound by then: the caller has to ask the cluster (Overdue, Settle). The same holds for a pod that
 // was bound here and that a list of all pods did not contain (PodMissed). An answer settles the
 // doubt that it was asked for, and no later one. PodBound is the truth and replaces whatever was
-// held, except for devices that an annotation names (device_disputes.h).
+// held, except for devices that an annotation names (device_disputes.h). What a pod was given
+// (PodBound::given) outranks both: the pod holds that, and what it was planned with is free.
 //
 //   BERTH_TRY_STATUS(state.Apply(events));  // nodes and bound pods
 //   const auto snapshot = state.Current();  // any decision runs on it, without a lock
@@ -64,6 +65,7 @@
 #include "cluster/state/node_claims.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/state/transaction.h"
+#include "cluster/state/unwell_gpus.h"
 #include "cluster/values/pod_record.h"
 
 namespace berth {
@@ -168,6 +170,18 @@ class ClusterState {
   void Show(const PodBound& bound) BERTH_REQUIRES(mutex_);
   // Keeps what is believed of it.
   void Book(const PodBound& bound) BERTH_REQUIRES(mutex_);
+  // Keeps what it was given. Returns false where nobody says it, or it does not count: then the
+  // plan does. given: what is known of it now.
+  bool BookGiven(const PodBound& bound, const std::shared_ptr<const GivenDevices>& given)
+      BERTH_REQUIRES(mutex_);
+  // The same of the pods there, whose node has changed.
+  void FindGivenGpus(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
+  // What a pod on that node says of the health of its GPUs, now and before; nullptr: nothing.
+  void HearHealth(const std::string& node, const GivenDevices* before, const GivenDevices* now)
+      BERTH_REQUIRES(mutex_);
+  void HearPodsOn(const std::string& node) BERTH_REQUIRES(mutex_);
+  // Closes the GPUs that are not well any more.
+  void CloseUnwell() BERTH_REQUIRES(mutex_);
   // Of the pods there, the GPUs that the node has by the UUIDs that it says now.
   void FindNamedGpus(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
   // Believes the devices that the disputed pod names, if there is room for them now.
@@ -226,8 +240,10 @@ class ClusterState {
   // Of reservations, and of pods that were bound here and missed (at once).
   std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);
   DeviceDisputes disputes_ BERTH_GUARDED_BY(mutex_);
-  std::uint64_t departed_ BERTH_GUARDED_BY(mutex_) = 0;  // as in Snapshot
-  Snapshot next_ BERTH_GUARDED_BY(mutex_);               // the snapshot in the making
+  UnwellGpus unwell_ BERTH_GUARDED_BY(mutex_);
+  std::set<std::string> health_changed_ BERTH_GUARDED_BY(mutex_);  // nodes: of this moment alone
+  std::uint64_t departed_ BERTH_GUARDED_BY(mutex_) = 0;            // as in Snapshot
+  Snapshot next_ BERTH_GUARDED_BY(mutex_);                         // the snapshot in the making
   bool node_set_changed_ BERTH_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const Snapshot> current_ BERTH_GUARDED_BY(mutex_);
   std::function<void()> on_publish_ BERTH_GUARDED_BY(mutex_);

@@ -27,7 +27,7 @@ bool operator<(const HeldPart& a, const HeldPart& b) {
 }
 
 void HeldDevices::Add(const PodRecord& record, const NodeSpec* node) {
-  if (record.placement.grants.empty() && record.placement.mig.empty()) return;
+  if (record.planned || (record.placement.grants.empty() && record.placement.mig.empty())) return;
   HeldOnNode& held = by_node_[record.placement.node];
   for (const DeviceGrant& grant : record.placement.grants) {
     if (grant.gpu < 0) continue;
@@ -43,7 +43,7 @@ void HeldDevices::Add(const PodRecord& record, const NodeSpec* node) {
 
 void HeldDevices::Remove(const PodRecord& record, const NodeSpec* node) {
   const auto found = by_node_.find(record.placement.node);
-  if (found == by_node_.end()) return;
+  if (record.planned || found == by_node_.end()) return;
   HeldOnNode& held = found->second;
   for (const DeviceGrant& grant : record.placement.grants) {
     const auto gpu = held.gpus.find(grant.gpu);

@@ -97,7 +97,7 @@ constexpr auto MembersOf(V& value) {
   return AllOfKind(a);
 }
 
-template <OneOf<ModelRule, GpuRule, TraitWish, NodeSelectorTerm, GangRole> V>
+template <OneOf<ModelRule, GpuRule, GpuStep, TraitWish, NodeSelectorTerm, GangRole> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b] = value;
   return AllOfKind(a, b);
@@ -148,7 +148,7 @@ template <OneOf<RequestShape> V>
 constexpr auto MembersOf(V& value) {
   auto& [cpu_milli, memory_bytes, gpus, models, ephemeral_bytes, links, gpu_resource, isolation,
          min_gpu_memory_mib, share_agent, one_per_container, model_rules, gpu_rules, spread,
-         workload, nodes, neighbours, beside_nic] = value;
+         workload, nodes, neighbours, beside_nic, gpu_steps] = value;
   return std::tuple(
       OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
       OfKind(gpus, AtFront("ask")), OfKind(models, AtFront("models")),
@@ -156,7 +156,7 @@ constexpr auto MembersOf(V& value) {
       OfKind(gpu_resource, WhenSet("gpu_resource")), OfKind(share_agent, WhenSet("share_agent")),
       OfKind(links), OfKind(isolation), OfKind(min_gpu_memory_mib), OfKind(one_per_container),
       OfKind(model_rules), OfKind(gpu_rules), OfKind(spread), OfKind(workload), OfKind(nodes),
-      OfKind(neighbours), OfKind(beside_nic));
+      OfKind(neighbours), OfKind(beside_nic), OfKind(gpu_steps));
 }
 
 template <OneOf<ContainerAsk> V>

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "cluster/values/given_devices.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 
@@ -33,6 +35,20 @@ struct PodRecord {
   // (named_grants.h); nullptr: the placement says it all.
   std::shared_ptr<const Placement> said = nullptr;
 
+  // What it was given, where somebody says it; nullptr: nobody does.
+  std::shared_ptr<const GivenDevices> given = nullptr;
+  // The grants that it was planned with (empty: nobody planned any), while its placement has those
+  // that it was given. Not set: `given` is unknown, or the node does not know those devices.
+  std::optional<std::vector<DeviceGrant>> planned = std::nullopt;
+
+  // By whom it has the devices of its placement.
+  [[nodiscard]] Evidence evidence() const { return planned ? given->by : Evidence::kPlan; }
+  // It was planned on GPUs, and has others.
+  [[nodiscard]] bool on_other_gpus() const {
+    return planned && !planned->empty() &&
+           !std::ranges::equal(*planned, placement.grants, {}, &DeviceGrant::gpu,
+                               &DeviceGrant::gpu);
+  }
   // It has GPUs, and they are unknown: it was bound past Berth.
   [[nodiscard]] bool unattributed() const {
     return pod.shape.wants_gpu() && placement.grants.empty() && placement.mig.empty();

@@ -98,6 +98,14 @@ struct Neighbours {
   friend auto operator<=>(const Neighbours&, const Neighbours&) = default;
 };
 
+// The whole GPUs of one container, of a pod in which several ask for some.
+struct GpuStep {
+  int count = 0;
+  bool ends_first = false;  // as in ContainerAsk
+  friend auto operator<=>(const GpuStep&, const GpuStep&) = default;
+};
+constexpr std::size_t kMostGpuSteps = 16;
+
 // Everything that decides where a pod fits and how well. Pods of one shape are interchangeable for
 // the engine, which evaluates nodes once per shape.
 struct RequestShape {
@@ -127,6 +135,9 @@ struct RequestShape {
   NodeWishes nodes = {};      // of a pod with GPUs
   Neighbours neighbours = {};
   bool beside_nic = false;  // it asks for RDMA devices: its GPUs are to be next to NICs
+  // Whole GPUs by container, in the order in which the kubelet gives them; empty: one container
+  // asks for all, or there are more than kMostGpuSteps.
+  std::vector<GpuStep> gpu_steps = {};
 
   friend bool operator==(const RequestShape&, const RequestShape&) = default;
   friend auto operator<=>(const RequestShape&, const RequestShape&) = default;

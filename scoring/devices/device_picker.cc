@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "scoring/devices/aligned_gpus.h"
 #include "scoring/devices/neighbours.h"
 #include "scoring/devices/share_choices.h"
 #include "scoring/mig/mig_plan.h"
@@ -21,11 +22,28 @@ const GpuFree& FreeOf(const Node& node, int gpu) {
 std::vector<DeviceChoice> LinkedChoice(const Node& node, const RequestShape& shape) {
   const GpuMask idle = IdleGpus(node);
   const GpuMask free = idle & AcceptedGpus(node.spec(), shape);
-  DeviceChoice choice{ChooseSuiting(node, free, shape, HoldersOf(node, idle)), kMilliPerGpu, 0};
+  const std::vector<GpuMask> holders = HoldersOf(node, idle);
+  const GpuMask gpus = KubeletLimits(node.spec(), shape)
+                           ? ChooseAligned(node, idle, free, shape, holders).gpus
+                           : ChooseSuiting(node, free, shape, holders);
+  DeviceChoice choice{gpus, kMilliPerGpu, 0};
   if (choice.gpus == 0) return {};
   const auto last = static_cast<std::size_t>(63 - __builtin_clzll(choice.gpus));
   choice.memory_mib = node.spec().gpus[last].memory_mib;
   return {choice};
+}
+
+int AlignedChoicesInTurn(const Node& node, const RequestShape& shape) {
+  GpuMask idle = IdleGpus(node);
+  const GpuMask accepted = AcceptedGpus(node.spec(), shape);
+  std::vector<GpuMask> holders = HoldersOf(node, idle);
+  int found = 0;
+  while (const GpuMask gpus = ChooseAligned(node, idle, idle & accepted, shape, holders).gpus) {
+    idle &= ~gpus;
+    holders.push_back(gpus);
+    ++found;
+  }
+  return found;
 }
 
 // The first `count` free GPUs.
@@ -72,12 +90,24 @@ GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape) {
   for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
     if (shape.AdmitsGpu(spec.gpus[gpu].uuid)) accepted |= GpuBit(static_cast<int>(gpu));
   }
-  const bool gives_the_very_gpu = shape.is_share() || !spec.share_agent.empty();
+  const bool gives_the_very_gpu = shape.is_share() || !spec.share_agent.empty() || spec.carries_out;
   return gives_the_very_gpu || accepted == all ? accepted : 0;
 }
 
+bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape) {
+  if (!std::holds_alternative<WholeGpus>(shape.gpus) || spec.gpus.empty()) return false;
+  if (spec.carries_out || !spec.share_agent.empty()) return false;
+  return !shape.neighbours.empty() || shape.links.limits() ||
+         shape.links.numa == NumaWish::kPreferred || shape.links.pattern != LinkPattern::kAny;
+}
+
 GpuMask FreeGpus(const Node& node, const RequestShape& shape) {
-  if (!shape.is_share()) return IdleGpus(node) & AcceptedGpus(node.spec(), shape);
+  if (!shape.is_share()) {
+    const GpuMask idle = IdleGpus(node);
+    const bool limited = KubeletLimits(node.spec(), shape);
+    return (limited ? OfferedGpus(node.spec(), idle, shape) : idle) &
+           AcceptedGpus(node.spec(), shape);
+  }
   GpuMask free = 0;
   for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
     const std::optional<DeviceChoice> choice = ShareOn(node, gpu, shape);
@@ -142,6 +172,7 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
 }
 
 int WholeChoicesInTurn(const Node& node, int count, const RequestShape& shape) {
+  if (KubeletLimits(node.spec(), shape)) return AlignedChoicesInTurn(node, shape);
   GpuMask free = FreeGpus(node, shape);
   const GpuLinks& links = node.spec().links;
   if (!links.known() || !shape.links.limits()) return std::popcount(free) / count;

@@ -16,8 +16,8 @@
 namespace berth {
 
 // How the GPU of a share is chosen, or the GPUs of several (share_choices.h). Whole GPUs are always
-// the idle ones that GpuLinks::Choose takes, given who holds the others; the lowest indices if the
-// node's links are unknown.
+// the idle ones that GpuLinks::Choose takes, given who holds the others, among those that the
+// kubelet offers (aligned_gpus.h); the lowest indices if the node's links are unknown.
 //
 // "First": if the links are known, the GPU that other pods miss least: one in use rather than an
 // idle one; among idle ones the one that leaves the rest worth most, else the one with the least
@@ -46,7 +46,12 @@ GpuMask IdleGpus(const Node& node);
 // picks whole GPUs and may pick another one.
 GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape);
 
-// The GPUs that the pod could get now, wholly or a share of one.
+// Whether it matters to the pod which GPUs it gets, by its links or its neighbours, and the node's
+// device plugin makes the choice: what Berth chooses is a plan.
+bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape);
+
+// The GPUs that the pod could get now, wholly or a share of one; none where the node's Topology
+// Manager would refuse it (aligned_gpus.h).
 GpuMask FreeGpus(const Node& node, const RequestShape& shape);
 
 // The holders of the GPUs that are not in `idle`. Pods that share GPUs count as one holder, which

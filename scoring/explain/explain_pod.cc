@@ -107,6 +107,7 @@ class Explaining {
       LookForRoom(question, reasons, first);
     }
     told_.sentence = told_.placed ? SentenceOfPlaced() : SentenceOfWaiting();
+    told_.advice = AdviceFor(fitting);
     return std::move(told_);
   }
 
@@ -228,6 +229,21 @@ class Explaining {
               told_.recuts[0].advice.config;
     }
     return text;
+  }
+
+  [[nodiscard]] std::string AdviceFor(std::span<const NodeIndex> fitting) const {
+    const auto is_plan = [this](NodeIndex node) {
+      return IsPlanOnly(snapshot_->node(node).spec(), pod_.shape);
+    };
+    std::string where;
+    if (told_.placed) {
+      if (is_plan(on_)) where = snapshot_->node(on_).spec().name;
+    } else if (const auto plans = std::ranges::count_if(fitting, is_plan); plans > 0) {
+      where = std::to_string(plans) + " of " + CountText(std::ssize(fitting), "fitting node");
+    }
+    if (where.empty()) return "";
+    return "install berth-node to make the choice of GPUs certain: the device plugin makes it on " +
+           where;
   }
 
   [[nodiscard]] std::string ByClaimText() const {

@@ -73,6 +73,8 @@ struct PodExplanation {
   int priority = 0;
   std::vector<std::string> classes;  // PodRequest::classes
   std::string sentence;              // the answer in one
+  // What would make its choice of GPUs certain, where the device plugin makes it; empty: nothing.
+  std::string advice = {};
   // Where it is; empty: nowhere.
   std::optional<PodRecord> placed;
 

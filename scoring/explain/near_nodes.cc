@@ -79,7 +79,8 @@ bool MayDecide(Need need, Reason reason) {
       return reason == kTraitMissing || reason == kTraitForbidden;
     case Need::kGpuUuids:  // other GPUs may be free
       return reason == kGpuMismatch || reason == kTooFewGpus || reason == kGpusBusy ||
-             reason == kGpusHeld || reason == kShareBusy || reason == kShareHeld;
+             reason == kGpusHeld || reason == kShareBusy || reason == kShareHeld ||
+             reason == kNumaBusy || reason == kNumaHeld;
     case Need::kResource:
       return reason == kOtherResource;
     case Need::kCpu:

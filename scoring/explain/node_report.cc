@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "cluster/node/mig_use.h"
+#include "scoring/devices/aligned_gpus.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/devices/link_report.h"
 
@@ -354,6 +355,8 @@ NodeReport ReportOf(const Node& node) {
                    .refused_asks = TextsOf(spec.refused_asks),
                    .gpu_condition = spec.gpu_condition,
                    .named_gpus_condition = spec.named_gpus_condition,
+                   .carries_out = spec.carries_out,
+                   .topology_manager = spec.topology_manager,
                    .traits = spec.traits,
                    .gpu_price = spec.gpu_price,
                    .cpu_milli = spec.cpu_milli,
@@ -408,6 +411,10 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kLinkedHeld:
     case Reason::kNeverLinked:
       return LinkText(node, shape);
+    case Reason::kNumaNever:
+    case Reason::kNumaBusy:
+    case Reason::kNumaHeld:
+      return IdleText(node, shape) + ", " + AlignmentText(spec, IdleGpus(node), shape);
     case Reason::kCpuShort:
     case Reason::kCpuHeld:
     case Reason::kTooFewCpus:

@@ -51,6 +51,8 @@ struct NodeReport {
   std::vector<std::string> refused_asks = {};  // the same, one text each
   std::string gpu_condition = {};              // the same
   std::string named_gpus_condition = {};
+  bool carries_out = false;               // NodeSpec
+  TopologyManager topology_manager = {};  // the same
   std::vector<std::string> traits = {};
   double gpu_price = 0;
   std::int64_t cpu_milli = 0, free_cpu_milli = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "scoring/devices/aligned_gpus.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/mig/mig_plan.h"
 #include "topology/gpu_vendor.h"
@@ -42,10 +43,31 @@ Reason CheckLinks(const Node& node, int wanted, const RequestShape& shape) {
   return links.Choose(free, wanted, ask) == 0 ? Reason::kLinkedBusy : Reason::kFits;
 }
 
+// Whether the GPUs of a node with a Topology Manager's policy can be given together.
+Reason CheckAligned(const Node& node, int wanted, const RequestShape& shape) {
+  const NodeSpec& spec = node.spec();
+  const bool linked = wanted > 1 && shape.links.limits();
+  GpuMask healthy = 0;
+  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+    if (spec.gpus[gpu].healthy) healthy |= GpuBit(static_cast<int>(gpu));
+  }
+  if (NeverAdmits(spec, healthy, shape)) return Reason::kNumaNever;
+  if (linked && spec.links.Choose(SuitingGpus(node, shape), wanted, shape.links) == 0) {
+    return Reason::kNeverLinked;
+  }
+  const GpuMask idle = IdleGpus(node);
+  const GpuMask free = idle & AcceptedGpus(spec, shape);
+  if (std::popcount(free) < wanted) return Reason::kGpusBusy;
+  const AlignedChoice choice = ChooseAligned(node, idle, free, shape);
+  if (choice.gpus != 0) return Reason::kFits;
+  return choice.admits && linked ? Reason::kLinkedBusy : Reason::kNumaBusy;
+}
+
 // Requires: that many of its GPUs are accepted (GpuModelMatch).
 Reason CheckWhole(const Node& node, int wanted, const RequestShape& shape) {
   if (node.healthy_gpus() < wanted) return Reason::kTooFewGpus;
   if (!shape.gpu_rules.empty() && MayBeTooFew(node, shape, wanted)) return Reason::kTooFewGpus;
+  if (KubeletLimits(node.spec(), shape)) return CheckAligned(node, wanted, shape);
   if (wanted > 1 && shape.links.limits()) return CheckLinks(node, wanted, shape);
   return std::popcount(FreeGpus(node, shape)) < wanted ? Reason::kGpusBusy : Reason::kFits;
 }

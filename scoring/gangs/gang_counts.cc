@@ -78,7 +78,8 @@ bool Interchangeable(const Node& a, const Node& b) {
   return same_gpus && x.gpu_model == y.gpu_model && x.ready == y.ready && x.links == y.links &&
          x.mig == y.mig && x.places == y.places && x.missing == y.missing &&
          x.gpu_resource == y.gpu_resource && x.share_agent == y.share_agent &&
-         x.agent_serves_all == y.agent_serves_all && x.share_isolation == y.share_isolation &&
+         x.agent_serves_all == y.agent_serves_all && x.carries_out == y.carries_out &&
+         x.topology_manager == y.topology_manager && x.share_isolation == y.share_isolation &&
          a.mig() == b.mig();
 }
 

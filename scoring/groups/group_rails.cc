@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "cluster/node/gpu_division.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/devices/neighbours.h"
 #include "topology/links/rail_alignment.h"
@@ -109,8 +110,10 @@ Placement OnRails(const Node& node, const RequestShape& shape, Placement placeme
     if ((chosen & ~free) == 0) break;
   }
   const GpuMask aligned = AlignedWith(node.spec().links, rails, free, chosen, shape.links);
-  return aligned == chosen ? std::move(placement)
-                           : PlacementFor(node, shape, {aligned, kMilliPerGpu, 0});
+  const bool is_given = !KubeletLimits(node.spec(), shape) ||
+                        KubeletGives(node.spec(), shape, IdleGpus(node), aligned);
+  return aligned == chosen || !is_given ? std::move(placement)
+                                        : PlacementFor(node, shape, {aligned, kMilliPerGpu, 0});
 }
 
 }  // namespace berth

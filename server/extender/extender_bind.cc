@@ -270,7 +270,7 @@ Result<PodTruth> Extender::Settle(const PodId& id) {
   Result<PodTruth> truth = parts_.binder.Find(id);
   if (doubt && truth && truth->placement) {
     parts_.state.Settle(*doubt, PodBound{truth->pod, *truth->placement, true, truth->leaving,
-                                         truth->lacks_devices});
+                                         truth->lacks_devices, truth->given});
   } else if (doubt && (truth || truth.error().code == Errc::kNotFound)) {
     parts_.state.Settle(*doubt, std::nullopt);
   }

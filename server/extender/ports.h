@@ -35,9 +35,10 @@ struct BindOrder {
 // What the cluster says of a pod.
 struct PodTruth {
   PodRequest pod;
-  std::optional<Placement> placement;  // empty: not bound
-  bool leaving = false;                // it was told to end
-  bool lacks_devices = false;          // PodBound::lacks_devices
+  std::optional<Placement> placement;                   // empty: not bound
+  bool leaving = false;                                 // it was told to end
+  bool lacks_devices = false;                           // PodBound::lacks_devices
+  std::shared_ptr<const GivenDevices> given = nullptr;  // PodBound::given
 };
 
 // The cluster, as one pod needs it. Any thread may call it, several at a time; it may

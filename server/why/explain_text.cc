@@ -202,6 +202,7 @@ std::string TextOf(const PodReport& report) {
   if (report.age) text += "Age: " + AgeText(*report.age) + "\n";
   if (report.gang) text += GangLine(*report.gang);
   text += ClassLine(told.classes);
+  if (!told.advice.empty()) text += "Advice: " + told.advice + "\n";
   if (told.placed) return text + BestText(told);
   text += ReasonsText(told) + ClosedText(told.closed) + SchedulerText(told.scheduler);
   text += BestText(told);
@@ -225,6 +226,11 @@ std::string TextOf(const NodeReport& node) {
                      "\n";
   for (const std::string& ask : node.refused_asks) {
     text += "  its Topology Manager rejected the last pods that ask for " + ask + "\n";
+  }
+  if (node.carries_out) text += "  an agent gives containers the GPUs that Berth chooses\n";
+  if (node.topology_manager.policy != TopologyPolicy::kNone) {
+    text += "  Topology Manager policy " + std::string(NameOf(node.topology_manager.policy)) +
+            (node.topology_manager.by_pod ? ", scope pod" : "") + "\n";
   }
   text += "  CPU " + CpuText(node.free_cpu_milli) + " of " + CpuText(node.cpu_milli) +
           " free, memory " + MemoryText(node.free_memory_bytes) + " of " +

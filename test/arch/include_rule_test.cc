@@ -5,7 +5,7 @@
 //
 //   base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire
 //        <- server/{cli,http,kube,telemetry,ui} <- server/{dialects,why} <- server/{pages,settings}
-//        <- server/{commands,service} <- server
+//        <- server/{commands,service} <- server;  server/{kube,telemetry} <- node
 //   (X <- Y: Y may include X)
 //
 // A room may include itself and everything left of it; http may include base alone. bench and test
@@ -30,14 +30,14 @@ constexpr std::string_view kFirstLine = "// SPDX-License-Identifier: Apache-2.0"
 constexpr std::string_view kLine =
     "base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire <- "
     "server/{cli,http,kube,telemetry,ui} <- server/{dialects,why} <- server/{pages,settings} <- "
-    "server/{commands,service} <- server";
+    "server/{commands,service} <- server; server/{kube,telemetry} <- node";
 
 struct Room {
   std::string_view path;
   int rank;  // may include what ranks lower
 };
 constexpr int kOutside = 100;  // bench, test
-constexpr std::array<Room, 21> kRooms = {{{"base", 0},
+constexpr std::array<Room, 22> kRooms = {{{"base", 0},
                                           {"topology", 1},
                                           {"cluster", 2},
                                           {"scoring", 3},
@@ -56,6 +56,7 @@ constexpr std::array<Room, 21> kRooms = {{{"base", 0},
                                           {"server/commands", 10},
                                           {"server/service", 10},
                                           {"server", 11},
+                                          {"node", 8},
                                           {"bench", kOutside},
                                           {"test", kOutside}}};
 
@@ -68,7 +69,10 @@ struct Home {
 const std::vector<Home> kHomes = {
     {"yaml-cpp/", {"config/"}},
     {"simdjson", {"server/wire/", "server/dialects/"}},
-    {"nlohmann/", {"server/wire/", "server/dialects/", "server/why/", "bench/", "test/"}},
+    {"nlohmann/", {"server/wire/", "server/dialects/", "server/why/", "node/", "bench/", "test/"}},
+    {"grpc", {"node/", "test/support/node/", "test/integration/node/"}},
+    {"google/protobuf/", {"node/", "test/support/node/", "test/integration/node/"}},
+    {"node/proto/", {"node/", "test/support/node/", "test/integration/node/"}},
     {"boost/graph/", {"topology/"}},
     {"pugixml", {"topology/"}},
     {"boost/", {"server/http/", "server/kube/", "bench/", "test/"}},

@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# Builds, or finds, what the end-to-end tests run: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
-# kubectl, the compiled tests and the programs beside them. The last line of stdout is the folder of the control plane;
-# all else goes to stderr.
+# Builds, or finds, what the end-to-end tests run: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet
+# and kubectl, containerd, the compiled tests and the programs beside them. The last line of stdout is the folder of the
+# control plane; all else goes to stderr.
 #
 #   binaries.sh                 build what is missing (Kubernetes from source: some minutes, once per go.sum)
 #   binaries.sh --find          build nothing; fail where something is missing
 #   binaries.sh --find-tests    the same, and print the folder of the tests instead
+#   binaries.sh --find-containerd   the same, and print the folder of containerd instead
 #   binaries.sh --controllers   build JobSet, LWS and Kueue too, and print their folder instead; --find-controllers
 #
 # K8S=VERSION in the environment takes the Kubernetes of k8s-VERSION/go.mod instead of that of go.mod; the tests are the
 # same.
 #
-# In the cache folder, outside the work tree, FOLDER/{etcd,kube-*,kubectl} depend on go.sum alone, and
-# FOLDER/tests-HASH/{e2e.test,stub,bench,demo,replay} on our sources too, so that work trees share the one and not the
-# other. CONTROLLERS/{jobset,lws,kueue}, with what they have applied to a cluster in config, depend on the go.sum of
+# In the cache folder, outside the work tree, FOLDER/{etcd,kube-*,kubelet,kubectl} depend on go.sum alone, and
+# FOLDER/tests-HASH/{e2e.test,stub,bench,node,fakegpu,...} on our sources too, so that work trees share the one and not
+# the other. CONTAINERD/{containerd,containerd-shim-runc-v2,ctr,nri} depend on the go.sum of containerd/ and our source there.
+# CONTROLLERS/{jobset,lws,kueue}, with what they have applied to a cluster in config, depend on the go.sum of
 # controllers/ alone. Each folder is built under another name and renamed: what has its name is complete.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -39,6 +41,7 @@ if [[ ${K8S:-$(kubernetes_of go.mod)} != "$(kubernetes_of go.mod)" ]]; then
   fi
 fi
 plane=$cache/$(hash_of <"$module/go.sum")
+containerd=$cache/containerd-$(cat containerd/go.sum containerd/nri/*.go | hash_of)
 controllers=$cache/controllers-$(cat controllers/*/go.sum | hash_of)
 tests=$plane/tests-$(find . -name '*.go' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | hash_of)
 
@@ -50,9 +53,9 @@ build_plane() (
   IFS=. read -r major minor _ <<<"${version#v}"
   # As Kubernetes' own build sets them; without, the API server says that it is v0.0.0.
   local set="-X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
-  say "building kube-apiserver, kube-controller-manager, kube-scheduler and kubectl $version (some minutes)"
+  say "building kube-apiserver, kube-controller-manager, kube-scheduler, kubelet and kubectl $version (some minutes)"
   run_go build -ldflags "-s -w $set" -o "$1/" \
-    k8s.io/kubernetes/cmd/kube-{apiserver,controller-manager,scheduler} k8s.io/kubernetes/cmd/kubectl
+    k8s.io/kubernetes/cmd/kube-{apiserver,controller-manager,scheduler} k8s.io/kubernetes/cmd/kube{let,ctl}
   say "building etcd"
   run_go build -ldflags '-s -w' -o "$1/etcd" go.etcd.io/etcd/server/v3
   # The repository has other main packages of similar names.
@@ -60,10 +63,16 @@ build_plane() (
   [[ $("$1/kube-apiserver" --version) == "Kubernetes $version" ]]
 )
 
+build_containerd() (
+  cd containerd
+  say "building containerd"
+  run_go build -ldflags '-s -w' -o "$1/" github.com/containerd/containerd/v2/cmd/{containerd,containerd-shim-runc-v2,ctr} ./nri
+)
+
 build_tests() {
   say "building the tests"
   run_go test -c -ldflags '-s -w' -o "$1/e2e.test" .
-  run_go build -ldflags '-s -w' -o "$1/" ./stub ./bench ./demo ./replay
+  run_go build -ldflags '-s -w' -o "$1/" ./stub ./bench ./demo ./replay ./node ./fakegpu ./work
   # Those of sources long gone.
   find "$plane" -mindepth 1 -maxdepth 1 -name 'tests-*' -mtime +14 -exec rm -rf {} +
 }
@@ -100,16 +109,18 @@ provide() {
 
 find_only=
 case ${1:-} in
-  --find | --find-tests | --find-controllers) find_only=yes ;;
+  --find | --find-tests | --find-containerd | --find-controllers) find_only=yes ;;
   '' | --controllers) mkdir -p "$cache"
       exec 9>"$lock"
       flock -n 9 || { say "another run is building: waiting for it"; flock 9; } ;;
-  *) echo "usage: binaries.sh [--find | --find-tests | --controllers | --find-controllers]" >&2; exit 2 ;;
+  *) echo "usage: binaries.sh [--find | --find-tests | --find-containerd | --controllers | --find-controllers]" >&2; exit 2 ;;
 esac
 provide "$plane" build_plane
+if [[ -z $find_only || $1 == --find-containerd ]]; then provide "$containerd" build_containerd; fi
 provide "$tests" build_tests
 case ${1:-} in
   --find-tests) echo "$tests" ;;
+  --find-containerd) echo "$containerd" ;;
   --controllers | --find-controllers)
     provide "$controllers" build_controllers
     echo "$controllers" ;;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # To be sourced: the Go that builds the tests, how it is called, and how packages are installed. `say TEXT...` is the script's own.
 
-go_wanted=1.26
-toolchain=v0.0.1-go1.26.5
+go_wanted=1.26.6
+toolchain=v0.0.1-go1.26.8
 
 new_enough() {
   local version

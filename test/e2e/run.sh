@@ -21,6 +21,11 @@ if [[ $1 == TestBehind* ]]; then
   BERTH_E2E_CONTROLLERS=$(./binaries.sh --find-controllers 2>/dev/null) || BERTH_E2E_CONTROLLERS=
   export BERTH_E2E_CONTROLLERS
 fi
+# Only tests with real nodes need a container runtime; without ours they take the one that is installed.
+if [[ $1 == TestNode* ]]; then
+  BERTH_E2E_CONTAINERD=$(./binaries.sh --find-containerd 2>/dev/null) || BERTH_E2E_CONTAINERD=
+  export BERTH_E2E_CONTAINERD
+fi
 
 cd ../..
 scratch=$(mktemp -d)

@@ -121,6 +121,17 @@ class APod {
     return *this;
   }
 
+  // Whole GPUs in several containers; `total` in all.
+  APod& InSteps(int total, const std::vector<GpuStep>& steps) {
+    pod_.containers.clear();
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      pod_.containers.push_back(
+          {"c" + std::to_string(i), WholeGpus{steps[i].count}, steps[i].ends_first});
+    }
+    pod_.shape.gpu_steps = steps;
+    return Whole(total);
+  }
+
   APod& Uid(const std::string& uid) {
     pod_.id.uid = uid;
     return *this;
@@ -255,6 +266,14 @@ class ANode {
   }
   ANode& Linked(GpuLinks links) {
     spec_.links = std::move(links);
+    return *this;
+  }
+  ANode& Kubelet(TopologyPolicy policy, bool by_pod = false) {
+    spec_.topology_manager = {policy, by_pod};
+    return *this;
+  }
+  ANode& CarriesOut() {
+    spec_.carries_out = true;
     return *this;
   }
   ANode& Mig(MigSpec spec) {

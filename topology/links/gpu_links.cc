@@ -44,7 +44,8 @@ struct GpuLinks::Parts {
         sets(tables.SetsOf(wiring)),
         around(SurroundingsOf(matrix)),
         uniform(wiring.Uniform()),
-        knows_numa(NumaGroupsOf(matrix).has_value()) {
+        knows_numa(NumaGroupsOf(matrix).has_value()),
+        numa_nodes(NumaNodesOf(matrix)) {
     if (!uniform) (void)sets.table();  // built now, so that no decision waits for it
   }
 
@@ -55,6 +56,7 @@ struct GpuLinks::Parts {
   const std::vector<Surroundings> around;
   const bool uniform;
   const bool knows_numa;
+  const std::vector<GpuMask> numa_nodes;
   // Of the patterns that were asked for.
   mutable std::array<std::once_flag, kLinkPatterns> once;
   mutable std::array<std::vector<int>, kLinkPatterns> pattern_scores;
@@ -68,6 +70,7 @@ const LinkMatrix& GpuLinks::matrix() const { return parts_->matrix; }
 LinkSource GpuLinks::source() const { return known() ? origin().source : LinkSource::kUnknown; }
 const LinkOrigin& GpuLinks::origin() const { return parts_->origin; }
 bool GpuLinks::knows_numa() const { return parts_->knows_numa; }
+std::span<const GpuMask> GpuLinks::numa_nodes() const { return parts_->numa_nodes; }
 int GpuLinks::Between(int a, int b) const { return parts_->wiring.Between(a, b); }
 const Surroundings& GpuLinks::around(int gpu) const {
   return parts_->around[static_cast<std::size_t>(gpu)];

@@ -48,6 +48,8 @@ class GpuLinks {
   [[nodiscard]] const LinkMatrix& matrix() const;
   [[nodiscard]] const LinkOrigin& origin() const;
   [[nodiscard]] bool knows_numa() const;
+  // The GPUs of each NUMA node that has some, by the number of the NUMA node (NumaNodesOf).
+  [[nodiscard]] std::span<const GpuMask> numa_nodes() const;
   [[nodiscard]] int Between(int a, int b) const;  // MB/s
   [[nodiscard]] const Surroundings& around(int gpu) const;
   [[nodiscard]] int span(GpuMask set) const;            // NUMA groups

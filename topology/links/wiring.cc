@@ -124,6 +124,20 @@ std::optional<std::vector<int>> NumaGroupsOf(const LinkMatrix& matrix) {
   return GroupsByRelation(matrix);
 }
 
+std::vector<GpuMask> NumaNodesOf(const LinkMatrix& matrix) {
+  const std::optional<std::vector<int>> groups = NumaGroupsOf(matrix);
+  if (!groups) return {};
+  std::map<int, GpuMask> by_number;
+  for (std::size_t gpu = 0; gpu < groups->size(); ++gpu) {
+    const bool are_numbered = matrix.numa_affinity.size() == groups->size();
+    const auto numbered = are_numbered ? NumaNodeOf(matrix.numa_affinity[gpu]) : std::nullopt;
+    by_number[numbered.value_or((*groups)[gpu])] |= GpuBit(static_cast<int>(gpu));
+  }
+  std::vector<GpuMask> nodes;
+  for (const auto& [number, gpus] : by_number) nodes.push_back(gpus);
+  return nodes;
+}
+
 Wiring WiringOf(const LinkMatrix& matrix, const LinkSpeeds& speeds) {
   Wiring wiring;
   wiring.gpus = matrix.gpu_count();

@@ -51,6 +51,10 @@ struct Wiring {
 // relations better than SYS, where every pair has one; else nullopt.
 std::optional<std::vector<int>> NumaGroupsOf(const LinkMatrix& matrix);
 
+// The GPUs of each of these groups: by the number of the NUMA node where every GPU has one, else by
+// the lowest GPU. Empty where the groups are unknown.
+std::vector<GpuMask> NumaNodesOf(const LinkMatrix& matrix);
+
 // If the NUMA groups are unknown, all GPUs are one group.
 Wiring WiringOf(const LinkMatrix& matrix, const LinkSpeeds& speeds);
 inline Wiring WiringOf(const LinkMatrix& matrix) { return WiringOf(matrix, SpeedsFor(matrix)); }

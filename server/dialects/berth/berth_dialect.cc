@@ -9,9 +9,11 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "server/wire/node/kubelet_annotation.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
 #include "server/wire/pod/devices_annotation.h"
+#include "server/wire/pod/given_json.h"
 #include "server/wire/pod/pod_class.h"
 #include "server/wire/pod/pod_mig.h"
 #include "server/wire/pod/pod_needs.h"
@@ -29,22 +31,17 @@ constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
-constexpr std::array<std::string_view, 11> kOtherKeys = {wire::kDevicesKey,
-                                                         wire::kVisibleDevicesKey,
-                                                         wire::kDecisionKey,
-                                                         "berth.dev/required-domain",
-                                                         "berth.dev/preferred-domain",
-                                                         "berth.dev/gang",
-                                                         "berth.dev/gang-by",
-                                                         "berth.dev/gang-size",
-                                                         "berth.dev/gang-min",
-                                                         "berth.dev/checkpointed-at",
-                                                         "berth.dev/keep"};
+constexpr std::array<std::string_view, 12> kOtherKeys = {
+    wire::kDevicesKey,    wire::kVisibleDevicesKey,    wire::kDecisionKey,
+    wire::kGivenKey,      "berth.dev/required-domain", "berth.dev/preferred-domain",
+    "berth.dev/gang",     "berth.dev/gang-by",         "berth.dev/gang-size",
+    "berth.dev/gang-min", "berth.dev/checkpointed-at", "berth.dev/keep"};
 
 constexpr std::string_view kUuidsKey = "berth.dev/gpu-uuids";
 constexpr std::size_t kLongestUuid = 64;
 
-constexpr std::array kNodeKeys = {wire::kTopologyAnnotation, wire::kMigAnnotation, kUuidsKey};
+constexpr std::array kNodeKeys = {wire::kTopologyAnnotation, wire::kMigAnnotation, kUuidsKey,
+                                  wire::kCarriesOutKey, wire::kKubeletKey};
 constexpr std::array kPodKeys = {kPrefix};
 constexpr std::array kGrants = {wire::kDevicesKey};
 
@@ -171,6 +168,8 @@ class BerthNode final : public wire::NodeReading {
   void CountGpus(wire::GpuDraft& draft) override {
     const std::string_view text = facts_.Annotation(kUuidsKey);
     if (!text.empty()) draft.uuids = wire::AnnouncedUuids{kUuidsKey, ReadUuids(text)};
+    Take(wire::kCarriesOutKey, wire::ParseCarriesOut, draft.carried_out, draft);
+    Take(wire::kKubeletKey, wire::ParseKubelet, draft.topology_manager, draft);
   }
 
   std::optional<wire::AnnouncedLinks> Links() override {
@@ -192,6 +191,18 @@ class BerthNode final : public wire::NodeReading {
   }
 
  private:
+  // What cannot be read is passed over: the node is then one without an agent.
+  template <class Value, class Parse>
+  void Take(std::string_view key, Parse parse, Value& value, wire::GpuDraft& draft) const {
+    const std::string_view text = facts_.Annotation(key);
+    if (text.empty()) return;
+    if (auto read = parse(text)) {
+      value = *std::move(read);
+    } else {
+      draft.AddProblem("annotation " + std::string(key) + ": " + read.error().message);
+    }
+  }
+
   Result<MigSpec> Read(std::string_view text) const {
     const wire::Json json = wire::Json::parse(text, nullptr, false);
     if (json.is_discarded()) return Invalid("want JSON, got something else");

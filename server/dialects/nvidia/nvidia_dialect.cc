@@ -2,8 +2,10 @@
 #include "server/dialects/nvidia/nvidia_dialect.h"
 
 #include <array>
+#include <string>
 
 #include "server/dialects/nvidia/node_mig.h"
+#include "server/dialects/nvidia/nri_annotations.h"
 #include "topology/mig/mig_profile.h"
 
 namespace berth::dialects {
@@ -14,6 +16,11 @@ constexpr std::array kMigResources = {kMigResourcePrefix};
 class NvidiaNode final : public wire::NodeReading {
  public:
   explicit NvidiaNode(const wire::NodeFacts& facts) : facts_(facts) {}
+  void CountGpus(wire::GpuDraft& draft) override {
+    if (const std::string wrong = NriProblem(facts_.labels); !wrong.empty()) {
+      draft.AddProblem(wrong);
+    }
+  }
   void AddMig(wire::MigDraft& draft) override { CompleteNodeMig(facts_, draft); }
 
  private:
@@ -33,6 +40,10 @@ class NvidiaDialect final : public wire::Dialect {
     BERTH_TRY(const MigResource device, ParseMigResource(resource));
     ask.mig.Add(device, wire::Capped(amount));
     return {};
+  }
+  void WriteGrants(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
+                   WallTime, wire::Annotations& annotations) const override {
+    WriteNri(pod, placement, node, annotations);
   }
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/node/given_grants.h"
 #include "server/kube/client/paged_list.h"
 #include "server/kube/watch/cluster_sync.h"
 #include "server/wire/pod/pod_object.h"
@@ -26,6 +27,7 @@ constexpr const char* kBoundPods =
 struct Bound {
   PodId id;
   Placement placement;
+  std::shared_ptr<const GivenDevices> given;
 };
 using Placements = std::map<std::string, Bound>;  // by UID
 
@@ -35,7 +37,8 @@ Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules
   const auto take = [&](const PaddedText& object) {
     auto pod = wire::DecodeObservedPod(object, rules);
     if (!pod || pod->node.empty() || pod->over) return;
-    placements.emplace(pod->pod.id.uid, Bound{pod->pod.id, std::move(pod->placement)});
+    placements.emplace(pod->pod.id.uid,
+                       Bound{pod->pod.id, std::move(pod->placement), std::move(pod->given)});
   };
   ApiResponse refusal;
   auto listed =
@@ -45,27 +48,51 @@ Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules
   return placements;
 }
 
+// Where a pod is by the API server, and what it says that it was given there. References: valid
+// during the call.
+struct There {
+  const Placement* placement = nullptr;  // nullptr = bound nowhere
+  const std::shared_ptr<const GivenDevices>& given;
+};
+There Nowhere() {
+  static const std::shared_ptr<const GivenDevices> kNothing;
+  return {nullptr, kNothing};
+}
+There ThereOf(const Bound& bound) { return {&bound.placement, bound.given}; }
+
+bool KnowsGiven(const PodRecord& here, const There& there) {
+  return Strongest(here.given, there.given) == here.given;
+}
+
+// Of a pod that was given devices the annotation says nothing any more.
+bool SamePlacement(const PodRecord& here, const Placement& there) {
+  if (here.said != nullptr && *here.said == there) return true;
+  if (!here.planned) return here.placement == there;
+  Placement given = there;
+  given.grants = here.placement.grants;
+  given.mig = here.placement.mig;
+  return here.placement == given;
+}
+
 // Compares one pod at a time, and repairs the books.
 class Comparison {
  public:
   Comparison(PodBinder& binder, ClusterState& state, OnDifference then)
       : binder_(binder), state_(state), then_(then) {}
 
-  // there: nullptr = bound nowhere.
-  [[nodiscard]] bool Agree(const PodId& id, const Placement* there) const {
+  [[nodiscard]] bool Agree(const PodId& id, const There& there) const {
     const std::optional<PodRecord> here = BoundHere(id);
-    if (there == nullptr || !here) return there == nullptr && !here;
-    return here->placement == *there || (here->said != nullptr && *here->said == *there);
+    if (there.placement == nullptr || !here) return there.placement == nullptr && !here;
+    return SamePlacement(*here, *there.placement) && KnowsGiven(*here, there);
   }
 
   // Asks about a pod; a difference goes to the audit.
   Status Check(const PodId& id, ApiAudit& audit) {
     BERTH_TRY(std::optional<PodTruth> truth, Ask(id));
-    if (Agree(id, PlacementIn(truth))) return {};
+    if (Agree(id, In(truth))) return {};
     ++audit.differences;
-    std::string text = Describe(id, PlacementIn(truth));
-    const bool repairs =
-        then_ == OnDifference::kRepair && !IsAboutDevicesAlone(id, PlacementIn(truth));
+    std::string text = Describe(id, In(truth));
+    const bool repairs = then_ == OnDifference::kRepair && !IsAboutDevicesAlone(id, In(truth));
     if (repairs) BERTH_TRY_STATUS(Repair(id, std::move(truth)));
     if (audit.findings.size() < kMostFindings) {
       audit.findings.push_back(text + (repairs ? "; repaired" : "; not repaired"));
@@ -74,8 +101,9 @@ class Comparison {
   }
 
  private:
-  static const Placement* PlacementIn(const std::optional<PodTruth>& truth) {
-    return truth && truth->placement ? &*truth->placement : nullptr;
+  static There In(const std::optional<PodTruth>& truth) {
+    if (!truth || !truth->placement) return Nowhere();
+    return {&*truth->placement, truth->given};
   }
   [[nodiscard]] std::optional<PodRecord> BoundHere(const PodId& id) const {
     std::optional<PodRecord> here = state_.FindPod(id.uid);
@@ -88,10 +116,13 @@ class Comparison {
     if (!truth && truth.error().code != Errc::kNotFound) return tl::unexpected(truth.error());
     return truth ? std::optional(*std::move(truth)) : std::optional<PodTruth>();
   }
-  [[nodiscard]] bool IsAboutDevicesAlone(const PodId& id, const Placement* there) const {
+  // By annotations.
+  [[nodiscard]] bool IsAboutDevicesAlone(const PodId& id, const There& there) const {
     const std::optional<PodRecord> here = BoundHere(id);
-    return here && there != nullptr && here->placement.node == there->node &&
-           (here->placement.grants != there->grants || here->placement.mig != there->mig);
+    const Placement* const placement = there.placement;
+    return here && placement != nullptr && !here->planned && KnowsGiven(*here, there) &&
+           here->placement.node == placement->node &&
+           (here->placement.grants != placement->grants || here->placement.mig != placement->mig);
   }
   // A watch may have shown something newer than the answer before that was booked: asked again
   // afterwards, the API server knows; what happens from then on, the watch shows.
@@ -99,25 +130,26 @@ class Comparison {
     for (int attempt = 0; attempt < kMostRepairs; ++attempt) {
       ClusterEvent event = PodGone{id.uid};
       if (truth && truth->placement) {
-        event = PodBound{truth->pod, *truth->placement, true, truth->leaving, truth->lacks_devices};
+        event = PodBound{truth->pod,     *truth->placement,    true,
+                         truth->leaving, truth->lacks_devices, truth->given};
       }
       BERTH_TRY_STATUS(state_.Apply(std::span(&event, 1)));
       BERTH_TRY(truth, Ask(id));
-      if (Agree(id, PlacementIn(truth))) break;
+      if (Agree(id, In(truth))) break;
     }
     return {};
   }
-  [[nodiscard]] std::string Describe(const PodId& id, const Placement* there) const {
+  [[nodiscard]] std::string Describe(const PodId& id, const There& there) const {
     const std::optional<PodRecord> here = BoundHere(id);
     const auto place = [](const Placement* placement) {
       return placement == nullptr ? std::string("nowhere") : "on node " + placement->node;
     };
     if (IsAboutDevicesAlone(id, there)) {
-      return "pod " + id.namespace_name + "/" + id.name + " " + place(there) +
+      return "pod " + id.namespace_name + "/" + id.name + " " + place(there.placement) +
              ": its annotations name other devices than Berth assigned";
     }
-    return "pod " + id.namespace_name + "/" + id.name + ": the API server has it " + place(there) +
-           ", Berth " + place(here ? &here->placement : nullptr);
+    return "pod " + id.namespace_name + "/" + id.name + ": the API server has it " +
+           place(there.placement) + ", Berth " + place(here ? &here->placement : nullptr);
   }
 
   PodBinder& binder_;
@@ -135,7 +167,8 @@ Result<ApiAudit> AuditApi(ApiClient& client, PodBinder& binder, ClusterState& st
   std::vector<PodId> suspects;
   for (const PodRecord& record : state.Everything().pods) {
     const auto found = there.find(record.pod.id.uid);
-    if (!compare.Agree(record.pod.id, found == there.end() ? nullptr : &found->second.placement)) {
+    const There by_api = found == there.end() ? Nowhere() : ThereOf(found->second);
+    if (!compare.Agree(record.pod.id, by_api)) {
       suspects.push_back(record.pod.id);
     }
     if (found != there.end()) there.erase(found);

@@ -213,7 +213,8 @@ void PodSink::Place(wire::ObservedPod observed) {
     batch_.emplace_back(PodGone{uid});
   } else {
     batch_.emplace_back(PodBound{std::move(observed.pod), std::move(observed.placement), true,
-                                 observed.terminating, observed.lacks_devices});
+                                 observed.terminating, observed.lacks_devices,
+                                 std::move(observed.given)});
   }
 }
 

@@ -61,7 +61,11 @@ int PodsWithGpus(const Node& node) {
       node.pods(), [](const auto& pod) { return pod->pod.shape.wants_gpu(); }));
 }
 
-std::string MinutesText(Duration time) {
+std::string PauseText(Duration time) {
+  if (time < std::chrono::minutes(1)) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) +
+           " seconds";
+  }
   return std::to_string(std::chrono::duration_cast<std::chrono::minutes>(time).count()) +
          " minutes";
 }
@@ -144,7 +148,7 @@ void KubeletRefusals::Recover(const Run& run) {
   const auto found = trouble_.find(run.node);
   if (found == trouble_.end()) return;
   NodeTrouble& node = found->second;
-  if (node.all.closings > 0) {
+  if (node.all.closings > 0 || node.all.was_brief) {
     parts_.log(false, "node_takes_pods", "node " + run.node + ": it runs a GPU pod again");
   }
   node.all = {};
@@ -192,13 +196,20 @@ void KubeletRefusals::Refused(const Lost& lost, const std::string& words, Instan
   if (why_not == nullptr && *facts != lost.start.facts) why_not = kNodeChanged;
   const std::string follows = why_not != nullptr
                                   ? std::string(", which does not count: ") + why_not
-                                  : Count(lost, words.starts_with("TopologyAffinityError"), now);
+                                  : Count(lost, words, now);
   parts_.log(true, "pod_not_admitted",
              "node " + lost.start.node + ": its kubelet rejected pod " + lost.pod.full_name() +
                  " (" + words + ")" + follows);
 }
 
-std::string KubeletRefusals::Count(const Lost& lost, bool by_topology, Instant now) {
+Duration KubeletRefusals::NextPause(Trouble& trouble, std::string_view words) {
+  const bool in_use = words.find(kDevicesInUse) != std::string_view::npos;
+  if (in_use && !std::exchange(trouble.was_brief, true)) return kBriefly;
+  return kClosedFor[std::min(trouble.closings++, kClosedFor.size() - 1)];
+}
+
+std::string KubeletRefusals::Count(const Lost& lost, std::string_view words, Instant now) {
+  const bool by_topology = words.starts_with("TopologyAffinityError");
   if (by_topology && !lost.ask) return "";  // nothing that it could be remembered by
   NodeTrouble& node = trouble_[lost.start.node];
   node.facts = lost.start.facts;
@@ -212,12 +223,12 @@ std::string KubeletRefusals::Count(const Lost& lost, bool by_topology, Instant n
   ++trouble.refusals;
   if (of_ask != nullptr) of_ask->others = lost.others;
   if (trouble.refusals < kToClose || trouble.closed_until) return "";
-  const Duration pause = kClosedFor[std::min(trouble.closings++, kClosedFor.size() - 1)];
+  const Duration pause = NextPause(trouble, words);
   trouble.closed_until = now + pause;
   Publish(lost.start.node, node);
   const std::string what = by_topology ? "pods with " + AskText(of_ask->ask) : "GPU pods";
   return ", " + std::to_string(trouble.refusals) + " in a row: Berth binds no " + what +
-         " there for " + MinutesText(pause);
+         " there for " + PauseText(pause);
 }
 
 KubeletRefusals::AskTrouble& KubeletRefusals::TroubleOf(NodeTrouble& node, const RefusedAsk& ask) {

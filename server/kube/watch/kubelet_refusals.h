@@ -16,9 +16,11 @@
 // kubelet refuse them rightly. So only pods count that this process bound, which it knows from its
 // own books and not from the pod, and only where the books gave the node's pods no more than it
 // has. Refusals right after a start of the kubelet, which may know pods that have ended for a
-// moment, are few by three rules: pods count that came after the refusal before was seen, not those
-// that were refused with it; the node is to be the same from the bind to the refusal; and where it
-// changes afterwards, all is forgotten.
+// moment, are few by four rules: pods count that came after the refusal before was seen, not those
+// that were refused with it; the node is to be the same from the bind to the refusal; where it
+// changes afterwards, all is forgotten; and where the kubelet says that its devices are in use
+// (kDevicesInUse), which the books deny, the first pause is short (kBriefly): it checks its
+// checkpoint as soon as it has heard of all pods.
 //
 // A pod that fails leaves the watch as it was before it failed. So of those that leave before they
 // ran the API server is asked what became of them.
@@ -47,6 +49,8 @@ class KubeletRefusals {
   static constexpr int kToClose = 2;
   static constexpr std::array<Duration, 3> kClosedFor = {
       std::chrono::minutes(10), std::chrono::hours(2), std::chrono::hours(6)};
+  static constexpr Duration kBriefly = std::chrono::seconds(30);
+  static constexpr std::string_view kDevicesInUse = "requested number of devices unavailable";
   // What was learned of a node that is open is forgotten after that time without a refusal.
   static constexpr Duration kForgotten = std::chrono::hours(24);
   // Pods that are asked about: in one look, and that wait for it; of more the oldest are forgotten.
@@ -125,6 +129,7 @@ class KubeletRefusals {
   struct Trouble {
     int refusals = 0;  // in a row
     std::size_t closings = 0;
+    bool was_brief = false;  // it was closed for kBriefly already
     std::optional<Instant> closed_until = {};
     std::uint64_t counted = 0;  // the number of the last refusal that counted
     Instant last{};             // when it was heard of
@@ -145,7 +150,9 @@ class KubeletRefusals {
   void AskAbout(const std::vector<Lost>& lost, Instant now) BERTH_EXCLUDES(mutex_);
   void Refused(const Lost& lost, const std::string& words, Instant now) BERTH_EXCLUDES(mutex_);
   // Returns what follows from it, for the log.
-  [[nodiscard]] std::string Count(const Lost& lost, bool by_topology, Instant now);
+  [[nodiscard]] std::string Count(const Lost& lost, std::string_view words, Instant now);
+  // How long it is closed now.
+  [[nodiscard]] static Duration NextPause(Trouble& trouble, std::string_view words);
   [[nodiscard]] static AskTrouble& TroubleOf(NodeTrouble& node, const RefusedAsk& ask);
   // Open again, or forgotten altogether.
   void Reopen(Instant now);

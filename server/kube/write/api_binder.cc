@@ -93,7 +93,8 @@ Result<PodTruth> FindPod(ApiClient& client, const wire::PodRules& rules, const P
   if (!pod) return Fail(Errc::kUnavailable, std::move(pod).error().message);
   if (pod->pod.id.uid != id.uid)
     return Fail(Errc::kNotFound, "the pod was replaced by another one of the same name");
-  PodTruth truth{std::move(pod->pod), std::nullopt, pod->terminating, pod->lacks_devices};
+  PodTruth truth{std::move(pod->pod), std::nullopt, pod->terminating, pod->lacks_devices,
+                 std::move(pod->given)};
   if (!pod->node.empty() && !pod->over) truth.placement = std::move(pod->placement);
   return truth;
 }

@@ -244,6 +244,11 @@ class NodeReader {
       spec_.share_agent = std::move(found.agent_beside);
       spec_.agent_serves_all = !spec_.share_agent.empty();
     }
+    spec_.topology_manager = found.topology_manager;
+    spec_.carries_out =
+        !spec_.gpus.empty() && spec_.share_agent.empty() &&
+        std::ranges::find(found.carried_out, spec_.gpu_resource) != found.carried_out.end();
+    as_chosen_ = spec_.carries_out;
     if (found.uuids && !spec_.gpus.empty()) AddUuids(*found.uuids);
   }
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "cluster/node/gpu_division.h"
 #include "cluster/node/mig_use.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/pod/mig_grant_json.h"
@@ -162,6 +164,47 @@ std::string TextOf(const std::vector<DeviceGrant>& grants) {
   return text.empty() ? "no GPU" : text;
 }
 
+// As the node's kubelet divides them.
+std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsOn(const PodRequest& pod,
+                                                                       const Placement& placement,
+                                                                       const NodeSpec& node) {
+  auto grants = GrantsByContainer(pod, placement);
+  if (!KubeletLimits(node, pod.shape)) return grants;
+  const auto sets = DivideGpus(node, pod.shape, GpusAmong(placement.grants, node.gpus.size()));
+  if (!sets || sets->size() != grants.size()) return grants;
+  for (std::size_t i = 0; i < sets->size(); ++i) {
+    std::vector<DeviceGrant>& own = grants[i].second;
+    own = placement.grants;
+    std::erase_if(own, [&](const DeviceGrant& grant) {
+      return grant.gpu < 0 || ((*sets)[i] & GpuBit(grant.gpu)) == 0;
+    });
+  }
+  return grants;
+}
+
+// Whether each container has as many whole GPUs as it asks for, and those of another one only if
+// that is an init container which has ended. A Topology Manager may have had them divided otherwise
+// than GrantsByContainer does.
+bool DividesWhole(const PodRequest& pod, const ByContainer& found) {
+  std::set<int> held;
+  std::size_t gpus = 0, taken = 0;
+  for (const auto& [name, grants] : found) gpus += grants.size();
+  for (const ContainerAsk& container : pod.containers) {
+    const auto* const whole = std::get_if<WholeGpus>(&container.gpus);
+    const auto own = found.find(container.name);
+    if (whole == nullptr || own == found.end() || std::ssize(own->second) != whole->count) {
+      return false;
+    }
+    taken += own->second.size();
+    for (const DeviceGrant& grant : own->second) {
+      if (held.contains(grant.gpu)) return false;
+    }
+    if (container.ends_first) continue;
+    for (const DeviceGrant& grant : own->second) held.insert(grant.gpu);
+  }
+  return taken == gpus;
+}
+
 // Error: the first container that has something else than it would have been given.
 template <class Given, class Found>
 Status CheckSame(const Given& given, Found found) {
@@ -182,7 +225,7 @@ Status CheckSame(const Given& given, Found found) {
 
 std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node) {
   Json containers = Json::object();
-  for (const auto& [name, grants] : GrantsByContainer(pod, placement)) {
+  for (const auto& [name, grants] : GrantsOn(pod, placement, node)) {
     for (const DeviceGrant& grant : grants)
       containers[name]["gpus"].push_back(GpuJson(grant, node));
   }
@@ -215,7 +258,9 @@ Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& po
       share != nullptr ? MergeShare(pod, *share, containers.gpus) : MergeWhole(containers.gpus);
   placement.mig = MergeMig(pod, containers.mig);
   // Only what comes apart the same way again has been put together right.
-  BERTH_TRY_STATUS(CheckSame(GrantsByContainer(pod, placement), std::move(containers.gpus)));
+  if (!DividesWhole(pod, containers.gpus)) {
+    BERTH_TRY_STATUS(CheckSame(GrantsByContainer(pod, placement), std::move(containers.gpus)));
+  }
   BERTH_TRY_STATUS(CheckSame(MigByContainer(pod, placement), std::move(containers.mig)));
   const MigSlices* const mig = pod.shape.mig();
   const int wanted = mig != nullptr ? mig->count() : pod.shape.gpu_count();

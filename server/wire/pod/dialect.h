@@ -123,6 +123,10 @@ struct GpuDraft {
   // Where the numbers stand for whole GPUs: the agent that hands them out too, in parts as well, to
   // all pods that are bound there.
   std::string agent_beside;
+  // What the node's own agent says (server/wire/node/kubelet_annotation.h): the resources whose
+  // devices containers get as Berth chose them, and the kubelet's policy.
+  std::vector<std::string> carried_out;
+  TopologyManager topology_manager;
   // The outcome.
   int gpus = 0;  // whole ones
   GpuPlaces places;

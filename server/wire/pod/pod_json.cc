@@ -12,6 +12,7 @@
 #include "server/wire/json/object_meta.h"
 #include "server/wire/json/selector_json.h"
 #include "server/wire/json/wall_time.h"
+#include "server/wire/pod/given_json.h"
 
 namespace berth::wire {
 namespace {
@@ -56,6 +57,7 @@ class PodReader {
       if (IsField(key, "status")) ReadStatus(content.get_object());
     });
     CheckConstraints();
+    TakeGiven();
     if (parts_.scheduler == kDefaultScheduler) parts_.scheduler.clear();
     // Init containers first, wherever the text has them.
     parts_.containers = std::move(init_);
@@ -220,7 +222,46 @@ class PodReader {
       if (IsField(key, "message")) Take(fields_.message, content);
       if (IsField(key, "resourceClaimStatuses")) ReadClaimNames(content.get_array());
       if (IsField(key, "conditions")) ReadConditions(content.get_array());
+      if (IsField(key, "containerStatuses") || IsField(key, "initContainerStatuses")) {
+        ReadContainerStatuses(content.get_array());
+      }
     });
+  }
+
+  void ReadContainerStatuses(array list) {
+    for (auto container : list) {
+      ForEachField(container.get_object(), [this](std::string_view key, value content) {
+        if (!IsField(key, "allocatedResourcesStatus")) return;
+        for (auto resource : content.get_array()) ReadAllocated(resource.get_object());
+      });
+    }
+  }
+
+  // The name comes first, as in all lists that the API server writes; a resource without one is
+  // nobody's.
+  void ReadAllocated(object resource) {
+    bool gpus = false;
+    ForEachField(resource, [&](std::string_view key, value content) {
+      if (IsField(key, "name")) gpus = rules_.CountsGpus(content.get_string());
+      if (!gpus || !IsField(key, "resources")) return;
+      for (auto device : content.get_array()) {
+        std::string_view id, health;
+        ForEachField(device.get_object(), [&](std::string_view name, value text) {
+          if (IsField(name, "resourceID")) id = text.get_string();
+          if (IsField(name, "health")) health = text.get_string();
+        });
+        given_.Add(id, health);
+      }
+    });
+  }
+
+  void TakeGiven() {
+    Result<GivenDevices> given = given_.Finish();
+    if (given) {
+      fields_.given = *std::move(given);
+    } else {
+      fields_.given_problem = "status.containerStatuses: " + given.error().message;
+    }
   }
 
   // Of claims by name in the spec, of those by template in the status.
@@ -332,6 +373,7 @@ class PodReader {
   PodParts& parts_ = fields_.parts;
   std::vector<ContainerSpec> init_;
   std::vector<ContainerSpec> main_;
+  GivenCollector given_{Evidence::kKubelet};
 };
 
 }  // namespace

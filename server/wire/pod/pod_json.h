@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cluster/values/given_devices.h"
 #include "cluster/values/pod_request.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/pod/pod_rules.h"
@@ -37,6 +38,9 @@ struct PodFields {
   bool unschedulable = false;            // status: kube-scheduler has said that no node will do
   bool gated = false;                    // spec.schedulingGates has some
   std::optional<WallTime> created = {};  // metadata.creationTimestamp
+  // status: the GPUs that the kubelet gave its containers. What is wrong with it; empty = nothing.
+  GivenDevices given = {};
+  std::string given_problem = {};
 };
 PodFields ReadPod(simdjson::ondemand::object pod, const PodRules& rules);
 

@@ -10,6 +10,7 @@
 #include "server/wire/json/object_meta.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/pod/devices_annotation.h"
+#include "server/wire/pod/given_json.h"
 #include "server/wire/pod/pod_json.h"
 #include "server/wire/pod/recorded_devices.h"
 
@@ -68,6 +69,26 @@ void Place(ObservedPod& observed, const Dialect* dialect, const Annotation& gran
                      ": " + placed.error().message.substr(0, 1024);
 }
 
+// What it was given. agents: the annotation of the node's agent; empty: none.
+void TakeGiven(PodFields& fields, const Annotation& agents, const PodRules& rules,
+               ObservedPod& observed) {
+  if (observed.node.empty() || observed.over || !observed.pod.shape.wants_gpu()) return;
+  std::string problem = std::move(fields.given_problem);
+  if (!fields.given.ids.empty()) {
+    observed.given = std::make_shared<const GivenDevices>(std::move(fields.given));
+  } else if (!agents.empty()) {
+    const auto is_gpus = [&rules](std::string_view resource) { return rules.CountsGpus(resource); };
+    if (auto given = DecodeGiven(agents.mapped(), is_gpus); !given) {
+      problem = "annotation " + agents.key() + ": " + given.error().message.substr(0, 1024);
+    } else if (!given->ids.empty()) {
+      observed.given = std::make_shared<const GivenDevices>(*std::move(given));
+    }
+  }
+  if (problem.empty() || !observed.problem.empty()) return;
+  const PodId& id = observed.pod.id;
+  observed.problem = "pod " + id.namespace_name + "/" + id.name + ": " + problem;
+}
+
 // The fields of a Pod that has a name and a UID.
 Result<PodFields> ReadWholePod(const PaddedText& text, const PodRules& rules) {
   PodFields fields;
@@ -109,6 +130,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   ObservedPod observed;
   const bool decided = fields.parts.annotations.contains(kDecisionKey);
   const auto [dialect, grants] = TakeGrants(rules.dialects(), fields.parts);
+  const Annotation agents = fields.parts.annotations.extract(std::string(kGivenKey));
   PodParts asked;
   if (!fields.node.empty()) {
     asked.containers = fields.parts.containers;
@@ -130,6 +152,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
                            !observed.node.empty() && (!grants || grants.key() != kDevicesKey);
   const Dialect* const believed = observed.lacks_devices ? nullptr : dialect;
   if (!observed.node.empty()) Place(observed, believed, grants, asked);
+  TakeGiven(fields, agents, rules, observed);
   return observed;
 }
 

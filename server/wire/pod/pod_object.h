@@ -3,12 +3,14 @@
 // A Pod as the API server lists and watches it -> ObservedPod: what it asks for, and where it is.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "cluster/values/given_devices.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 #include "server/wire/pod/pod_rules.h"
@@ -38,7 +40,9 @@ struct ObservedPod {
   // beside it: somebody took them away, or its node gave places. Records of other schedulers are
   // not read then: they would be inventions.
   bool lacks_devices = false;
-  // What is wrong with the annotation: pod, key, what was wanted and found. Empty = nothing.
+  // What it was given, by the kubelet or else by the node's agent; nullptr: nobody says it.
+  std::shared_ptr<const GivenDevices> given = nullptr;
+  // What is wrong with an annotation, or with what it was given: pod, key, what was wanted and found. Empty = nothing.
   std::string problem;
 };
 

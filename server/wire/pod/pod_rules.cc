@@ -114,6 +114,19 @@ Status ReadKeep(const PodParts& parts, PodRequest& request) {
                  said->second.substr(0, 40) + "\"");
 }
 
+// Empty where one container asks for all of the GPUs.
+std::vector<GpuStep> GpuStepsOf(const PodRequest& request) {
+  const std::vector<ContainerAsk>& containers = request.containers;
+  std::vector<GpuStep> steps;
+  if (containers.size() < 2 || containers.size() > kMostGpuSteps) return steps;
+  for (const ContainerAsk& container : containers) {
+    const auto* const whole = std::get_if<WholeGpus>(&container.gpus);
+    if (whole == nullptr) return {};
+    steps.push_back({whole->count, container.ends_first});
+  }
+  return steps;
+}
+
 }  // namespace
 
 PodRules::PodRules(std::shared_ptr<const Dialects> dialects,
@@ -125,6 +138,11 @@ PodRules::PodRules(std::shared_ptr<const Dialects> dialects,
       groups_(groups),
       classes_(classes),
       workloads_(std::make_shared<CurrentClasses>(std::move(workloads))) {}
+
+bool PodRules::CountsGpus(std::string_view resource) const {
+  const auto word = words_->Find(resource);
+  return word && word->meaning == ResourceMeaning::kWholeGpus;
+}
 
 Status PodRules::Add(std::string_view resource, std::string_view text, ResourceAsk& ask) const {
   const bool is_cpu = resource == "cpu";
@@ -264,6 +282,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
           {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit, at});
     }
     request.container_count = index;
+    if (counted) request.shape.gpu_steps = GpuStepsOf(request);
     if (!counted) {
       request.containers.clear();
     } else if (const Status read = ReadAnnotations(parts, request); !read) {

@@ -63,6 +63,9 @@ class PodRules {
   // the resource.
   Status Add(std::string_view resource, std::string_view quantity, ResourceAsk& ask) const;
 
+  // Whether pods ask for whole GPUs by that resource.
+  [[nodiscard]] bool CountsGpus(std::string_view resource) const;
+
   // A pod that cannot be placed anywhere comes back with its refusal set.
   [[nodiscard]] PodRequest ToRequest(PodParts parts) const;
 

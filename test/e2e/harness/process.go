@@ -39,6 +39,11 @@ func init() {
 // StartProcess runs path with its output appended to dir/name.log. A test that fails prints the end of that log.
 func StartProcess(t T, dir, name, path string, args ...string) *Process {
 	t.Helper()
+	return startProcess(t, dir, name, &syscall.SysProcAttr{}, path, args...)
+}
+
+func startProcess(t T, dir, name string, attributes *syscall.SysProcAttr, path string, args ...string) *Process {
+	t.Helper()
 	p := &Process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	file, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -47,7 +52,8 @@ func StartProcess(t T, dir, name, path string, args ...string) *Process {
 	defer file.Close()
 	p.cmd = exec.Command(path, args...)
 	p.cmd.Stdout, p.cmd.Stderr = file, file
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	attributes.Pdeathsig = syscall.SIGKILL
+	p.cmd.SysProcAttr = attributes
 	started := make(chan error)
 	starts <- func() { started <- p.cmd.Start() }
 	if err := <-started; err != nil {
@@ -108,7 +114,12 @@ func (p *Process) CPU() time.Duration {
 	if !p.Running() {
 		return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
+	return cpuOf(p.Pid())
+}
+
+// cpuOf is the user and system time that a process has used; 0 where there is none.
+func cpuOf(pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}

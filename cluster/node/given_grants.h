@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Given grants: the GPUs of a node that a pod was given, by what somebody says who saw it
+// (given_devices.h).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cluster/node/node.h"
+#include "cluster/values/given_devices.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
+
+namespace berth {
+
+// The given devices as grants. Nothing where they do not count: the pod does not ask for whole
+// GPUs, the node does not know one of the devices, an agent of the node hands out GPUs by its own
+// record (NodeSpec::share_agent), or fewer devices are known than the pod asks for. Then `planned`
+// fills up what is missing, if it has enough others: the status of a container that has ended does
+// not name its devices any more.
+std::optional<std::vector<DeviceGrant>> GrantsGiven(const GivenDevices& given,
+                                                    const RequestShape& shape,
+                                                    std::span<const DeviceGrant> planned,
+                                                    const NodeSpec& node);
+
+// What holds of a pod, of what was said before and is said now; either may be nullptr. Who is
+// weaker is not heard, and of a container that has ended the devices stay known.
+std::shared_ptr<const GivenDevices> Strongest(std::shared_ptr<const GivenDevices> before,
+                                              std::shared_ptr<const GivenDevices> now);
+
+}  // namespace berth

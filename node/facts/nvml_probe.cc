@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/facts/nvml_probe.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "node/facts/nvml_mig.h"
+#include "node/facts/pci_tree.h"
+
+namespace berth::node {
+namespace {
+
+constexpr unsigned kRemoteGpu = 0, kRemoteSwitch = 2, kLinkActive = 1;
+
+std::string BusOf(const NvmlPci& pci) {
+  return PciAddress(std::string_view(pci.bus_id, strnlen(pci.bus_id, sizeof pci.bus_id)));
+}
+
+std::string NumberOf(std::size_t gpu) { return "GPU " + std::to_string(gpu); }
+
+// nvmlGpuTopologyLevel_t.
+LinkType RelationOf(unsigned level) {
+  switch (level) {
+    case 0:
+      return LinkType::kBoard;
+    case 10:
+      return LinkType::kPix;
+    case 20:
+      return LinkType::kPxb;
+    case 30:
+      return LinkType::kPhb;
+    case 40:
+      return LinkType::kNode;
+    case 50:
+      return LinkType::kSys;
+    default:
+      return LinkType::kUnknown;
+  }
+}
+
+class NvmlProbe {
+ public:
+  explicit NvmlProbe(const NvmlLibrary& nvml) : nvml_(nvml) {}
+
+  Status FindGpus() {
+    unsigned count = 0;
+    if (const NvmlReturn code = nvml_.count(&count); code != kNvmlSuccess) {
+      return Fail(Errc::kUnavailable, "count of GPUs: " + nvml_.ErrorText(code));
+    }
+    if (count > kMaxGpus) {
+      Problem("want at most " + std::to_string(kMaxGpus) + " GPUs, got " + std::to_string(count) +
+              ": none is described");
+      return {};
+    }
+    for (unsigned number = 0; number < count; ++number) FindGpu(number);
+    return {};
+  }
+
+  void FindLinks() {
+    const std::size_t count = found_.gpus.size();
+    if (count == 0) return;
+    if (nvml_.link_state == nullptr) {
+      return Problem("this driver does not say which NVLinks there are");
+    }
+    found_.links.assign(count * count, Link{});
+    for (std::size_t a = 0; a < count; ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        found_.link(a, b).pcie = found_.link(b, a).pcie = Ancestor(a, b);
+      }
+    }
+    if (!FindNvlinks()) found_.links.clear();
+  }
+
+  FoundMachine Take() && { return std::move(found_); }
+
+ private:
+  void Problem(std::string text) {
+    if (found_.problems.size() < kMostProblems) found_.problems.push_back("NVML: " + text);
+  }
+
+  void FindGpu(unsigned number) {
+    FoundGpu& gpu = found_.gpus.emplace_back();
+    gpu.number = static_cast<int>(number);
+    NvmlDevice device = nullptr;
+    NvmlReturn code = nvml_.device(number, &device);
+    std::array<char, 96> text{};
+    if (code == kNvmlSuccess) code = nvml_.uuid(device, text.data(), text.size() - 1);
+    devices_.push_back(code == kNvmlSuccess ? device : nullptr);
+    if (code != kNvmlSuccess) return Problem(NumberOf(number) + ": " + nvml_.ErrorText(code));
+    gpu.id = text.data();
+    NvmlPci pci{};
+    if (nvml_.pci != nullptr && nvml_.pci(device, &pci) == kNvmlSuccess) gpu.pci = BusOf(pci);
+    text.fill('\0');
+    const bool named =
+        nvml_.name != nullptr && nvml_.name(device, text.data(), text.size() - 1) == kNvmlSuccess;
+    if (named && found_.product.empty()) found_.product = text.data();
+    unsigned mode = 0, pending = 0;
+    gpu.mig = nvml_.mig_mode != nullptr &&
+              nvml_.mig_mode(device, &mode, &pending) == kNvmlSuccess && mode == 1;
+    if (gpu.mig) FindMigDevices(nvml_, device, gpu.number, found_);
+  }
+
+  LinkType Ancestor(std::size_t a, std::size_t b) const {
+    unsigned level = 0;
+    if (nvml_.ancestor == nullptr || devices_[a] == nullptr || devices_[b] == nullptr ||
+        nvml_.ancestor(devices_[a], devices_[b], &level) != kNvmlSuccess) {
+      return LinkType::kUnknown;
+    }
+    return RelationOf(level);
+  }
+
+  // False: they are not known, of no pair.
+  bool FindNvlinks() {
+    const std::size_t count = found_.gpus.size();
+    std::vector<int> to_gpu(count * count), to_switch(count);
+    for (std::size_t gpu = 0; gpu < count; ++gpu) {
+      if (devices_[gpu] == nullptr) continue;
+      if (!CountNvlinks(gpu, to_gpu, to_switch)) return false;
+    }
+    for (std::size_t a = 0; a < count; ++a) {
+      for (std::size_t b = 0; b < count; ++b) {
+        // What one end says counts: of a pair that is broken the other may say nothing.
+        const int direct = std::max(to_gpu[a * count + b], to_gpu[b * count + a]);
+        const int links = direct > 0 ? direct : std::min(to_switch[a], to_switch[b]);
+        if (a == b || links == 0) continue;
+        found_.link(a, b).fabric = LinkType::kNvlink;
+        found_.link(a, b).fabric_links = static_cast<std::uint8_t>(std::min(links, kMaxNvlinks));
+      }
+    }
+    return true;
+  }
+
+  // Counts the active NVLinks of a GPU by where they end.
+  bool CountNvlinks(std::size_t gpu, std::vector<int>& to_gpu, std::vector<int>& to_switch) {
+    for (unsigned number = 0; number < static_cast<unsigned>(kMaxNvlinks); ++number) {
+      unsigned active = 0;
+      const NvmlReturn code = nvml_.link_state(devices_[gpu], number, &active);
+      if (code == kNvmlNotSupported || code == kNvmlInvalidArgument) continue;  // no such link
+      if (code != kNvmlSuccess) {
+        Problem(NumberOf(gpu) + ": state of NVLink " + std::to_string(number) + ": " +
+                nvml_.ErrorText(code));
+        return false;
+      }
+      if (active != kLinkActive) continue;
+      NvmlPci pci{};
+      const bool has_peer = nvml_.link_remote_pci != nullptr &&
+                            nvml_.link_remote_pci(devices_[gpu], number, &pci) == kNvmlSuccess;
+      const auto peer = has_peer ? PositionOf(BusOf(pci)) : std::nullopt;
+      unsigned type = peer ? kRemoteGpu : kRemoteSwitch;  // drivers before 470 do not say it
+      if (!peer && nvml_.link_remote_type != nullptr &&
+          nvml_.link_remote_type(devices_[gpu], number, &type) != kNvmlSuccess) {
+        type = kRemoteSwitch;
+      }
+      if (peer) {
+        ++to_gpu[gpu * found_.gpus.size() + *peer];
+      } else if (type == kRemoteSwitch) {
+        ++to_switch[gpu];
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::optional<std::size_t> PositionOf(const std::string& pci) const {
+    for (std::size_t i = 0; i < found_.gpus.size(); ++i) {
+      if (!pci.empty() && found_.gpus[i].pci == pci) return i;
+    }
+    return std::nullopt;
+  }
+
+  const NvmlLibrary& nvml_;
+  FoundMachine found_;
+  std::vector<NvmlDevice> devices_;  // by position in found_.gpus; nullptr = does not answer
+};
+
+}  // namespace
+
+Result<FoundMachine> ProbeNvml(const NvmlLibrary& nvml) {
+  if (const NvmlReturn code = nvml.init(); code != kNvmlSuccess) {
+    return Fail(Errc::kUnavailable, "start: " + nvml.ErrorText(code));
+  }
+  NvmlProbe probe(nvml);
+  const Status listed = probe.FindGpus();
+  if (listed) probe.FindLinks();
+  if (nvml.shutdown != nullptr) nvml.shutdown();
+  if (!listed) return tl::unexpected(listed.error());
+  return std::move(probe).Take();
+}
+
+}  // namespace berth::node

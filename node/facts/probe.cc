@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/facts/probe.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/text.h"
+#include "node/facts/amd_kfd.h"
+#include "node/facts/nvidia_proc.h"
+#include "node/facts/nvml_library.h"
+#include "node/facts/nvml_probe.h"
+#include "server/wire/json/strict_json.h"
+#include "server/wire/node/mig_json.h"
+#include "server/wire/node/topology_json.h"
+#include "topology/mig/mig_catalog.h"
+
+namespace berth::node {
+namespace {
+
+using wire::Json;
+
+constexpr std::string_view kUuidsAnnotation = "berth.dev/gpu-uuids";
+
+void AddProblem(std::string text, std::vector<std::string>& problems) {
+  if (problems.size() < kMostProblems) problems.push_back(Shortened(text, kMostProblemBytes));
+}
+
+FoundMachine FindNvidia(const ProbeRoots& roots) {
+  std::string why;
+  if (auto nvml = LoadNvml(roots.driver); !nvml) {
+    why = nvml.error().message;
+  } else if (auto found = ProbeNvml(*nvml); !found) {
+    why = found.error().message;
+  } else {
+    return *std::move(found);
+  }
+  FoundMachine found = ProbeNvidiaProc(roots.proc);
+  if (!found.gpus.empty()) {
+    found.problems.push_back("NVML: " + why + ": NVLinks and MIG devices are not known");
+  }
+  return found;
+}
+
+// The links of the GPUs that are given whole, and those to NICs.
+class Matrix {
+ public:
+  Matrix(FoundMachine& found, const PciTree& tree) : found_(found), tree_(tree) {
+    for (std::size_t i = 0; i < found.gpus.size(); ++i) {
+      if (!found.gpus[i].mig) whole_.push_back(i);
+    }
+  }
+
+  [[nodiscard]] const std::vector<std::size_t>& whole() const { return whole_; }
+
+  Result<std::string> Annotation(std::vector<std::string>& problems) {
+    std::size_t more = 0;
+    const std::vector<Nic> nics = tree_.Nics(more);
+    if (more > 0) {
+      AddProblem(std::to_string(more) + " NICs beyond the first " + std::to_string(kMostFactNics) +
+                     " are left out",
+                 problems);
+    }
+    std::vector<std::string> names, gpus;
+    for (const Nic& nic : nics) names.push_back(nic.name);
+    for (std::size_t i = 0; i < whole_.size(); ++i) gpus.push_back("GPU" + std::to_string(i));
+    BERTH_TRY(LinkMatrix matrix, MakeLinkMatrix(std::move(gpus), std::move(names)));
+    for (std::size_t i = 0; i < whole_.size(); ++i) FillRow(i, nics, matrix);
+    BERTH_TRY_STATUS(CompleteBySymmetry(matrix));
+    return wire::TopologyAnnotation(matrix);
+  }
+
+ private:
+  void FillRow(std::size_t row, const std::vector<Nic>& nics, LinkMatrix& matrix) {
+    const FoundGpu& gpu = found_.gpus[whole_[row]];
+    const int device = static_cast<int>(row);
+    if (const auto numa = tree_.NumaNode(gpu.pci)) {
+      matrix.numa_affinity[row] = std::to_string(*numa);
+    }
+    matrix.cpu_affinity[row] = tree_.LocalCpus(gpu.pci);
+    for (std::size_t other = 0; other < whole_.size(); ++other) {
+      if (other == row) continue;
+      Link link = found_.link(whole_[row], whole_[other]);
+      if (link.pcie == LinkType::kUnknown) {
+        link.pcie = tree_.Between(gpu.pci, found_.gpus[whole_[other]].pci);
+      }
+      matrix.link(device, static_cast<int>(other)) = link;
+    }
+    for (std::size_t nic = 0; nic < nics.size(); ++nic) {
+      const int column = matrix.gpu_count() + static_cast<int>(nic);
+      const Link link{tree_.Between(gpu.pci, nics[nic].pci), LinkType::kUnknown, 0};
+      matrix.link(device, column) = matrix.link(column, device) = link;
+    }
+  }
+
+  FoundMachine& found_;
+  const PciTree& tree_;
+  std::vector<std::size_t> whole_;  // positions in found_.gpus
+};
+
+// As GPU Feature Discovery writes it: "NVIDIA-A100-SXM4-80GB".
+std::string ProductLabel(std::string name) {
+  std::ranges::replace(name, ' ', '-');
+  return name;
+}
+
+// The annotation berth.dev/mig.
+std::string MigAnnotation(const FoundMachine& found) {
+  Json json = Json::object(), gpus = Json::array();
+  const MigProduct* const product = MigProductOfLabel(ProductLabel(found.product));
+  if (product != nullptr) json["product"] = product->name();
+  for (const FoundGpu& gpu : found.gpus) {
+    if (!gpu.mig) continue;
+    Json instances = Json::array();
+    for (const MigFact& device : found.mig) {
+      if (device.gpu != gpu.number) continue;
+      instances.push_back({{"profile", device.profile}, {"start", device.start}});
+    }
+    gpus.push_back({{"index", gpu.number}, {"uuid", gpu.id}, {"instances", std::move(instances)}});
+  }
+  json["gpus"] = std::move(gpus);
+  return wire::JsonText(json);
+}
+
+void AddUuids(const std::vector<GpuFact>& gpus, NodeFacts& facts) {
+  if (!gpus.empty()) {
+    facts.annotations[std::string(kUuidsAnnotation)] = Join(gpus, ",", &GpuFact::id);
+  }
+}
+
+void AddTopology(Matrix& matrix, const FoundMachine& found, NodeFacts& facts) {
+  if (found.links.empty()) return;
+  auto text = matrix.Annotation(facts.problems);
+  if (text) {
+    facts.annotations[std::string(wire::kTopologyAnnotation)] = *std::move(text);
+  } else {
+    AddProblem("links: " + text.error().message, facts.problems);
+  }
+}
+
+void AddMig(const FoundMachine& found, NodeFacts& facts) {
+  const bool any = std::ranges::any_of(found.gpus, &FoundGpu::mig);
+  if (!any || found.mig_unknown) return;
+  if (found.mig.empty()) {
+    return AddProblem("NVML shows no MIG devices, though GPUs are partitioned", facts.problems);
+  }
+  facts.annotations[std::string(wire::kMigAnnotation)] = MigAnnotation(found);
+}
+
+}  // namespace
+
+NodeFacts FactsOf(FoundMachine found, const PciTree& tree) {
+  NodeFacts facts;
+  for (std::string& text : found.problems) AddProblem(std::move(text), facts.problems);
+  Matrix matrix(found, tree);
+  for (std::size_t i = 0; i < matrix.whole().size(); ++i) {
+    const FoundGpu& gpu = found.gpus[matrix.whole()[i]];
+    if (gpu.id.empty()) continue;
+    facts.gpus.push_back({static_cast<int>(i), gpu.id, gpu.pci, tree.NumaNode(gpu.pci)});
+  }
+  facts.mig = found.mig;
+  // Without one of them nobody can say which places in these lists it would have.
+  if (facts.gpus.size() == matrix.whole().size() && !facts.gpus.empty()) {
+    AddUuids(facts.gpus, facts);
+    AddTopology(matrix, found, facts);
+  }
+  AddMig(found, facts);
+  return facts;
+}
+
+NodeFacts ProbeMachine(const ProbeRoots& roots) {
+  const PciTree tree(roots.sys);
+  FoundMachine nvidia = FindNvidia(roots);
+  if (!nvidia.gpus.empty()) return FactsOf(std::move(nvidia), tree);
+  FoundMachine amd = ProbeAmdKfd(roots.sys);
+  std::ranges::copy(nvidia.problems, std::back_inserter(amd.problems));
+  NodeFacts facts = FactsOf(std::move(amd), tree);
+  if (facts.gpus.empty()) AddProblem("no GPU of NVIDIA or AMD was found", facts.problems);
+  return facts;
+}
+
+}  // namespace berth::node

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The probe: looks at the machine once and says what Berth wants to know of it.
+//
+//   NVIDIA   NVML; without it /proc/driver/nvidia, which knows no NVLinks and no MIG
+//   AMD      sysfs of its kernel module
+//   both     NUMA nodes, CPUs, PCIe bridges and NICs from sysfs
+//
+// What is not known for certain is not published: a matrix without the NVLinks that there are would
+// be worse than Berth's catalogue of products.
+#pragma once
+
+#include <string>
+
+#include "node/facts/found_machine.h"
+#include "node/facts/node_facts.h"
+#include "node/facts/pci_tree.h"
+
+namespace berth::node {
+
+struct ProbeRoots {
+  std::string sys = "/sys";
+  std::string proc = "/proc";
+  std::string driver = {};  // where the host's or the driver's root is mounted; "" = nowhere
+};
+
+// May hang or crash with the driver's library: for a process of its own. No error: what failed is
+// in `problems`.
+NodeFacts ProbeMachine(const ProbeRoots& roots);
+
+// The second half of it: from what the drivers said.
+NodeFacts FactsOf(FoundMachine found, const PciTree& tree);
+
+}  // namespace berth::node

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/interposer/folder_watch.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+
+namespace berth::node {
+namespace {
+
+constexpr auto kLongestWait = std::chrono::seconds(5);
+
+}  // namespace
+
+FolderWatch::FolderWatch(const std::string& folder)
+    : socket_(folder + "/kubelet.sock"),
+      changes_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+      wakes_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (changes_ < 0 || wakes_ < 0 ||
+      inotify_add_watch(changes_, folder.c_str(), IN_CREATE | IN_MOVED_TO) < 0) {
+    throw std::system_error(errno, std::generic_category(), folder);
+  }
+}
+
+FolderWatch::~FolderWatch() {
+  close(changes_);
+  close(wakes_);
+}
+
+void FolderWatch::Wait(Instant until) {
+  using std::chrono::milliseconds;
+  const auto left = std::chrono::ceil<milliseconds>(until - Instant::clock::now());
+  const auto wait = std::clamp<milliseconds>(left, milliseconds(0), kLongestWait);
+  std::array<pollfd, 2> files = {pollfd{changes_, POLLIN, 0}, pollfd{wakes_, POLLIN, 0}};
+  if (poll(files.data(), files.size(), static_cast<int>(wait.count())) <= 0) return;
+  std::array<char, 4096> events{};
+  while (read(changes_, events.data(), events.size()) > 0) {
+  }
+  std::uint64_t wakes = 0;
+  while (read(wakes_, &wakes, sizeof wakes) > 0) {
+  }
+}
+
+void FolderWatch::Wake() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wakes_, &one, sizeof one);
+}
+
+FolderWatch::Identity FolderWatch::Look() const {
+  struct stat found {};
+  if (stat(socket_.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return {};
+  return {found.st_ino,
+          static_cast<std::int64_t>(found.st_ctim.tv_sec) * 1'000'000'000 + found.st_ctim.tv_nsec};
+}
+
+bool FolderWatch::KubeletIsNew() {
+  const Identity found = Look();
+  if (found == Identity{} || found == last_) return false;
+  last_ = found;
+  return true;
+}
+
+bool FolderWatch::KubeletIsThere() const { return Look() != Identity{}; }
+
+}  // namespace berth::node

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/interposer/interposer.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/plugin_names.h"
+
+namespace berth::node {
+namespace {
+
+constexpr Duration kMostConnect = std::chrono::seconds(2);
+
+// When the socket was made; 0: there is none.
+std::int64_t MadeAt(const std::string& path) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return 0;
+  return static_cast<std::int64_t>(found.st_ctim.tv_sec) * 1'000'000'000 + found.st_ctim.tv_nsec;
+}
+
+grpc::Status ToGrpc(const Status& status) {
+  if (status) return grpc::Status::OK;
+  const auto code = status.error().code == Errc::kInvalidArgument
+                        ? grpc::StatusCode::INVALID_ARGUMENT
+                        : grpc::StatusCode::UNAVAILABLE;
+  return {code, "berth-node: " + status.error().message};
+}
+
+}  // namespace
+
+Interposer::Interposer(InterposerOptions options, DeviceChooser& chooser,
+                       InterposerReports& reports, CallWatch& calls, Log& log)
+    : folder_(options.folder),
+      reports_(reports),
+      calls_(calls),
+      log_(log),
+      watch_(options.folder),
+      context_{options.folder, options.lift_numa, chooser,
+               calls,          reports,           [this] { watch_.Wake(); }} {}
+
+Interposer::~Interposer() { StopServer(server_); }
+
+void Interposer::Stop() {
+  stop_ = true;
+  watch_.Wake();
+}
+
+Status Interposer::Run() {
+  BERTH_TRY_STATUS(folder_.Prepare());
+  watch_.KubeletIsNew();  // the one that is there is no news
+  TakeOverAll();
+  BERTH_TRY(server_, ServeOn(folder_.worker_socket(), *this));
+  log_.Write(LogLevel::kInfo, "serving", {{"socket", folder_.plugin_socket()}});
+  while (!stop_) {
+    if (watch_.KubeletIsNew()) KubeletIsNew();
+    const Instant next = Upkeep();
+    Report();
+    watch_.Wait(next);
+  }
+  StopServer(server_);
+  const MutexLock lock(mutex_);
+  proxies_.clear();
+  return {};
+}
+
+grpc::Status Interposer::Register(grpc::ServerContext* /*call*/,
+                                  const v1beta1::RegisterRequest* request,
+                                  v1beta1::Empty* /*response*/) {
+  const CallWatch::Call call(calls_, std::chrono::seconds(15));
+  const PluginAddress plugin = {request->resource_name(),
+                                request->endpoint(),
+                                {request->options().pre_start_required(),
+                                 request->options().get_preferred_allocation_available()}};
+  Status accepted;
+  if (request->version() != kPluginVersion) {
+    accepted = Invalid("version: want v1beta1, got \"" + request->version().substr(0, 20) + "\"");
+  } else {
+    accepted = Accept(plugin);
+  }
+  if (!accepted) {
+    log_.Write(
+        LogLevel::kWarn, "plugin_refused",
+        {{"resource", plugin.resource.substr(0, 100)}, {"problem", accepted.error().message}});
+  }
+  return ToGrpc(accepted);
+}
+
+Status Interposer::Accept(const PluginAddress& plugin) {
+  BERTH_TRY_STATUS(CheckResourceName(plugin.resource));
+  BERTH_TRY_STATUS(CheckEndpoint(plugin.endpoint));
+  BERTH_TRY_STATUS(TakeOver(plugin));
+  log_.Write(LogLevel::kInfo, "plugin_registered",
+             {{"resource", plugin.resource}, {"endpoint", plugin.endpoint}});
+  reports_.PluginRegistered();
+  return {};
+}
+
+Status Interposer::TakeOver(const PluginAddress& plugin) {
+  const MutexLock one_at_a_time(registering_);
+  {
+    const MutexLock lock(mutex_);
+    if (!proxies_.contains(plugin.resource) && proxies_.size() >= kMostResources) {
+      // The kubelet can have it without us.
+      log_.Write(LogLevel::kWarn, "too_many_resources", {{"resource", plugin.resource}});
+      return RegisterWithKubelet(folder_.kubelet_socket(), plugin, kMostConnect);
+    }
+  }
+  BERTH_TRY(std::shared_ptr<Upstream> upstream, Connect(plugin));
+  return Use(std::move(upstream));
+}
+
+// The plugin's socket is in the kubelet's folder, or in ours if the plugin sees ours as that.
+Result<std::shared_ptr<Upstream>> Interposer::Connect(const PluginAddress& plugin) {
+  std::string name = plugin.endpoint;
+  if (name.starts_with("berth/")) name = name.substr(name.find('/') + 1);
+  std::array<std::string, 2> endpoints = {name, "berth/" + name};
+  const auto path = [this](const std::string& endpoint) {
+    return folder_.kubelet_folder() + "/" + endpoint;
+  };
+  if (MadeAt(path(endpoints[1])) > MadeAt(path(endpoints[0])))
+    std::swap(endpoints[0], endpoints[1]);
+  Result<std::shared_ptr<Upstream>> connected;
+  for (const std::string& endpoint : endpoints) {
+    if (MadeAt(path(endpoint)) == 0 && endpoint != endpoints[0]) continue;
+    PluginAddress address = plugin;
+    address.endpoint = endpoint;
+    Result<std::shared_ptr<Upstream>> tried =
+        Upstream::Connect(path(endpoint), std::move(address), kMostConnect);
+    if (tried || !connected.value_or(nullptr)) connected = std::move(tried);
+    if (connected) break;
+  }
+  return connected;
+}
+
+Status Interposer::Use(std::shared_ptr<Upstream> plugin) {
+  std::shared_ptr<ResourceProxy> proxy;
+  {
+    const MutexLock lock(mutex_);
+    std::shared_ptr<ResourceProxy>& place = proxies_[plugin->address().resource];
+    if (!place) place = std::make_shared<ResourceProxy>(context_, plugin->address().resource);
+    proxy = place;
+  }
+  proxy->Use(std::move(plugin));
+  watch_.Wake();
+  return {};
+}
+
+void Interposer::TakeOverAll() {
+  for (const PluginAddress& plugin : ReadPlugins(folder_.plugin_file())) {
+    const Status taken = TakeOver(plugin);
+    log_.Write(LogLevel::kInfo, taken ? "plugin_taken_over" : "plugin_not_there",
+               {{"resource", plugin.resource}, {"problem", taken ? "" : taken.error().message}});
+  }
+}
+
+void Interposer::KubeletIsNew() {
+  log_.Write(LogLevel::kInfo, "kubelet_started", {});
+  for (const auto& proxy : Proxies()) proxy->KubeletIsNew();
+  if (const Status reset = folder_.ResetPlugins(); !reset) {
+    log_.Write(LogLevel::kError, "plugins_not_reset", {{"problem", reset.error().message}});
+  }
+}
+
+std::vector<std::shared_ptr<ResourceProxy>> Interposer::Proxies() {
+  const MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<ResourceProxy>> proxies;
+  for (const auto& [resource, proxy] : proxies_) proxies.push_back(proxy);
+  return proxies;
+}
+
+Instant Interposer::Upkeep() {
+  const Instant now = Instant::clock::now();
+  Instant next = now + std::chrono::minutes(1);
+  {
+    const MutexLock lock(mutex_);
+    std::erase_if(proxies_, [](const auto& entry) { return entry.second->Forgotten(); });
+  }
+  if (!watch_.KubeletIsThere()) return next;  // the watch wakes us when it comes
+  for (const auto& proxy : Proxies()) next = std::min(next, proxy->Upkeep(now));
+  return next;
+}
+
+void Interposer::Report() {
+  std::set<std::string> carried;
+  std::vector<PluginAddress> plugins;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [resource, proxy] : proxies_) {
+      if (proxy->InPath()) carried.insert(resource);
+      plugins.push_back(proxy->address());
+    }
+  }
+  if (std::string text = PluginsText(plugins); text != plugins_text_) {
+    if (const Status written = WritePlugins(folder_.plugin_file(), plugins); !written) {
+      log_.Write(LogLevel::kError, "plugins_not_kept", {{"problem", written.error().message}});
+    }
+    plugins_text_ = std::move(text);
+  }
+  if (carried == carried_) return;
+  carried_ = carried;
+  std::string names;
+  for (const std::string& resource : carried) names += (names.empty() ? "" : ",") + resource;
+  log_.Write(LogLevel::kInfo, "carries_out", {{"resources", names}});
+  reports_.Carries(std::move(carried));
+}
+
+}  // namespace berth::node

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Interposer: device plugins register with it, and it registers with the kubelet in their place, one
+// ResourceProxy for each resource.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "node/interposer/agent_folder.h"
+#include "node/interposer/call_watch.h"
+#include "node/interposer/folder_watch.h"
+#include "node/interposer/ports.h"
+#include "node/interposer/resource_proxy.h"
+#include "node/proto/deviceplugin.grpc.pb.h"
+#include "server/telemetry/log.h"
+
+namespace berth::node {
+
+struct InterposerOptions {
+  std::string folder;  // "/var/lib/kubelet/device-plugins"
+  bool lift_numa = false;
+};
+
+class Interposer final : private v1beta1::Registration::Service {
+ public:
+  // References: they live longer.
+  Interposer(InterposerOptions options, DeviceChooser& chooser, InterposerReports& reports,
+             CallWatch& calls, Log& log);
+  ~Interposer() override;
+  Interposer(const Interposer&) = delete;
+  Interposer& operator=(const Interposer&) = delete;
+
+  // Serves until Stop. Takes over the plugins that a worker before this one stood in for. Error:
+  // kUnavailable where there can be no socket.
+  Status Run() BERTH_EXCLUDES(mutex_);
+  // Any thread.
+  void Stop();
+
+ private:
+  grpc::Status Register(grpc::ServerContext* call, const v1beta1::RegisterRequest* request,
+                        v1beta1::Empty* response) override;
+
+  Status Accept(const PluginAddress& plugin) BERTH_EXCLUDES(mutex_, registering_);
+  Status TakeOver(const PluginAddress& plugin) BERTH_EXCLUDES(mutex_, registering_);
+  Result<std::shared_ptr<Upstream>> Connect(const PluginAddress& plugin);
+  Status Use(std::shared_ptr<Upstream> plugin) BERTH_EXCLUDES(mutex_);
+  void TakeOverAll() BERTH_EXCLUDES(mutex_);
+  void KubeletIsNew() BERTH_EXCLUDES(mutex_);
+  Instant Upkeep() BERTH_EXCLUDES(mutex_);
+  void Report() BERTH_EXCLUDES(mutex_);
+  std::vector<std::shared_ptr<ResourceProxy>> Proxies() BERTH_EXCLUDES(mutex_);
+
+  const AgentFolder folder_;
+  InterposerReports& reports_;
+  CallWatch& calls_;
+  Log& log_;
+  FolderWatch watch_;
+  ProxyContext context_;
+  std::unique_ptr<grpc::Server> server_;
+  std::atomic<bool> stop_ = false;
+
+  Mutex registering_;  // one at a time
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<ResourceProxy>> proxies_ BERTH_GUARDED_BY(mutex_);
+
+  // The thread of Run alone.
+  std::set<std::string> carried_;
+  std::string plugins_text_;
+};
+
+}  // namespace berth::node

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/interposer/resource_proxy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "node/kubelet/plugin_names.h"
+#include "node/kubelet/socket_channel.h"
+
+namespace berth::node {
+namespace {
+
+constexpr Duration kLongestPause = std::chrono::seconds(2);
+constexpr Duration kMostRegister = std::chrono::seconds(5);
+constexpr Duration kStreamAfterRegister = std::chrono::seconds(1);
+constexpr Duration kLookForCancel = std::chrono::milliseconds(100);
+constexpr const char* kUnhealthy = "Unhealthy";
+
+grpc::Status NoPlugin(const std::string& resource) {
+  return {grpc::StatusCode::UNAVAILABLE, "the device plugin of " + resource + " is away"};
+}
+
+// The caller's deadline, or ours if that is sooner; a caller who gives up ends the call.
+std::unique_ptr<grpc::ClientContext> Passed(const grpc::ServerContext& call, Duration limit) {
+  auto context = grpc::ClientContext::FromServerContext(call);
+  context->set_deadline(std::min(call.deadline(), After(limit)));
+  return context;
+}
+
+std::set<std::string> UnhealthyOf(const v1beta1::ListAndWatchResponse& list) {
+  std::set<std::string> ids;
+  for (const v1beta1::Device& device : list.devices()) {
+    if (device.health() != "Healthy") ids.insert(device.id());
+  }
+  return ids;
+}
+
+}  // namespace
+
+ResourceProxy::ResourceProxy(ProxyContext& context, std::string resource)
+    : context_(context), resource_(std::move(resource)) {}
+
+ResourceProxy::~ResourceProxy() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+    changed_.NotifyAll();
+  }
+  StopServer(server_);
+  std::shared_ptr<Upstream> last;
+  const MutexLock lock(mutex_);
+  last = std::exchange(plugin_, nullptr);
+  ++generation_;
+}
+
+void ResourceProxy::Use(std::shared_ptr<Upstream> plugin) {
+  std::shared_ptr<Upstream> before;
+  Upstream* const upstream = plugin.get();
+  std::uint64_t generation = 0;
+  {
+    const MutexLock lock(mutex_);
+    before = std::exchange(plugin_, std::move(plugin));
+    address_ = upstream->address();
+    generation = ++generation_;
+    plugin_ended_ = false;
+    marked_gone_ = false;
+    changed_.NotifyAll();
+  }
+  before.reset();  // ends its stream; a callback that runs takes the mutex
+  upstream->Watch(
+      [this, generation](const v1beta1::ListAndWatchResponse& list) { TakeList(generation, list); },
+      [this, generation] { PluginEnded(generation); });
+}
+
+void ResourceProxy::TakeList(std::uint64_t generation, v1beta1::ListAndWatchResponse list) {
+  context_.reports.Unhealthy(resource_, UnhealthyOf(list));
+  if (context_.lift_numa) {
+    for (v1beta1::Device& device : *list.mutable_devices()) device.clear_topology();
+  }
+  const MutexLock lock(mutex_);
+  if (generation != generation_) return;
+  SetList(std::move(list));
+}
+
+void ResourceProxy::SetList(v1beta1::ListAndWatchResponse list) {
+  list_ = std::make_shared<const v1beta1::ListAndWatchResponse>(std::move(list));
+  ++list_number_;
+  changed_.NotifyAll();
+  context_.wake();
+}
+
+void ResourceProxy::PluginEnded(std::uint64_t generation) {
+  const MutexLock lock(mutex_);
+  if (generation != generation_) return;
+  plugin_ended_ = true;
+  gone_since_ = Instant::clock::now();
+  context_.wake();
+}
+
+Instant ResourceProxy::Upkeep(Instant now) {
+  Instant next = now + std::chrono::hours(1);
+  bool registers = false;
+  {
+    const MutexLock lock(mutex_);
+    if (plugin_ended_ && list_ && !marked_gone_) {
+      next = gone_since_ + kGrace;
+      if (now >= next) {
+        v1beta1::ListAndWatchResponse none = *list_;
+        for (v1beta1::Device& device : *none.mutable_devices()) device.set_health(kUnhealthy);
+        marked_gone_ = true;
+        SetList(std::move(none));
+      }
+    }
+    if (plugin_ended_) next = std::min(next, std::max(now, gone_since_ + kForgetAfter));
+    registers = list_ != nullptr && streams_ == 0;
+    if (registers && now < next_try_) {
+      registers = false;
+      next = std::min(next, next_try_);
+    }
+  }
+  return registers ? std::min(next, Register(now)) : next;
+}
+
+Instant ResourceProxy::Register(Instant now) {
+  const std::string endpoint = EndpointFor(resource_);
+  PluginAddress ours;
+  {
+    const MutexLock lock(mutex_);
+    ours = {resource_, endpoint, {address_.options.pre_start, true}};
+    pause_ = std::min(pause_ * 2, kLongestPause);
+    next_try_ = now + pause_;
+  }
+  const CallWatch::Call call(context_.calls, kMostRegister + std::chrono::seconds(1));
+  if (!server_) {
+    Result<std::unique_ptr<grpc::Server>> server = ServeOn(context_.folder + "/" + endpoint, *this);
+    if (!server) return now + kLongestPause;
+    server_ = *std::move(server);
+  }
+  const Status registered =
+      RegisterWithKubelet(context_.folder + "/" + kKubeletSocket, ours, kMostRegister);
+  const MutexLock lock(mutex_);
+  // The kubelet asks for the list right after.
+  if (registered) next_try_ = Instant::clock::now() + kStreamAfterRegister;
+  return next_try_;
+}
+
+void ResourceProxy::KubeletIsNew() {
+  StopServer(server_);
+  const MutexLock lock(mutex_);
+  pause_ = kFirstPause;
+  next_try_ = {};
+}
+
+bool ResourceProxy::InPath() const {
+  const MutexLock lock(mutex_);
+  return streams_ > 0 && !marked_gone_;
+}
+
+bool ResourceProxy::Forgotten() const {
+  const MutexLock lock(mutex_);
+  return plugin_ended_ && Instant::clock::now() >= gone_since_ + kForgetAfter;
+}
+
+PluginAddress ResourceProxy::address() const {
+  const MutexLock lock(mutex_);
+  return address_;
+}
+
+std::shared_ptr<Upstream> ResourceProxy::Plugin() {
+  const Instant end = Instant::clock::now() + kGrace;
+  const MutexLock lock(mutex_);
+  while (plugin_ended_ && !marked_gone_ && !ending_ && Instant::clock::now() < end) {
+    changed_.WaitUntil(mutex_, end);
+  }
+  return plugin_ended_ ? nullptr : plugin_;
+}
+
+grpc::Status ResourceProxy::GetDevicePluginOptions(grpc::ServerContext* /*call*/,
+                                                   const v1beta1::Empty* /*request*/,
+                                                   v1beta1::DevicePluginOptions* response) {
+  const MutexLock lock(mutex_);
+  response->set_pre_start_required(address_.options.pre_start);
+  response->set_get_preferred_allocation_available(true);
+  return grpc::Status::OK;
+}
+
+grpc::Status ResourceProxy::ListAndWatch(
+    grpc::ServerContext* call, const v1beta1::Empty* /*request*/,
+    grpc::ServerWriter<v1beta1::ListAndWatchResponse>* writer) {
+  const Instant began = Instant::clock::now();
+  std::uint64_t sent = 0;
+  {
+    const MutexLock lock(mutex_);
+    ++streams_;
+  }
+  context_.wake();
+  while (!call->IsCancelled()) {
+    List list;
+    {
+      const MutexLock lock(mutex_);
+      if (ending_) break;
+      if (list_number_ == sent) changed_.WaitUntil(mutex_, Instant::clock::now() + kLookForCancel);
+      if (list_number_ != sent) list = list_;
+      sent = list_number_;
+    }
+    if (list && !writer->Write(*list)) break;
+  }
+  {
+    const MutexLock lock(mutex_);
+    --streams_;
+    const bool lasted = Instant::clock::now() - began > std::chrono::seconds(10);
+    if (lasted) pause_ = kFirstPause;
+    next_try_ = Instant::clock::now() + pause_;
+  }
+  context_.wake();
+  return grpc::Status::OK;
+}
+
+std::vector<std::string> ResourceProxy::Preferred(
+    const v1beta1::ContainerPreferredAllocationRequest& request) {
+  PreferredQuestion question;
+  question.resource = resource_;
+  question.available.assign(request.available_deviceids().begin(),
+                            request.available_deviceids().end());
+  question.must.assign(request.must_include_deviceids().begin(),
+                       request.must_include_deviceids().end());
+  question.size = static_cast<std::size_t>(std::max(request.allocation_size(), 0));
+  const AskPlugin ask =
+      [this, &request](
+          const std::vector<std::string>& available) -> std::optional<std::vector<std::string>> {
+    std::shared_ptr<Upstream> plugin;
+    {
+      const MutexLock lock(mutex_);
+      if (!plugin_ended_ && address_.options.preferred_allocation) plugin = plugin_;
+    }
+    if (!plugin) return std::nullopt;
+    v1beta1::PreferredAllocationRequest asked;
+    v1beta1::ContainerPreferredAllocationRequest& one = *asked.add_container_requests();
+    one = request;
+    one.mutable_available_deviceids()->Assign(available.begin(), available.end());
+    grpc::ClientContext context;
+    context.set_deadline(After(kMostPluginPreference));
+    v1beta1::PreferredAllocationResponse answer;
+    const grpc::Status status = plugin->stub().GetPreferredAllocation(&context, asked, &answer);
+    if (!status.ok() || answer.container_responses_size() != 1) return std::nullopt;
+    const auto& ids = answer.container_responses(0).deviceids();
+    return std::vector<std::string>(ids.begin(), ids.end());
+  };
+  return context_.chooser.Choose(question, ask);
+}
+
+grpc::Status ResourceProxy::GetPreferredAllocation(
+    grpc::ServerContext* /*call*/, const v1beta1::PreferredAllocationRequest* request,
+    v1beta1::PreferredAllocationResponse* response) {
+  const auto containers = static_cast<Duration::rep>(request->container_requests_size());
+  const CallWatch::Call call(context_.calls, kMostChoice * std::max<Duration::rep>(containers, 1));
+  for (const auto& container : request->container_requests()) {
+    const std::vector<std::string> ids = Preferred(container);
+    response->add_container_responses()->mutable_deviceids()->Assign(ids.begin(), ids.end());
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status ResourceProxy::Allocate(grpc::ServerContext* call,
+                                     const v1beta1::AllocateRequest* request,
+                                     v1beta1::AllocateResponse* response) {
+  const CallWatch::Call watched(context_.calls, kGrace + kMostAllocate);
+  const std::shared_ptr<Upstream> plugin = Plugin();
+  if (!plugin) return NoPlugin(resource_);
+  const auto context = Passed(*call, kMostAllocate);
+  const grpc::Status status = plugin->stub().Allocate(context.get(), *request, response);
+  if (status.ok()) {
+    for (const v1beta1::ContainerAllocateRequest& container : request->container_requests()) {
+      context_.chooser.Given(resource_,
+                             {container.devices_ids().begin(), container.devices_ids().end()});
+    }
+  }
+  return status;
+}
+
+grpc::Status ResourceProxy::PreStartContainer(grpc::ServerContext* call,
+                                              const v1beta1::PreStartContainerRequest* request,
+                                              v1beta1::PreStartContainerResponse* response) {
+  const CallWatch::Call watched(context_.calls, kGrace + kMostPreStart);
+  const std::shared_ptr<Upstream> plugin = Plugin();
+  if (!plugin) return NoPlugin(resource_);
+  const auto context = Passed(*call, kMostPreStart);
+  return plugin->stub().PreStartContainer(context.get(), *request, response);
+}
+
+}  // namespace berth::node

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ResourceProxy: stands for one resource between its plugin and the kubelet. It is a plugin for the
+// kubelet, on a socket of its own, and the kubelet for the plugin. All calls pass through but
+// GetPreferredAllocation, which the DeviceChooser answers.
+//
+// A plugin that goes away has kGrace to come back: its calls wait for so long, and only then its
+// devices are Unhealthy, as the kubelet would have made them at once. The stream to the kubelet
+// stays: a stream that ends would take a newer registration with it.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "node/interposer/call_watch.h"
+#include "node/interposer/local_server.h"
+#include "node/interposer/ports.h"
+#include "node/interposer/upstream.h"
+#include "node/kubelet/registrar.h"
+#include "node/proto/deviceplugin.grpc.pb.h"
+
+namespace berth::node {
+
+struct ProxyContext {
+  std::string folder;      // of the kubelet's socket
+  bool lift_numa = false;  // do not pass NUMA nodes on
+  DeviceChooser& chooser;
+  CallWatch& calls;
+  InterposerReports& reports;
+  std::function<void()> wake;  // something is to be done: call Upkeep soon. Any thread.
+};
+
+class ResourceProxy final : private v1beta1::DevicePlugin::Service {
+ public:
+  static constexpr Duration kGrace = std::chrono::milliseconds(1500);
+  static constexpr Duration kForgetAfter = std::chrono::minutes(5);
+  // The kubelet waits for the first for ever, and for the second for 30 s.
+  static constexpr Duration kMostAllocate = std::chrono::seconds(30);
+  static constexpr Duration kMostPreStart = std::chrono::seconds(30);
+
+  ResourceProxy(ProxyContext& context, std::string resource);
+  // Ends all streams.
+  ~ResourceProxy() override;
+  ResourceProxy(const ResourceProxy&) = delete;
+  ResourceProxy& operator=(const ResourceProxy&) = delete;
+
+  // Any thread. From now on this plugin is asked; the one before is left.
+  void Use(std::shared_ptr<Upstream> plugin) BERTH_EXCLUDES(mutex_);
+
+  // These on one thread only.
+  // Does what is due, and returns the time by which to call it again at the latest. Registers with
+  // the kubelet where there is a list and no stream; blocks for that.
+  Instant Upkeep(Instant now) BERTH_EXCLUDES(mutex_);
+  // The kubelet has started anew, and deleted our socket.
+  void KubeletIsNew() BERTH_EXCLUDES(mutex_);
+
+  // Any thread.
+  [[nodiscard]] bool InPath() const BERTH_EXCLUDES(mutex_);     // the kubelet reads our list
+  [[nodiscard]] bool Forgotten() const BERTH_EXCLUDES(mutex_);  // the plugin is gone for long
+  [[nodiscard]] PluginAddress address() const BERTH_EXCLUDES(mutex_);  // the plugin's own
+
+ private:
+  using List = std::shared_ptr<const v1beta1::ListAndWatchResponse>;
+
+  grpc::Status GetDevicePluginOptions(grpc::ServerContext* call, const v1beta1::Empty* request,
+                                      v1beta1::DevicePluginOptions* response) override;
+  grpc::Status ListAndWatch(grpc::ServerContext* call, const v1beta1::Empty* request,
+                            grpc::ServerWriter<v1beta1::ListAndWatchResponse>* writer) override;
+  grpc::Status GetPreferredAllocation(grpc::ServerContext* call,
+                                      const v1beta1::PreferredAllocationRequest* request,
+                                      v1beta1::PreferredAllocationResponse* response) override;
+  grpc::Status Allocate(grpc::ServerContext* call, const v1beta1::AllocateRequest* request,
+                        v1beta1::AllocateResponse* response) override;
+  grpc::Status PreStartContainer(grpc::ServerContext* call,
+                                 const v1beta1::PreStartContainerRequest* request,
+                                 v1beta1::PreStartContainerResponse* response) override;
+
+  void TakeList(std::uint64_t generation, v1beta1::ListAndWatchResponse list);
+  void PluginEnded(std::uint64_t generation);
+  void SetList(v1beta1::ListAndWatchResponse list) BERTH_REQUIRES(mutex_);
+  // Waits for a plugin for at most kGrace; nullptr: there is none.
+  std::shared_ptr<Upstream> Plugin() BERTH_EXCLUDES(mutex_);
+  std::vector<std::string> Preferred(const v1beta1::ContainerPreferredAllocationRequest& request);
+  Instant Register(Instant now) BERTH_EXCLUDES(mutex_);
+
+  ProxyContext& context_;
+  const std::string resource_;
+  std::unique_ptr<grpc::Server> server_;  // of the thread of Upkeep
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::shared_ptr<Upstream> plugin_ BERTH_GUARDED_BY(mutex_);
+  PluginAddress address_ BERTH_GUARDED_BY(mutex_);
+  std::uint64_t generation_ BERTH_GUARDED_BY(mutex_) = 0;  // of plugin_
+  bool plugin_ended_ BERTH_GUARDED_BY(mutex_) = true;
+  Instant gone_since_ BERTH_GUARDED_BY(mutex_){};
+  bool marked_gone_ BERTH_GUARDED_BY(mutex_) = false;
+  List list_ BERTH_GUARDED_BY(mutex_);  // nullptr: none came yet
+  std::uint64_t list_number_ BERTH_GUARDED_BY(mutex_) = 0;
+  int streams_ BERTH_GUARDED_BY(mutex_) = 0;  // to the kubelet
+  bool ending_ BERTH_GUARDED_BY(mutex_) = false;
+  Instant next_try_ BERTH_GUARDED_BY(mutex_){};
+  Duration pause_ BERTH_GUARDED_BY(mutex_) = kFirstPause;
+
+  static constexpr Duration kFirstPause = std::chrono::milliseconds(20);
+};
+
+}  // namespace berth::node

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Upstream: the connection to one device plugin, and its list of devices as it changes.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "node/kubelet/registrar.h"
+#include "node/proto/deviceplugin.grpc.pb.h"
+
+namespace berth::node {
+
+class Upstream {
+ public:
+  using OnList = std::function<void(const v1beta1::ListAndWatchResponse& list)>;
+  using OnEnd = std::function<void()>;
+
+  // Connects to the plugin at `socket`. Error: kUnavailable.
+  static Result<std::shared_ptr<Upstream>> Connect(const std::string& socket, PluginAddress address,
+                                                   Duration limit);
+  // Ends the stream; waits for a callback that runs.
+  ~Upstream();
+  Upstream(const Upstream&) = delete;
+  Upstream& operator=(const Upstream&) = delete;
+
+  // Begins to read the list, on a thread of its own. Once. on_end comes once, last.
+  void Watch(OnList on_list, OnEnd on_end);
+
+  [[nodiscard]] const PluginAddress& address() const { return address_; }
+  // Any thread.
+  [[nodiscard]] v1beta1::DevicePlugin::Stub& stub() const { return *stub_; }
+
+ private:
+  Upstream(std::shared_ptr<grpc::Channel> channel, PluginAddress address);
+
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1beta1::DevicePlugin::Stub> stub_;
+  PluginAddress address_;
+  grpc::ClientContext stream_context_;
+  std::thread thread_;
+};
+
+}  // namespace berth::node

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/pods/given.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "node/kubelet/plugin_names.h"
+#include "server/kube/client/api_path.h"
+
+namespace berth::node {
+namespace {
+
+using GivenJson = nlohmann::json;
+
+constexpr int kReportsSinceMinor = 36;                        // of Kubernetes 1
+constexpr Duration kGather = std::chrono::milliseconds(100);  // several containers, one look
+
+std::vector<std::string> Bases(const std::vector<std::string>& devices) {
+  std::vector<std::string> bases;
+  for (const std::string& device : devices) bases.emplace_back(WithoutReplica(device));
+  std::ranges::sort(bases);
+  return bases;
+}
+
+// Whether these devices are the container's plan, or within the pod's.
+bool AsPlanned(const OwnPod& pod, const std::string& container,
+               const std::vector<std::string>& devices, const NodeFacts& facts) {
+  if (!pod.plan) return false;
+  const auto own = pod.plan->containers.find(container);
+  const ContainerPlan plan = own == pod.plan->containers.end() ? pod.plan->Whole() : own->second;
+  return Bases(DevicesOf(plan, devices, facts)) == Bases(devices);
+}
+
+}  // namespace
+
+bool ReportsDevices(std::string_view version) {
+  constexpr std::string_view kMajor = "v1.";
+  if (!version.starts_with(kMajor)) return false;
+  version.remove_prefix(kMajor.size());
+  int minor = 0;
+  std::from_chars(version.data(), version.data() + version.size(), minor);
+  return minor >= kReportsSinceMinor;
+}
+
+std::optional<std::string> GivenText(const OwnPod& pod, const ListedPod& listed,
+                                     const std::set<std::string>& resources, const NodeFacts& facts,
+                                     bool kubelet_reports) {
+  GivenJson containers = GivenJson::object();
+  bool differs = false;
+  for (const OwnContainer& container : pod.containers) {
+    if (container.reports_devices) return std::nullopt;
+    if (kubelet_reports && !container.running) return std::nullopt;  // it is to be seen
+    const auto found = std::ranges::find(listed.containers, container.name, &ListedContainer::name);
+    if (found == listed.containers.end()) continue;
+    for (const auto& [resource, devices] : found->devices) {
+      if (!resources.contains(resource)) continue;
+      containers[container.name][resource] = devices;
+      differs = differs || !AsPlanned(pod, container.name, devices, facts);
+    }
+  }
+  if (!differs) return std::nullopt;
+  const GivenJson given = {{"version", 1}, {"containers", std::move(containers)}};
+  std::string text = given.dump(-1, ' ', false, GivenJson::error_handler_t::replace);
+  if (text == pod.given) return std::nullopt;
+  return text;
+}
+
+GivenWriter::GivenWriter(Parts parts) : parts_(std::move(parts)), thread_([this] { Run(); }) {}
+
+GivenWriter::~GivenWriter() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void GivenWriter::Look() {
+  const MutexLock lock(mutex_);
+  due_ = true;
+  changed_.NotifyAll();
+}
+
+void GivenWriter::Carries(std::set<std::string> resources) {
+  const MutexLock lock(mutex_);
+  resources_ = std::move(resources);
+  due_ = true;
+  changed_.NotifyAll();
+}
+
+void GivenWriter::Run() {
+  while (true) {
+    {
+      const MutexLock lock(mutex_);
+      while (!due_ && !ending_) changed_.Wait(mutex_);
+      const Instant end = Instant::clock::now() + kGather;
+      while (!ending_ && Instant::clock::now() < end) changed_.WaitUntil(mutex_, end);
+      if (ending_) return;
+      due_ = false;
+    }
+    LookNow();
+  }
+}
+
+void GivenWriter::LearnVersion() {
+  if (version_known_) return;
+  const Result<std::string> path = kube::NodePath(parts_.node);
+  if (!path) return;
+  const Result<kube::ApiResponse> response =
+      parts_.client.Send({.path = *path, .timeout = kMostPerWrite});
+  if (!response || !response->ok()) return;
+  const GivenJson node = GivenJson::parse(response->body, nullptr, false);
+  const auto version = GivenJson::json_pointer("/status/nodeInfo/kubeletVersion");
+  if (!node.is_object() || !node.contains(version) || !node[version].is_string()) return;
+  version_known_ = true;
+  kubelet_reports_ = ReportsDevices(node[version].get<std::string>());
+}
+
+void GivenWriter::LookNow() {
+  std::set<std::string> resources;
+  {
+    const MutexLock lock(mutex_);
+    resources = resources_;
+  }
+  if (resources.empty()) return;
+  LearnVersion();
+  const OwnPods::Pods own = parts_.pods.All();
+  const Result<std::vector<ListedPod>> listed = parts_.kubelet.List(std::chrono::seconds(1));
+  if (!version_known_ || !listed) return;  // the next change of a pod comes here again
+  std::map<std::string, std::string> written;
+  int writes = 0;
+  for (const ListedPod& there : *listed) {
+    const auto found = own.find(there.namespace_name + "/" + there.name);
+    if (found == own.end() || found->second->over || found->second->containers.empty()) continue;
+    const OwnPod& pod = *found->second;
+    const auto before = written_.find(pod.uid);
+    if (before != written_.end()) written.insert(*before);
+    const auto text = GivenText(pod, there, resources, *parts_.facts(), kubelet_reports_);
+    if (!text || (before != written_.end() && before->second == *text)) continue;
+    if (++writes > kMostWritesPerLook) {
+      Look();
+      break;
+    }
+    if (Write(pod, *text)) written[pod.uid] = *text;
+  }
+  written_ = std::move(written);
+}
+
+bool GivenWriter::Write(const OwnPod& pod, const std::string& text) {
+  const Result<std::string> path = kube::PodPath(pod.namespace_name, pod.name);
+  if (!path) return true;  // no such pod can be
+  kube::ApiRequest request;
+  request.method = "PATCH";
+  request.path = *path;
+  request.content_type = "application/merge-patch+json";
+  request.timeout = kMostPerWrite;
+  // With the UID: another pod of that name is not to have it.
+  request.body =
+      GivenJson{{"metadata", {{"uid", pod.uid}, {"annotations", {{"berth.dev/given", text}}}}}}
+          .dump(-1, ' ', false, GivenJson::error_handler_t::replace);
+  const Result<kube::ApiResponse> response = parts_.client.Send(request);
+  const bool gone = response && (response->status == 404 || response->status == 409);
+  if (response && (response->ok() || gone)) {
+    parts_.log.Write(LogLevel::kInfo, "given_written",
+                     {{"pod", pod.namespace_name + "/" + pod.name}, {"given", text}});
+    problem_.clear();
+    return true;
+  }
+  const std::string problem = response ? kube::RefusalText(*response) : response.error().message;
+  const std::string kind = problem.substr(0, problem.find(':'));
+  if (kind != problem_) {
+    parts_.log.Write(LogLevel::kWarn, "given_not_written",
+                     {{"pod", pod.namespace_name + "/" + pod.name}, {"problem", problem}});
+  }
+  problem_ = kind;
+  return false;
+}
+
+}  // namespace berth::node

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OwnPods: the pods of this node as the API server has them, kept by a Reflector.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/padded_text.h"
+#include "node/pods/own_pod.h"
+#include "server/kube/watch/reflector.h"
+
+namespace berth::node {
+
+using OwnPodPtr = std::shared_ptr<const OwnPod>;
+
+// The functions of ObjectSink: the thread of the reflector. The others: any thread.
+class OwnPods final : public kube::ObjectSink {
+ public:
+  static constexpr std::size_t kMostPods = 16'384;  // more are left out
+
+  // on_change is called after each change, on the thread of the reflector; may be empty.
+  OwnPods(std::string node, std::function<void()> on_change);
+
+  void ListBegins() override BERTH_EXCLUDES(mutex_);
+  void Listed(const PaddedText& object) override BERTH_EXCLUDES(mutex_);
+  void ListEnds() override BERTH_EXCLUDES(mutex_);
+  void Changed(const PaddedText& object) override BERTH_EXCLUDES(mutex_);
+  void Deleted(const PaddedText& object) override BERTH_EXCLUDES(mutex_);
+
+  // The API server gave no answer, and will not be asked again before that time.
+  void Failed(Instant until) BERTH_EXCLUDES(mutex_);
+
+  // By "namespace/name".
+  using Pods = std::map<std::string, OwnPodPtr>;
+  [[nodiscard]] Pods All() const BERTH_EXCLUDES(mutex_);
+  // Whether news of pods can be expected: waiting for one makes sense.
+  [[nodiscard]] bool Live() const BERTH_EXCLUDES(mutex_);
+  // A number that grows with every change.
+  [[nodiscard]] std::uint64_t Version() const BERTH_EXCLUDES(mutex_);
+  // Waits until the version is another than that, until a time at the latest.
+  void WaitForChange(std::uint64_t version, Instant until) const BERTH_EXCLUDES(mutex_);
+
+ private:
+  void Put(const PaddedText& object) BERTH_EXCLUDES(mutex_);
+  void Told() BERTH_EXCLUDES(mutex_);
+
+  const std::string node_;
+  const std::function<void()> on_change_;
+  std::set<std::string> listed_;  // since ListBegins; the reflector's thread alone
+
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  Pods pods_ BERTH_GUARDED_BY(mutex_);
+  std::uint64_t version_ BERTH_GUARDED_BY(mutex_) = 0;
+  bool synced_ BERTH_GUARDED_BY(mutex_) = false;
+  Instant failed_until_ BERTH_GUARDED_BY(mutex_){};
+};
+
+}  // namespace berth::node

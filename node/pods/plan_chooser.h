@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PlanChooser: answers the kubelet with the devices that Berth planned for the very container that
+// is being admitted. Where there is no such plan, or it cannot be had: with the plugin's own
+// preference among the devices that nobody else was planned and that have no shares.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "node/facts/node_facts.h"
+#include "node/interposer/ports.h"
+#include "node/kubelet/pod_resources.h"
+#include "node/pods/matching.h"
+#include "node/pods/own_pods.h"
+#include "server/telemetry/log.h"
+
+namespace berth::node {
+
+class PlanChooser final : public DeviceChooser {
+ public:
+  static constexpr Duration kMostList = std::chrono::milliseconds(500);
+  // For a pod that the kubelet has and the watch has not brought yet.
+  static constexpr Duration kMostWait = std::chrono::milliseconds(300);
+  static constexpr std::size_t kMostServed = 1024;  // init containers that are remembered
+  static constexpr std::size_t kMostMissed = 1024;  // pods that are waited for once only
+
+  using GetFacts = std::function<std::shared_ptr<const NodeFacts>()>;
+
+  // References: they live longer. on_given: a container was given devices; returns at once.
+  PlanChooser(const OwnPods& pods, PodResources& kubelet, GetFacts facts, Log& log,
+              std::function<void()> on_given);
+
+  std::vector<std::string> Choose(const PreferredQuestion& question,
+                                  const AskPlugin& ask_plugin) override BERTH_EXCLUDES(mutex_);
+  void Given(const std::string& resource, const std::vector<std::string>& devices) override
+      BERTH_EXCLUDES(mutex_);
+
+ private:
+  struct Look {
+    OwnPods::Pods own;
+    Result<std::vector<ListedPod>> listed;
+    Matched matched;
+    Duration waited{};
+  };
+  // What was found, and what it says of the devices.
+  struct Choice {
+    std::vector<std::string> wanted;  // planned and available
+    std::vector<std::string> answer;
+    std::string_view by;
+  };
+  Choice ChooseFor(const Turn* turn, const PreferredQuestion& question, const Look& look,
+                   const AskPlugin& ask_plugin);
+  void Note(const PreferredQuestion& question, const Look& look, const Turn* turn,
+            const Choice& choice) BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] bool WorthWaiting(const Matched& matched) const BERTH_EXCLUDES(mutex_);
+  void Missed(const std::vector<std::string>& unknown) BERTH_EXCLUDES(mutex_);
+  Look LookForPod(const PreferredQuestion& question) BERTH_EXCLUDES(mutex_);
+  std::vector<std::string> Around(const PreferredQuestion& question, const Look& look,
+                                  const std::vector<std::string>& wanted, const NodeFacts& facts,
+                                  const AskPlugin& ask_plugin);
+  [[nodiscard]] bool Served(const OwnPod& pod, const std::string& container) const
+      BERTH_EXCLUDES(mutex_);
+
+  const OwnPods& pods_;
+  PodResources& kubelet_;
+  const GetFacts facts_;
+  Log& log_;
+  const std::function<void()> on_given_;
+
+  // What was answered last for a resource: the kubelet allocates right after.
+  struct Last {
+    std::string pod, uid, container;
+    std::size_t size = 0;
+    std::vector<std::string> answer;
+  };
+  mutable Mutex mutex_;
+  std::set<std::string> missed_ BERTH_GUARDED_BY(mutex_);  // "namespace/name"
+  std::map<std::string, Last> last_ BERTH_GUARDED_BY(mutex_);
+  std::set<std::pair<std::string, std::string>> served_ BERTH_GUARDED_BY(mutex_);  // UID, container
+  std::deque<std::pair<std::string, std::string>> served_order_ BERTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace berth::node

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The policies of a kubelet that decide which GPUs it offers a container, as the annotation
+//
+//   berth.dev/kubelet: {"topologyManagerPolicy":"single-numa-node",
+//                       "topologyManagerScope":"container","cpuManagerPolicy":"static",
+//                       "numa":"lifted"}
+//
+// All fields are optional: what is not there is not known. "numa": "lifted" says that the agent
+// does not pass the NUMA nodes of devices on, so the Topology Manager does not limit the choice.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace berth::node {
+
+struct KubeletPolicies {
+  std::string topology_manager;        // "" = not known
+  std::string topology_manager_scope;  // the same
+  std::string cpu_manager;             // the same
+  friend bool operator==(const KubeletPolicies&, const KubeletPolicies&) = default;
+};
+
+// Of what the kubelet answers to GET /configz. Error: kInvalidArgument.
+Result<KubeletPolicies> PoliciesOfConfigz(std::string_view json);
+
+// Of the kubelet's configuration file, YAML: the top level's lines "key: word". A key that is not
+// there has the kubelet's default ("none", "container", "none"), because the file is all there is;
+// flags of the kubelet's command line may say otherwise.
+KubeletPolicies PoliciesOfConfigFile(std::string_view yaml);
+
+// "" where nothing is known and nothing is lifted.
+std::string KubeletAnnotation(const KubeletPolicies& policies, bool lift_numa);
+
+}  // namespace berth::node

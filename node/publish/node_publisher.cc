@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/publish/node_publisher.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "base/file.h"
+#include "base/keep_going.h"
+#include "base/mutex.h"
+#include "base/text.h"
+#include "config/kubeconfig.h"
+#include "node/publish/child_output.h"
+#include "node/publish/kubelet_policies.h"
+#include "node/publish/node_annotations.h"
+#include "node/publish/wanted.h"
+#include "server/kube/client/api_path.h"
+#include "server/kube/client/http_api_client.h"
+
+namespace berth::node {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr Duration kMostPerRequest = seconds(5);
+constexpr Duration kFirstPause = seconds(1), kLongestPause = minutes(5);  // between attempts
+constexpr Duration kFirstProbePause = seconds(10);
+// Looks whether somebody else has changed the Node. 5,000 nodes make three requests a second.
+constexpr Duration kLookAgain = minutes(30);
+// Devices that flap are written seldom: so many writes within that time.
+constexpr std::size_t kMostWrites = 6;
+constexpr Duration kWritesWithin = minutes(1);
+constexpr std::size_t kMostConfigBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostProblemKinds = 16, kMostLineBytes = 500;
+
+// "https://fd00::7:10250" as manifests put it together, where the address is one of IPv6:
+// "https://[fd00::7]:10250".
+std::string WithBrackets(std::string url) {
+  const std::size_t begin = url.find("://");
+  const std::size_t end = url.rfind(':');
+  if (begin == std::string::npos || end <= begin) return url;
+  const std::size_t host = begin + 3;
+  const bool bare = url.find(':', host) != end && url.find('[') == std::string::npos;
+  return bare ? url.substr(0, host) + "[" + url.substr(host, end - host) + "]" + url.substr(end)
+              : url;
+}
+
+Instant Now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+class NodePublisher::Impl {
+ public:
+  Impl(kube::ApiClient& client, std::string node_name, PublisherOptions options)
+      : client_(client),
+        name_(std::move(node_name)),
+        options_(std::move(options)),
+        random_(options_.seed != 0 ? options_.seed : std::hash<std::string>{}(name_)),
+        write_at_(Now() + PartOf(options_.most_start_delay)),
+        look_at_(Now() + kLookAgain + PartOf(kLookAgain)),
+        thread_([this] { KeepGoing([this] { Run(); }); }) {}
+
+  ~Impl() {
+    {
+      const MutexLock lock(mutex_);
+      stop_ = true;
+      changed_.NotifyAll();
+    }
+    thread_.join();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void Carries(std::set<std::string> resources) BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (says_.carries == resources) return;
+    says_.carries = std::move(resources);
+    Changed();
+  }
+
+  void Health(const std::string& resource, std::set<std::string> unhealthy) BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (!says_.SetUnhealthy(resource, std::move(unhealthy))) return;
+    Changed();
+  }
+
+  void PluginRegistered() BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    probe_asked_ = true;
+    changed_.NotifyAll();
+  }
+
+  bool Flush(Duration at_most) BERTH_EXCLUDES(mutex_) {
+    const Instant end = Now() + at_most;
+    const MutexLock lock(mutex_);
+    urgent_ = true;
+    changed_.NotifyAll();
+    const std::uint64_t wanted = version_;
+    while (written_ < wanted && !stop_ && Now() < end) changed_.WaitUntil(mutex_, end);
+    urgent_ = false;
+    return written_ >= wanted;
+  }
+
+  std::shared_ptr<const NodeFacts> Facts() BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return says_.facts;
+  }
+
+ private:
+  enum class Task { kStop, kProbe, kWrite };
+
+  void Changed() BERTH_REQUIRES(mutex_) {
+    ++version_;
+    changed_.NotifyAll();
+  }
+
+  Duration PartOf(Duration whole) {
+    const auto most = std::chrono::duration_cast<milliseconds>(whole).count();
+    return milliseconds(
+        std::uniform_int_distribution<std::int64_t>(0, std::max<std::int64_t>(most, 0))(random_));
+  }
+
+  void Run() {
+    while (true) {
+      switch (Await()) {
+        case Task::kStop:
+          return;
+        case Task::kProbe:
+          Probe();
+          AskKubelet();
+          break;
+        case Task::kWrite:
+          Write();
+          break;
+      }
+    }
+  }
+
+  // Waits for what is to be done next. A write that is due goes first.
+  Task Await() BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    while (true) {
+      if (stop_) return Task::kStop;
+      const Instant now = Now();
+      if (look_at_ <= now) {
+        known_.reset();
+        ++version_;
+        look_at_ = now + kLookAgain + PartOf(kLookAgain / 10);
+      }
+      const bool differs = written_ < version_;
+      if (differs && (write_at_ <= now || (urgent_ && !tried_urgently_))) {
+        tried_urgently_ = urgent_;
+        return Task::kWrite;
+      }
+      if (!urgent_) tried_urgently_ = false;
+      if (probe_asked_ || probe_at_ <= now) {
+        probe_asked_ = false;
+        return Task::kProbe;
+      }
+      Instant next = std::min(look_at_, probe_at_);
+      if (differs) next = std::min(next, write_at_);
+      if (differs && urgent_) next = std::min(next, now + milliseconds(100));
+      changed_.WaitUntil(mutex_, next);
+      if (urgent_) tried_urgently_ = false;
+    }
+  }
+
+  void Probe() BERTH_EXCLUDES(mutex_) {
+    if (options_.probe.empty()) {
+      const MutexLock lock(mutex_);
+      probe_at_ = Instant::max();
+      return;
+    }
+    const auto given_up = [this] {
+      const MutexLock lock(mutex_);
+      return stop_ || (urgent_ && written_ < version_);
+    };
+    auto text = child_.Output(options_.probe, {options_.probe_limit, kMostFactsBytes, given_up});
+    auto facts = text ? ParseFacts(*text) : Result<NodeFacts>(tl::unexpected(text.error()));
+    Problem("facts", facts ? "" : "facts of the node: " + facts.error().message);
+    if (facts) {
+      Problem("found",
+              facts->problems.empty() ? "" : "facts of the node: " + Join(facts->problems, "; "));
+    }
+    const MutexLock lock(mutex_);
+    if (!facts) {
+      probe_pause_ = std::min<Duration>(probe_pause_ * 2, kLongestPause);
+      probe_at_ = Now() + probe_pause_;
+      return;
+    }
+    probe_pause_ = kFirstProbePause;
+    // A driver that is not there yet has no GPUs: look again, seldom.
+    probe_at_ = facts->gpus.empty() && facts->mig.empty() ? Now() + kLongestPause : Instant::max();
+    if (*says_.facts == *facts) return;
+    says_.facts = std::make_shared<const NodeFacts>(*std::move(facts));
+    Changed();
+  }
+
+  void AskKubelet() BERTH_EXCLUDES(mutex_) {
+    if (options_.kubelet_url.empty() && options_.kubelet_config_file.empty() &&
+        !options_.lift_numa) {
+      return;
+    }
+    auto policies = PoliciesOfKubelet();
+    Problem("kubelet", policies ? "" : "policies of the kubelet: " + policies.error().message);
+    const MutexLock lock(mutex_);
+    if (policies) policies_ = *std::move(policies);
+    std::string text = KubeletAnnotation(policies_, options_.lift_numa);
+    if (says_.kubelet == text) return;
+    says_.kubelet = std::move(text);
+    Changed();
+  }
+
+  Result<KubeletPolicies> PoliciesOfKubelet() const {
+    std::string problem = "not asked for";
+    if (!options_.kubelet_url.empty()) {
+      auto asked = AskConfigz();
+      if (asked) return asked;
+      problem = asked.error().message;
+    }
+    if (options_.kubelet_config_file.empty()) return Fail(Errc::kUnavailable, problem);
+    const auto text = ReadFile(options_.kubelet_config_file, kMostConfigBytes);
+    if (text) return PoliciesOfConfigFile(*text);
+    return Fail(Errc::kUnavailable, problem + "; " + text.error().message);
+  }
+
+  Result<KubeletPolicies> AskConfigz() const {
+    ClusterAccess access;
+    access.server = WithBrackets(options_.kubelet_url);
+    access.token_file = options_.kubelet_token_file;
+    access.insecure_skip_tls_verify = options_.kubelet_ca_file.empty();
+    if (!options_.kubelet_ca_file.empty()) {
+      BERTH_TRY(access.ca_pem, ReadFile(options_.kubelet_ca_file, kMostConfigBytes));
+    }
+    BERTH_TRY(const auto client, kube::HttpApiClient::Create(access));
+    kube::ApiRequest request;
+    request.path = "/configz";
+    request.timeout = kMostPerRequest;
+    BERTH_TRY(const kube::ApiResponse response, client->Send(request));
+    if (response.ok()) return PoliciesOfConfigz(response.body);
+    return Fail(Errc::kUnavailable,
+                "GET /configz: the kubelet answered " + std::to_string(response.status));
+  }
+
+  // One attempt: reads the Node where it is not known, and patches what differs.
+  void Write() BERTH_EXCLUDES(mutex_) {
+    std::uint64_t version = 0;
+    WhatIsSaid says;
+    {
+      const MutexLock lock(mutex_);
+      version = version_;
+      says = says_;
+    }
+    std::optional<Duration> retry_after;
+    const Status outcome = WriteOnce(says, retry_after);
+    Problem("node", outcome ? "" : "annotations of node " + name_ + ": " + outcome.error().message);
+    const MutexLock lock(mutex_);
+    if (!outcome) {
+      known_.reset();
+      pause_ = std::min<Duration>(pause_ * 2, kLongestPause);
+      const Duration longest =
+          std::max(pause_, std::min(retry_after.value_or(pause_), kLongestPause));
+      write_at_ = Now() + longest / 2 + PartOf(longest / 2);
+      return;
+    }
+    pause_ = kFirstPause;
+    written_ = std::max(written_, version);
+    write_at_ = NextWrite();
+    changed_.NotifyAll();
+  }
+
+  Status WriteOnce(const WhatIsSaid& says, std::optional<Duration>& retry_after) {
+    BERTH_TRY(const std::string path, kube::NodePath(name_));
+    if (!known_) {
+      BERTH_TRY(known_, Ask({.path = path, .timeout = kMostPerRequest}, retry_after));
+    }
+    std::vector<std::string> kept;
+    const auto patch = AnnotationPatch(*known_, Wanted(says, known_->mig_single), kept);
+    Problem("kept", kept.empty() ? ""
+                                 : "somebody else wrote " + Join(kept, ", ") + " of node " + name_ +
+                                       ": it stays; remove it to have what this node found");
+    if (!patch) return {};
+    writes_.push_back(Now());
+    if (writes_.size() > kMostWrites) writes_.pop_front();
+    BERTH_TRY(known_, Ask({.method = "PATCH",
+                           .path = path + "?fieldManager=" + std::string(kFieldManager),
+                           .body = *patch,
+                           .content_type = "application/merge-patch+json",
+                           .timeout = kMostPerRequest},
+                          retry_after));
+    return {};
+  }
+
+  // Sends a request that is answered with the Node.
+  Result<NodeAnnotations> Ask(const kube::ApiRequest& request,
+                              std::optional<Duration>& retry_after) {
+    BERTH_TRY(const kube::ApiResponse response, client_.Send(request));
+    retry_after = response.retry_after;
+    if (!response.ok()) return Fail(Errc::kUnavailable, kube::RefusalText(response));
+    return ReadNodeAnnotations(response.body);
+  }
+
+  [[nodiscard]] Instant NextWrite() const {
+    const Instant soon = Now() + kFirstPause;
+    if (writes_.size() < kMostWrites) return soon;
+    return std::max(soon, writes_.front() + kWritesWithin);
+  }
+
+  // Says a problem once, until it is another one or has gone ("").
+  void Problem(const std::string& kind, const std::string& text) {
+    std::string& last = problems_[kind];
+    if (text == last) return;
+    last = text;
+    if (!text.empty() && options_.log) options_.log(Shortened(text, kMostLineBytes));
+  }
+
+  kube::ApiClient& client_;
+  const std::string name_;
+  const PublisherOptions options_;
+
+  // Of the thread alone, or before it starts.
+  std::mt19937_64 random_;
+  ChildRunner child_;
+  std::optional<NodeAnnotations> known_;  // nullopt: the Node is to be read
+  KubeletPolicies policies_;
+  std::deque<Instant> writes_;                   // the last kMostWrites
+  std::map<std::string, std::string> problems_;  // by kind: what was said last
+  Duration pause_ = kFirstPause, probe_pause_ = kFirstProbePause;
+  Instant write_at_;  // not before
+  Instant look_at_;
+  Instant probe_at_{};
+  bool tried_urgently_ = false;
+
+  Mutex mutex_;
+  CondVar changed_;
+  WhatIsSaid says_ BERTH_GUARDED_BY(mutex_);
+  std::uint64_t version_ BERTH_GUARDED_BY(mutex_) =
+      1;  // of says_: the first write corrects an old Node
+  std::uint64_t written_ BERTH_GUARDED_BY(mutex_) = 0;  // the version that the Node has
+  bool probe_asked_ BERTH_GUARDED_BY(mutex_) = false;
+  bool urgent_ BERTH_GUARDED_BY(mutex_) = false;  // somebody waits in Flush
+  bool stop_ BERTH_GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+NodePublisher::NodePublisher(kube::ApiClient& client, std::string node_name,
+                             PublisherOptions options)
+    : impl_(std::make_unique<Impl>(client, std::move(node_name), std::move(options))) {}
+
+NodePublisher::~NodePublisher() = default;
+
+void NodePublisher::Carries(std::set<std::string> resources) {
+  impl_->Carries(std::move(resources));
+}
+
+void NodePublisher::Health(const std::string& resource, std::set<std::string> unhealthy_ids) {
+  impl_->Health(resource, std::move(unhealthy_ids));
+}
+
+void NodePublisher::PluginRegistered() { impl_->PluginRegistered(); }
+
+bool NodePublisher::Flush(Duration at_most) { return impl_->Flush(at_most); }
+
+std::shared_ptr<const NodeFacts> NodePublisher::Facts() const { return impl_->Facts(); }
+
+}  // namespace berth::node

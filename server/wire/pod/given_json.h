@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a pod was given (cluster/values/given_devices.h), as two of them write it.
+//
+// The kubelet, from Kubernetes 1.36 on, in the status of a container as soon as it is admitted, and
+// until it has ended:
+//
+//   "allocatedResourcesStatus":[{"name":"vendor.com/gpu","resources":[
+//     {"resourceID":"GPU-...","health":"Healthy"}]}]
+//
+// The agent of the node, where the kubelet does not, in the annotation berth.dev/given:
+//
+//   {"version":1,"containers":{"main":{"vendor.com/gpu":["GPU-..."]}}}
+//
+// "GPU-...::3" is a replica of a GPU. Devices of resources that are no whole GPUs are left out: of
+// MIG devices and claims ("claim:NAME") the ID does not say which they are, and the health of one
+// closes nothing.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cluster/values/given_devices.h"
+
+namespace berth::wire {
+
+inline constexpr std::string_view kGivenKey = "berth.dev/given";
+
+// Collects devices, of all containers of one pod.
+class GivenCollector {
+ public:
+  explicit GivenCollector(Evidence by) { given_.by = by; }
+
+  // health: "Unhealthy" is; anything else is not known to be.
+  void Add(std::string_view id, std::string_view health = {});
+  // Error: kInvalidArgument with what is too long, or too much; nothing counts then.
+  Result<GivenDevices> Finish();
+
+ private:
+  GivenDevices given_;
+  std::string problem_;
+};
+
+using IsGpuResource = std::function<bool(std::string_view resource)>;
+
+// The annotation. Error: kInvalidArgument with the path of the key, what is wanted, what was found.
+Result<GivenDevices> DecodeGiven(std::string_view text, const IsGpuResource& is_gpus);
+
+}  // namespace berth::wire

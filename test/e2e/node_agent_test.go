@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/e2e/harness"
+)
+
+// agentCluster is a cluster of real nodes with berth-node, before Berth and kube-scheduler.
+type agentCluster struct {
+	cluster
+	nodes map[string]*harness.Machine
+	given *harness.Given
+}
+
+// opposite has a plugin whose own choice is never that of Berth, which takes the lowest of equal GPUs.
+var opposite = []string{"-prefer", "last"}
+
+// startAgentCluster starts one with a node of 8 GPUs for each name, in two islands of four.
+func startAgentCluster(t *testing.T, options harness.MachineOptions, names ...string) agentCluster {
+	t.Helper()
+	needNodes(t)
+	needBerth(t)
+	if missing := harness.AgentMissing(); missing != "" {
+		t.Fatal(missing)
+	}
+	c := agentCluster{cluster: cluster{Plane: harness.NewPlane(t)}, nodes: map[string]*harness.Machine{}}
+	options.Agent = true
+	if options.PluginFlags == nil {
+		options.PluginFlags = opposite
+	}
+	for _, name := range names {
+		options.Name = name
+		node := c.StartNode(options)
+		node.WriteLinks([]int{0, 1, 2, 3}, []int{4, 5, 6, 7})
+		node.StartAgent()
+		c.nodes[name] = node
+	}
+	for _, node := range c.nodes {
+		node.WaitGPUs()
+	}
+	c.given = c.RecordGiven()
+	c.berth = c.StartBerth("")
+	c.scheduler = c.StartScheduler(harness.ShippedExtenders(t, c.berth.URL)...)
+	return c
+}
+
+// checkPlanned fails the test unless each of so many pods ran, on the very GPUs that Berth planned.
+func (c agentCluster) checkPlanned(t *testing.T, count int) {
+	t.Helper()
+	var errs []error
+	all := c.given.All()
+	for _, seen := range all {
+		if seen.Pod.Status.Phase == v1.PodFailed {
+			errs = append(errs, fmt.Errorf("%s failed: %s %s", seen.Pod.Name, seen.Pod.Status.Reason, seen.Pod.Status.Message))
+		} else {
+			errs = append(errs, c.nodes[seen.Pod.Spec.NodeName].AsPlanned(seen.Pod, seen.GPUs))
+		}
+	}
+	if err := errors.Join(errs...); err != nil || len(all) != count {
+		t.Errorf("want %d pods as planned, saw %d: %v", count, len(all), err)
+	}
+}
+
+// gpus is what a container asks for.
+func gpus(count int) harness.Ask { return harness.Ask{harness.GPUResource: strconv.Itoa(count)} }
+
+// runOne runs the pod and deletes it.
+func (c agentCluster) runOne(pod *v1.Pod) {
+	c.T.Helper()
+	c.CreatePods(pod)
+	c.WaitPhase(pod.Name, 30*time.Second, v1.PodRunning, v1.PodFailed)
+	c.DeletePods()
+}
+
+func TestNodeAgentGivesPodsOfEverySizeThePlannedGPUs(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{}, "a")
+	for size := range 8 {
+		c.runOne(harness.Work(fmt.Sprintf("size-%d", size+1), gpus(size+1)))
+	}
+	c.checkPlanned(t, 8)
+}
+
+func TestNodeAgentGivesEveryContainerThePlannedGPUs(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{}, "a")
+	two := harness.Work("two-containers", gpus(2))
+	two.Spec.Containers = append(two.Spec.Containers, harness.WorkContainer("second", gpus(3)))
+	c.runOne(two)
+
+	before := harness.Work("init-of-two", gpus(1))
+	before.Spec.InitContainers = []v1.Container{harness.WorkContainer("first", gpus(2), "0.1")}
+	before.Spec.Containers = append(before.Spec.Containers, harness.WorkContainer("second", gpus(1)))
+	c.runOne(before)
+
+	smaller := harness.Work("init-of-one", gpus(3))
+	smaller.Spec.InitContainers = []v1.Container{harness.WorkContainer("first", gpus(1), "0.1")}
+	c.runOne(smaller)
+
+	always := v1.ContainerRestartPolicyAlways
+	sidecar := harness.Work("sidecar", gpus(2))
+	beside := harness.WorkContainer("beside", gpus(1))
+	beside.RestartPolicy = &always
+	sidecar.Spec.InitContainers = []v1.Container{beside}
+	c.runOne(sidecar)
+	c.checkPlanned(t, 4)
+}
+
+func TestNodeAgentKeepsTwentyPodsAtOnceApart(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{}, "a", "b", "c", "d")
+	var pods []*v1.Pod
+	for i, size := range []int{4, 4, 3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1} {
+		pods = append(pods, harness.Work(fmt.Sprintf("p-%02d", i), gpus(size)))
+	}
+	rand.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+	c.CreatePods(pods...)
+	c.WaitRunning(time.Minute)
+	c.checkPlanned(t, len(pods))
+}
+
+// Each pod needs what the one before it has left in the same moment.
+func TestNodeAgentGivesGPUsThatWereFreedJustNow(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{}, "a")
+	for i := range 16 {
+		c.CreatePodsInOrder(harness.Work(fmt.Sprintf("p-%02d", i), gpus(1+i*5%8), "0.2"))
+	}
+	harness.Eventually(t, "every pod to end", time.Minute, func() error {
+		pods, err := c.ListPods("status.phase!=Succeeded,status.phase!=Failed")
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("%d have not; %s: %s", len(pods), pods[0].Name, harness.WhyPending(&pods[0]))
+		}
+		return err
+	})
+	c.checkPlanned(t, 16)
+}
