@@ -39,6 +39,18 @@ constexpr Duration kWritesWithin = minutes(1);
 constexpr std::size_t kMostConfigBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostProblemKinds = 16, kMostLineBytes = 500;
 
+// "https://fd00::7:10250" as manifests put it together, where the address is one of IPv6:
+// "https://[fd00::7]:10250".
+std::string WithBrackets(std::string url) {
+  const std::size_t begin = url.find("://");
+  const std::size_t end = url.rfind(':');
+  if (begin == std::string::npos || end <= begin) return url;
+  const std::size_t host = begin + 3;
+  const bool bare = url.find(':', host) != end && url.find('[') == std::string::npos;
+  return bare ? url.substr(0, host) + "[" + url.substr(host, end - host) + "]" + url.substr(end)
+              : url;
+}
+
 Instant Now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
@@ -220,7 +232,7 @@ class NodePublisher::Impl {
 
   Result<KubeletPolicies> AskConfigz() const {
     ClusterAccess access;
-    access.server = options_.kubelet_url;
+    access.server = WithBrackets(options_.kubelet_url);
     access.token_file = options_.kubelet_token_file;
     access.insecure_skip_tls_verify = options_.kubelet_ca_file.empty();
     if (!options_.kubelet_ca_file.empty()) {
@@ -328,7 +340,8 @@ class NodePublisher::Impl {
   Mutex mutex_;
   CondVar changed_;
   WhatIsSaid says_ BERTH_GUARDED_BY(mutex_);
-  std::uint64_t version_ BERTH_GUARDED_BY(mutex_) = 1;  // of says_: the first write corrects an old Node
+  std::uint64_t version_ BERTH_GUARDED_BY(mutex_) =
+      1;  // of says_: the first write corrects an old Node
   std::uint64_t written_ BERTH_GUARDED_BY(mutex_) = 0;  // the version that the Node has
   bool probe_asked_ BERTH_GUARDED_BY(mutex_) = false;
   bool urgent_ BERTH_GUARDED_BY(mutex_) = false;  // somebody waits in Flush

@@ -108,6 +108,22 @@ TEST(PodRules, InitContainersCountWhereverTheTextHasThem) {
   EXPECT_EQ(read.containers[2].gpus, GpuAsk(WholeGpus{1}));
 }
 
+TEST(PodRules, WholeGpusAreKnownByContainerForAtMost16) {
+  const auto steps = [](const Json& init, const Json& mains) {
+    return Read(Spec(init, mains)).shape.gpu_steps;
+  };
+  const Json one = {{"nvidia.com/gpu", "1"}}, two = {{"nvidia.com/gpu", "2"}};
+  EXPECT_EQ(steps({Container("i", two), Container("s", one, true)},
+                  {Container("m", two), Container("cpu", {{"cpu", "1"}})}),
+            (std::vector<GpuStep>{{2, true}, {1, false}, {2, false}}));
+  EXPECT_TRUE(steps(Json::array(), {Container("m", two)}).empty());
+  Json mains = Json::array();
+  for (int i = 0; i < 16; ++i) mains.push_back(Container("m" + std::to_string(i), one));
+  EXPECT_EQ(steps(Json::array(), mains).size(), 16U);
+  mains.push_back(Container("one-more", one));
+  EXPECT_TRUE(steps(Json::array(), mains).empty());
+}
+
 TEST(PodRules, PodOverheadAddsAndPodResourcesReplaceTheSum) {
   Json pod = Spec(Json::array(), Json::array({Container("m", {{"cpu", "1"}, {"memory", "4Gi"}})}));
   pod["spec"]["overhead"] = {{"cpu", "100m"}, {"memory", "1Mi"}};
