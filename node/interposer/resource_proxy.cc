@@ -60,6 +60,9 @@ void ResourceProxy::Use(std::shared_ptr<Upstream> plugin) {
   {
     const MutexLock lock(mutex_);
     before = std::exchange(plugin_, std::move(plugin));
+    // The kubelet learns these at a registration only.
+    renew_ =
+        renew_ || (before && address_.options.pre_start != upstream->address().options.pre_start);
     address_ = upstream->address();
     generation = ++generation_;
     plugin_ended_ = false;
@@ -100,6 +103,7 @@ void ResourceProxy::PluginEnded(std::uint64_t generation) {
 Instant ResourceProxy::Upkeep(Instant now) {
   Instant next = now + std::chrono::hours(1);
   bool registers = false;
+  if (Renews()) KubeletIsNew();
   {
     const MutexLock lock(mutex_);
     if (plugin_ended_ && list_ && !marked_gone_) {
@@ -119,6 +123,11 @@ Instant ResourceProxy::Upkeep(Instant now) {
     }
   }
   return registers ? std::min(next, Register(now)) : next;
+}
+
+bool ResourceProxy::Renews() {
+  const MutexLock lock(mutex_);
+  return std::exchange(renew_, false);
 }
 
 Instant ResourceProxy::Register(Instant now) {
