@@ -18,8 +18,8 @@ namespace berth::node {
 namespace {
 
 constexpr Duration kFirstRestartPause = std::chrono::seconds(1);  // before a new worker
-constexpr Duration kLongestPause = std::chrono::seconds(30);
-constexpr Duration kLasted = std::chrono::seconds(60);  // a worker after which pauses are short
+constexpr Duration kLongestPause = std::chrono::seconds(5);
+constexpr Duration kLasted = std::chrono::seconds(10);  // a worker after which pauses are short
 constexpr Duration kMostForTheWorker = std::chrono::seconds(2);  // to end by itself
 constexpr Duration kMostHandBack = std::chrono::seconds(6);
 constexpr Duration kMostWithdraw = std::chrono::seconds(4);
