@@ -13,7 +13,7 @@ namespace {
 constexpr Duration kLongestTryPause = std::chrono::seconds(2);
 constexpr Duration kMostRegister = std::chrono::seconds(5);
 constexpr Duration kStreamAfterRegister = std::chrono::seconds(1);
-constexpr Duration kLookForCancel = std::chrono::milliseconds(100);
+constexpr Duration kLookForCancel = std::chrono::milliseconds(400);
 constexpr const char* kUnhealthy = "Unhealthy";
 
 grpc::Status NoPlugin(const std::string& resource) {
@@ -154,8 +154,14 @@ Instant ResourceProxy::Register(Instant now) {
 }
 
 void ResourceProxy::KubeletIsNew() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;  // what waits ends at once
+    changed_.NotifyAll();
+  }
   StopServer(server_);
   const MutexLock lock(mutex_);
+  ending_ = false;
   pause_ = kFirstPause;
   next_try_ = {};
 }
