@@ -103,7 +103,8 @@ bench-gangs: ## Gangs of 64 to 5,000 on slow API servers, and what they cost oth
 bench-page: build ## The live page of 5,000 nodes of 8 GPUs in a browser: bytes, first paint, refresh
 	@$(PAGE)/program.sh bench $(ARGS)
 
-e2e-demo: build ## A control plane with Berth in front, left running to look at
+e2e-demo: build ## A control plane with Berth in front and two nodes that run pods, left running to look at
+	$(call install,$(E2E_PACKAGES))
 	@$(E2E)/program.sh demo $(ARGS) build/e2e-demo
 
 e2e-demo-stop: ## Stop what e2e-demo left running

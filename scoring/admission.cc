@@ -31,11 +31,14 @@ Reason Admits(const NodeSpec& node, const PodRequest& pod) {
       !SelectsNode(*constraints, node.name, node.labels)) {
     return Reason::kNodeNotSelected;
   }
-  if (constraints == nullptr) return Reason::kFits;
-  if (const auto unmet = constraints->versions.Unmet(node.labels)) {
-    return static_cast<Reason>(static_cast<int>(Reason::kDriverTooOld) + static_cast<int>(*unmet));
-  }
-  return Reason::kFits;
+  return VersionReason(node, pod);
+}
+
+Reason VersionReason(const NodeSpec& node, const PodRequest& pod) {
+  if (pod.constraints == nullptr) return Reason::kFits;
+  const auto unmet = pod.constraints->versions.Unmet(node.labels);
+  if (!unmet) return Reason::kFits;
+  return static_cast<Reason>(static_cast<int>(Reason::kDriverTooOld) + static_cast<int>(*unmet));
 }
 
 bool IsWelcome(const NodeSpec& node, const PodRequest& pod) {

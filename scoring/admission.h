@@ -18,6 +18,9 @@ namespace berth {
 // pod needs.
 Reason Admits(const NodeSpec& node, const PodRequest& pod);
 
+// kFits, or which version of the node is not what the pod needs.
+Reason VersionReason(const NodeSpec& node, const PodRequest& pod);
+
 // Whether the pod tolerates the taints of effect PreferNoSchedule.
 bool IsWelcome(const NodeSpec& node, const PodRequest& pod);
 

@@ -29,7 +29,7 @@ std::optional<std::vector<GpuMask>> DivideGpus(const NodeSpec& spec, const Reque
                                                GpuMask gpus);
 
 // Whether the kubelet can give the pod just this set while these GPUs are free, `gpus` among them,
-// if it is told at each step which to take of those that it offers. Requires: KubeletLimits.
+// if an agent names at each step those of its offer that are to be taken. Requires: KubeletLimits.
 bool KubeletGives(const NodeSpec& spec, const RequestShape& shape, GpuMask free, GpuMask gpus);
 
 }  // namespace berth

@@ -34,14 +34,14 @@ namespace berth {
 enum class TopologyPolicy : std::uint8_t { kNone, kBestEffort, kRestricted, kSingleNumaNode };
 
 struct TopologyManager {
-  // Kubelets refuse to start with a policy on machines with more, unless they are told otherwise.
+  // Kubelets refuse to start with a policy on machines with more, unless an option allows it.
   static constexpr std::size_t kMostNumaNodes = 8;
 
   TopologyPolicy policy = TopologyPolicy::kNone;
   bool by_pod = false;  // the scope
   friend bool operator==(const TopologyManager&, const TopologyManager&) = default;
 
-  // The GPUs out of which a container that asks for `count` gets those that it does not reuse; 0:
+  // The GPUs from which a container that asks for `count` gets those that it does not reuse; 0:
   // it is refused, or reuses all that it needs. numa_nodes: the GPUs of each, free or not, by its
   // number. reused: GPUs that are not free, and that the pod's init containers have left.
   // Requires: policy is not kNone, at most kMostNumaNodes, count > 0.

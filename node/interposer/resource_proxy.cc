@@ -10,7 +10,7 @@
 namespace berth::node {
 namespace {
 
-constexpr Duration kLongestPause = std::chrono::seconds(2);
+constexpr Duration kLongestTryPause = std::chrono::seconds(2);
 constexpr Duration kMostRegister = std::chrono::seconds(5);
 constexpr Duration kStreamAfterRegister = std::chrono::seconds(1);
 constexpr Duration kLookForCancel = std::chrono::milliseconds(100);
@@ -127,13 +127,13 @@ Instant ResourceProxy::Register(Instant now) {
   {
     const MutexLock lock(mutex_);
     ours = {resource_, endpoint, {address_.options.pre_start, true}};
-    pause_ = std::min(pause_ * 2, kLongestPause);
+    pause_ = std::min(pause_ * 2, kLongestTryPause);
     next_try_ = now + pause_;
   }
   const CallWatch::Call call(context_.calls, kMostRegister + std::chrono::seconds(1));
   if (!server_) {
     Result<std::unique_ptr<grpc::Server>> server = ServeOn(context_.folder + "/" + endpoint, *this);
-    if (!server) return now + kLongestPause;
+    if (!server) return now + kLongestTryPause;
     server_ = *std::move(server);
   }
   const Status registered =

@@ -10,36 +10,36 @@
 namespace berth::node {
 namespace {
 
-using Json = nlohmann::json;
+using PlanJson = nlohmann::json;
 
-const Json* Find(const Json& object, const char* key) {
+const PlanJson* Find(const PlanJson& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   return found == object.end() ? nullptr : &*found;
 }
 
-std::string TextOf(const Json& object, const char* key) {
-  const Json* const found = Find(object, key);
+std::string TextOf(const PlanJson& object, const char* key) {
+  const PlanJson* const found = Find(object, key);
   return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-int NumberOf(const Json& object, const char* key, int otherwise) {
-  const Json* const found = Find(object, key);
+int NumberOf(const PlanJson& object, const char* key, int otherwise) {
+  const PlanJson* const found = Find(object, key);
   if (found == nullptr || !found->is_number_integer()) return otherwise;
   const auto number = found->get<std::int64_t>();
   return number < 0 || number > 1'000'000 ? otherwise : static_cast<int>(number);
 }
 
-ContainerPlan ParseContainer(const Json& content) {
+ContainerPlan ParseContainer(const PlanJson& content) {
   ContainerPlan plan;
-  if (const Json* const gpus = Find(content, "gpus"); gpus != nullptr && gpus->is_array()) {
-    for (const Json& gpu : *gpus) {
+  if (const PlanJson* const gpus = Find(content, "gpus"); gpus != nullptr && gpus->is_array()) {
+    for (const PlanJson& gpu : *gpus) {
       if (plan.gpus.size() >= kMostPlannedDevices) break;
       plan.gpus.push_back(
           {NumberOf(gpu, "index", -1), TextOf(gpu, "uuid"), NumberOf(gpu, "milli", 1000)});
     }
   }
-  if (const Json* const mig = Find(content, "mig"); mig != nullptr && mig->is_array()) {
-    for (const Json& device : *mig) {
+  if (const PlanJson* const mig = Find(content, "mig"); mig != nullptr && mig->is_array()) {
+    for (const PlanJson& device : *mig) {
       if (plan.mig.size() >= kMostPlannedDevices) break;
       plan.mig.push_back(
           {NumberOf(device, "gpu", -1), TextOf(device, "profile"), NumberOf(device, "start", -1)});
@@ -88,7 +88,7 @@ ContainerPlan PodPlan::Whole() const {
 
 Result<PodPlan> ParsePlan(std::string_view annotation, std::string_view node) {
   if (annotation.size() > kMostPlanBytes) return Invalid("berth.dev/devices: more than 64 KiB");
-  const Json json = Json::parse(annotation, nullptr, false);
+  const PlanJson json = PlanJson::parse(annotation, nullptr, false);
   if (json.is_discarded() || NumberOf(json, "version", 0) != 1) {
     return Invalid("berth.dev/devices: want JSON of version 1");
   }
@@ -96,7 +96,7 @@ Result<PodPlan> ParsePlan(std::string_view annotation, std::string_view node) {
     return Invalid("berth.dev/devices.node: want " + std::string(node) + ", got \"" +
                    planned_for.substr(0, 253) + "\"");
   }
-  const Json* const containers = Find(json, "containers");
+  const PlanJson* const containers = Find(json, "containers");
   if (containers == nullptr || !containers->is_object()) {
     return Invalid("berth.dev/devices.containers: want an object");
   }

@@ -220,7 +220,7 @@ class NodePublisher::Impl {
 
   Result<KubeletPolicies> AskConfigz() const {
     ClusterAccess access;
-    access.server = options_.kubelet_url;
+    access.server = KubeletUrl(options_.kubelet_url);
     access.token_file = options_.kubelet_token_file;
     access.insecure_skip_tls_verify = options_.kubelet_ca_file.empty();
     if (!options_.kubelet_ca_file.empty()) {
@@ -328,7 +328,8 @@ class NodePublisher::Impl {
   Mutex mutex_;
   CondVar changed_;
   WhatIsSaid says_ BERTH_GUARDED_BY(mutex_);
-  std::uint64_t version_ BERTH_GUARDED_BY(mutex_) = 1;  // of says_: the first write corrects an old Node
+  std::uint64_t version_ BERTH_GUARDED_BY(mutex_) =
+      1;  // of says_: the first write corrects an old Node
   std::uint64_t written_ BERTH_GUARDED_BY(mutex_) = 0;  // the version that the Node has
   bool probe_asked_ BERTH_GUARDED_BY(mutex_) = false;
   bool urgent_ BERTH_GUARDED_BY(mutex_) = false;  // somebody waits in Flush

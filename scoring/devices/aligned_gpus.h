@@ -28,7 +28,7 @@ struct AlignedChoice {
 AlignedChoice ChooseAligned(const Node& node, GpuMask free, GpuMask suiting,
                             const RequestShape& shape, std::span<const GpuMask> tenants = {});
 
-// The GPUs of `free` out of which the kubelet gives the pod some: with several containers, all of
+// The GPUs of `free` from which the kubelet gives the pod some: with several containers, all of
 // `free` if they are admitted. 0: it refuses the pod. Requires: KubeletLimits.
 GpuMask OfferedGpus(const NodeSpec& spec, GpuMask free, const RequestShape& shape);
 

@@ -17,6 +17,7 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kSchedulers = "kube-scheduler alone chooses its node";
+constexpr std::size_t kToldCounts = 4;
 constexpr std::size_t kEvictionTries = 24;  // nodes on which victims are searched for
 
 std::vector<NodeIndex> AllNodes(const Snapshot& snapshot) {
@@ -92,7 +93,10 @@ class Explaining {
       }
     }
     told_.fitting = fitting.size();
-    told_.counts = CountReasons(reasons);
+    const std::vector<Reason> first = InOrder(question, reasons);
+    told_.counts = CountReasons(first);
+    told_.closed = CountClosed(*snapshot_, question, first);
+    told_.open_counts = CountReasons(OfOpenNodes(question, first));
     told_.scheduler = CountForScheduler(*snapshot_, pod_);
     told_.models = SummarizeModels(*snapshot_);
     if (pod_.gang.empty() && pod_.refusal.empty() && !is_schedulers_) {
@@ -100,7 +104,7 @@ class Explaining {
           ReportScores(engine_, ask_.snapshot, snapshot_, pod_.shape, fitting, kToldNodes, on_);
     }
     if (!told_.placed && fitting.empty() && told_.by_claim == 0 && pod_.refusal.empty()) {
-      LookForRoom(question, reasons);
+      LookForRoom(question, reasons, first);
     }
     told_.sentence = told_.placed ? SentenceOfPlaced() : SentenceOfWaiting();
     told_.advice = AdviceFor(fitting);
@@ -122,12 +126,32 @@ class Explaining {
         snapshot_->With(on_, std::make_shared<const Node>(snapshot_->node(on_).Without(leaves))));
   }
 
-  void LookForRoom(const Question& question, std::span<const Reason> reasons) {
+  [[nodiscard]] std::vector<Reason> InOrder(const Question& question,
+                                            std::span<const Reason> reasons) const {
+    std::vector<Reason> first;
+    for (std::size_t i = 0; i < reasons.size(); ++i) {
+      first.push_back(FirstInOrder(snapshot_->node(question.candidates[i]), pod_, reasons[i]));
+    }
+    return first;
+  }
+
+  [[nodiscard]] std::vector<Reason> OfOpenNodes(const Question& question,
+                                                std::span<const Reason> reasons) const {
+    std::vector<Reason> open;
+    for (std::size_t i = 0; i < reasons.size(); ++i) {
+      const Node& node = snapshot_->node(question.candidates[i]);
+      if (ClosedBy(node, pod_) == Reason::kFits) open.push_back(reasons[i]);
+    }
+    return open;
+  }
+
+  void LookForRoom(const Question& question, std::span<const Reason> reasons,
+                   std::span<const Reason> first) {
     for (NearNode& near : NearNodes(*snapshot_, question, reasons, kToldNodes)) {
       NodeReport facts = ReportOf(snapshot_->node(near.node));
       told_.nearest.push_back({std::move(near), std::move(facts)});
     }
-    told_.preemption = Outlook(reasons);
+    told_.preemption = Outlook(first);
     // A group that starts whole has room made for it as a whole (gang_evictions.h).
     if (!pod_.gang.empty()) told_.preemption->text.insert(0, "for this pod alone: ");
     const auto alone = std::make_shared<const PodRequest>(pod_);
@@ -174,27 +198,6 @@ class Explaining {
     return outlook;
   }
 
-  // "9 nodes had too few idle GPUs, 3 nodes not ready": by the texts that kube-scheduler shows.
-  [[nodiscard]] std::string CountsText() const {
-    constexpr std::size_t kTold = 4;
-    std::vector<ReasonCount> texts;
-    for (const ReasonCount& count : told_.counts) {
-      const auto same = std::ranges::find(
-          texts, TextOf(count.reason), [](const ReasonCount& one) { return TextOf(one.reason); });
-      if (same == texts.end()) {
-        texts.push_back(count);
-      } else {
-        same->nodes += count.nodes;
-      }
-    }
-    std::ranges::stable_sort(texts, std::greater<>(), &ReasonCount::nodes);
-    std::string all;
-    for (std::size_t i = 0; i < std::min(kTold, texts.size()); ++i) {
-      all += (i == 0 ? "" : ", ") + TextOf(texts[i].reason, texts[i].nodes);
-    }
-    return all + (texts.size() > kTold ? ", ..." : "");
-  }
-
   [[nodiscard]] std::string SentenceOfWaiting() const {
     const std::string asks = "asks for " + AskText(pod_.shape.gpus) + "; ";
     if (!pod_.refusal.empty()) return "the pod must be changed: " + pod_.refusal;
@@ -208,8 +211,8 @@ class Explaining {
              " now" + best + ByClaimText();
     }
     if (told_.by_claim > 0) return asks + "fits no node that Berth judges" + ByClaimText();
-    std::string text =
-        asks + "fits none of " + CountText(nodes, "node") + " (" + CountsText() + ")";
+    std::string text = asks + "fits none of " + CountText(nodes, "node") + " (" +
+                       CountsText(told_, kToldCounts) + ")";
     if (told_.scheduler.any == nodes) {
       text += "; kube-scheduler's own filters reject all of them";
     }
@@ -332,6 +335,26 @@ class Explaining {
 };
 
 }  // namespace
+
+std::string CountsText(const PodExplanation& told, std::size_t most) {
+  const bool any_open = !told.open_counts.empty();
+  std::vector<ReasonCount> texts;
+  for (const ReasonCount& count : any_open ? told.open_counts : told.counts) {
+    const auto same = std::ranges::find(texts, TextOf(count.reason),
+                                        [](const ReasonCount& one) { return TextOf(one.reason); });
+    if (same == texts.end()) {
+      texts.push_back(count);
+    } else {
+      same->nodes += count.nodes;
+    }
+  }
+  std::ranges::stable_sort(texts, std::greater<>(), &ReasonCount::nodes);
+  std::string all = any_open ? told.closed.text : "";
+  for (std::size_t i = 0; i < std::min(most, texts.size()); ++i) {
+    all += (all.empty() ? "" : ", ") + TextOf(texts[i].reason, texts[i].nodes);
+  }
+  return all + (texts.size() > most ? ", ..." : "");
+}
 
 PodExplanation ExplainPod(Engine& engine, const PodToExplain& ask) {
   return Explaining(engine, ask).Explain();

@@ -24,6 +24,7 @@
 #include "scoring/engine/engine.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/near_nodes.h"
+#include "scoring/explain/node_access.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/explain/score_report.h"
 #include "scoring/judgement.h"
@@ -42,7 +43,7 @@ struct PodToExplain {
 };
 
 struct ReasonCount {
-  Reason reason = Reason::kFits;  // the first that decided against the node
+  Reason reason = Reason::kFits;  // the first against the node (FirstInOrder)
   std::int64_t nodes = 0;
 };
 
@@ -77,10 +78,12 @@ struct PodExplanation {
   // Where it is; empty: nowhere.
   std::optional<PodRecord> placed;
 
-  std::size_t nodes = 0;            // that there are
-  std::size_t fitting = 0;          // that fit now (without the pod itself)
-  std::size_t by_claim = 0;         // on which kube-scheduler decides (by_claim.h)
-  std::vector<ReasonCount> counts;  // of the others, the most frequent first
+  std::size_t nodes = 0;                 // that there are
+  std::size_t fitting = 0;               // that fit now (without the pod itself)
+  std::size_t by_claim = 0;              // on which kube-scheduler decides (by_claim.h)
+  std::vector<ReasonCount> counts;       // of the others, the most frequent first
+  ClosedNodes closed;                    // these are among the counts, ...
+  std::vector<ReasonCount> open_counts;  // ...and these are the rest of them
   SchedulerCounts scheduler;
   std::vector<ScoredNode> best;        // of those that fit; empty for members of a group, whose
                                        // nodes depend on the others
@@ -91,6 +94,11 @@ struct PodExplanation {
 };
 
 inline constexpr std::size_t kToldNodes = 5;  // of the nearest and of the best
+
+// "40 nodes are not in pool=z, 4 nodes had too few idle GPUs": first the nodes that are closed to
+// the pod as one number, then the others, `most` reasons, by the texts that kube-scheduler shows.
+// Where all are closed, these by their texts.
+std::string CountsText(const PodExplanation& told, std::size_t most);
 
 PodExplanation ExplainPod(Engine& engine, const PodToExplain& ask);
 

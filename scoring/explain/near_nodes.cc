@@ -5,13 +5,16 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
-#include <tuple>
+#include <iterator>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
+#include "scoring/explain/ending_pods.h"
 #include "scoring/explain/needs.h"
+#include "scoring/explain/node_access.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/registry.h"
 
@@ -98,6 +101,40 @@ bool TakesAlone(const Node& node, const PodRequest& pod) {
          Admits(node.spec(), pod) == Reason::kFits;
 }
 
+// What has to happen: the lower the nearer.
+enum class Effort { kWish, kOnePod, kSeveralPods, kNeed, kNodeState, kLess, kNothingHelps };
+
+Effort EffortOf(Need need) {
+  if ((kWishes & BitOf(need)) != 0) return Effort::kWish;
+  return need < Need::kCpu ? Effort::kNeed : Effort::kLess;
+}
+
+// How near a node is. What compares less is nearer.
+struct Distance {
+  Effort effort = Effort::kNothingHelps;
+  std::size_t pods = 0;  // that have to end
+  bool has_no_gpu = false;
+  int missing = 0;
+  NodeIndex node = kNoNode;
+  std::size_t at = 0;  // among the candidates
+  friend auto operator<=>(const Distance&, const Distance&) = default;
+};
+
+// No smaller size of the request changes these.
+bool IsApartFromSize(Reason reason) {
+  using enum Reason;
+  return reason == kNodeNotReady || reason == kRefusesGpuPods || reason == kGpuCondition ||
+         reason == kNoGpu || reason == kModelMismatch || reason == kTaintNotTolerated ||
+         reason == kNodeNotSelected || reason == kTraitMissing || reason == kTraitForbidden;
+}
+
+bool MayGetWell(const NodeSpec& spec) {
+  return !spec.ready || !spec.gpu_condition.empty() || spec.refuses_gpu_pods ||
+         spec.refused_asks != nullptr || spec.missing > 0 ||
+         std::ranges::any_of(spec.taints, PassesByItself) ||
+         std::ranges::any_of(spec.gpus, [](const GpuSpec& gpu) { return !gpu.healthy; });
+}
+
 class NearSearch {
  public:
   NearSearch(const Snapshot& snapshot, const Question& question, std::span<const Reason> reasons)
@@ -107,24 +144,44 @@ class NearSearch {
     }
   }
 
-  [[nodiscard]] std::vector<NearNode> Nearest(std::size_t most) const {
-    // A few more are looked at than are reported: what a pod that ends frees is known only then.
-    const std::vector<std::size_t> nearest = Positions(most * 2);
-    std::vector<std::pair<std::size_t, NearNode>> ranked;
-    for (const std::size_t at : nearest) {
-      std::size_t rank = 0;
-      NearNode near = NodeAt(at, rank);
-      ranked.emplace_back(rank, std::move(near));
+  std::vector<NearNode> Nearest(std::size_t most) {
+    std::vector<Distance> open, closed;  // at least so far away
+    for (std::size_t i = 0; i < reasons_.size(); ++i) {
+      if (VerdictOf(reasons_[i]) == Verdict::kFits || reasons_[i] == Reason::kPodRefused) continue;
+      const bool is_open = ClosedBy(NodeOf(i), question_.pod) == Reason::kFits;
+      (is_open ? open : closed).push_back(LeastOf(i, is_open));
     }
-    std::ranges::stable_sort(ranked, {}, &std::pair<std::size_t, NearNode>::first);
+    Ranked ranked = Rank(std::move(open), most);
+    if (ranked.empty() || ranked.begin()->first.effort == Effort::kNothingHelps) {
+      ranked.merge(Rank(std::move(closed), most));
+    }
     std::vector<NearNode> told;
-    for (auto& [rank, near] : ranked) {
+    for (auto& [distance, near] : ranked) {
       if (told.size() < most) told.push_back(std::move(near));
     }
     return told;
   }
 
  private:
+  using Ranked = std::map<Distance, NearNode>;
+
+  // The nearest `most`, and perhaps more. at_least: no node is nearer than it says there.
+  Ranked Rank(std::vector<Distance> at_least, std::size_t most) {
+    std::ranges::sort(at_least);
+    judged_ = 0;
+    Ranked ranked;
+    for (const Distance& least : at_least) {
+      if (ranked.size() >= most) {
+        const auto last = std::next(ranked.begin(), static_cast<std::ptrdiff_t>(most) - 1);
+        if (last->first < least || judged_ >= kMostJudged) break;
+      }
+      Distance exact = least;
+      NearNode near = NodeAt(least.at, exact);
+      ranked.emplace(exact, std::move(near));
+    }
+    return ranked;
+  }
+
   // pod: without the need.
   void TryWithout(Need need, const PodRequest& pod) {
     for (std::size_t i = 0; i < reasons_.size(); ++i) {
@@ -136,103 +193,91 @@ class NearSearch {
     return snapshot_.node(question_.candidates[at]);
   }
 
-  // Before the search for pods that could end: nodes that lack what others have come first, then
-  // those that one change would open, then the rest.
-  [[nodiscard]] std::vector<std::size_t> Positions(std::size_t most) const {
-    using Key = std::tuple<int, int, NodeIndex, std::size_t>;
-    std::vector<Key> keys;
-    for (std::size_t i = 0; i < reasons_.size(); ++i) {
-      const Reason reason = reasons_[i];
-      if (VerdictOf(reason) == Verdict::kFits || reason == Reason::kPodRefused) continue;
-      const bool wish = (without_[i] & kWishes) != 0;
-      const int kind = wish ? 0 : IsShortNow(reason) ? 1 : without_[i] != 0 ? 2 : 3;
-      const int missing = MissingOn(NodeOf(i), question_.pod.shape);
-      const bool no_gpu = question_.pod.shape.wants_gpu() && reason == Reason::kNoGpu;
-      keys.emplace_back(no_gpu ? 4 : kind, missing, question_.candidates[i], i);
+  // A lower bound, by what can be counted. Of a node that is closed a change of the pod alone helps.
+  [[nodiscard]] Distance LeastOf(std::size_t at, bool is_open) const {
+    const Node& node = NodeOf(at);
+    const Reason reason = reasons_[at];
+    const RequestShape& shape = question_.pod.shape;
+    Distance least{.has_no_gpu = shape.wants_gpu() && reason == Reason::kNoGpu,
+                   .missing = MissingOn(node, shape),
+                   .node = question_.candidates[at],
+                   .at = at};
+    for (const Need need : kNeeds) {
+      if ((without_[at] & BitOf(need)) != 0) least.effort = std::min(least.effort, EffortOf(need));
     }
-    const std::size_t count = std::min(most, keys.size());
-    std::ranges::partial_sort(keys, keys.begin() + static_cast<std::ptrdiff_t>(count));
-    std::vector<std::size_t> positions;
-    for (std::size_t i = 0; i < count; ++i) positions.push_back(std::get<3>(keys[i]));
-    return positions;
+    if (!is_open) return least;
+    if (IsShortNow(reason)) {
+      if (const auto pods = LeastEnding(node, shape); pods && least.effort > Effort::kWish) {
+        least.effort = *pods == 1 ? Effort::kOnePod : Effort::kSeveralPods;
+        least.pods = *pods;
+      }
+    }
+    if (MayGetWell(node.spec())) least.effort = std::min(least.effort, Effort::kNodeState);
+    if (!IsApartFromSize(reason)) least.effort = std::min(least.effort, Effort::kLess);
+    return least;
   }
 
-  // Ranks, the lower the better: a wish, pods that end, another need, less of it, another node.
-  [[nodiscard]] NearNode NodeAt(std::size_t at, std::size_t& best_rank) const {
+  // exact: what was counted so far; from then on what was found.
+  [[nodiscard]] NearNode NodeAt(std::size_t at, Distance& exact) {
     const Node& node = NodeOf(at);
     const PodRequest& pod = question_.pod;
-    NearNode near{question_.candidates[at], reasons_[at], LackText(node, pod, reasons_[at]), {}};
-    std::vector<std::pair<std::size_t, WayIn>> ways;
+    const NodeIndex index = question_.candidates[at];
+    const Reason told = FirstInOrder(node, pod, reasons_[at]);
+    NearNode near{index, told, LackText(node, pod, told), {}};
+    Ways ways = NeedWays(at);
+    exact.pods = 0;
+    if (WayIn pods = PodsThatEnd(at, node); !pods.pods.empty()) {
+      exact.pods = pods.pods.size();
+      ways.emplace_back(exact.pods == 1 ? Effort::kOnePod : Effort::kSeveralPods, std::move(pods));
+    }
+    if (WayIn node_way = NodeChange(index, node); !node_way.text.empty()) {
+      ways.emplace_back(Effort::kNodeState, std::move(node_way));
+    }
+    if (!pod.domain.required && Admits(node.spec(), pod) == Reason::kFits) {
+      if (std::string less = WithLess(pod, node); !less.empty()) {
+        ways.emplace_back(Effort::kLess, WayIn{"size", std::move(less)});
+      }
+    }
+    std::ranges::stable_sort(ways, {}, &std::pair<Effort, WayIn>::first);
+    exact.effort = ways.empty() ? Effort::kNothingHelps : ways.front().first;
+    if (exact.effort != Effort::kOnePod && exact.effort != Effort::kSeveralPods) exact.pods = 0;
+    for (auto& [effort, way] : ways) near.ways.push_back(std::move(way));
+    return near;
+  }
+
+  using Ways = std::vector<std::pair<Effort, WayIn>>;
+
+  [[nodiscard]] Ways NeedWays(std::size_t at) {
+    const Node& node = NodeOf(at);
+    const PodRequest& pod = question_.pod;
+    Ways ways;
     for (const Need need : kNeeds) {
       if ((without_[at] & BitOf(need)) == 0) continue;
       if (need == Need::kLinks && (without_[at] & (BitOf(Need::kLinks) - 1)) != 0) continue;
       std::string text = Instead(pod, need, node);
-      if (text.empty() || !FitsOn(near.node, node, *Without(pod, need))) continue;
-      ways.emplace_back((kWishes & BitOf(need)) != 0 ? 0
-                        : need < Need::kCpu          ? 2
-                                                     : 3,
-                        WayIn{std::string(CodeOf(need)), std::move(text)});
+      if (text.empty() || !FitsOn(question_.candidates[at], node, *Without(pod, need))) continue;
+      ways.emplace_back(EffortOf(need), WayIn{std::string(CodeOf(need)), std::move(text)});
     }
-    if (WayIn pods = PodsThatEnd(near.node, node); !pods.pods.empty()) {
-      ways.emplace_back(1 + (pods.pods.size() > 1 ? 1 : 0), std::move(pods));
-    }
-    if (WayIn node_way = NodeChange(near.node, node); !node_way.text.empty()) {
-      ways.emplace_back(2, std::move(node_way));
-    }
-    if (!pod.domain.required && Admits(node.spec(), pod) == Reason::kFits) {
-      if (std::string less = WithLess(pod, node); !less.empty()) {
-        ways.emplace_back(3, WayIn{"size", std::move(less)});
-      }
-    }
-    std::ranges::stable_sort(ways, {}, &std::pair<std::size_t, WayIn>::first);
-    best_rank = ways.empty() ? 4 : ways.front().first;
-    for (auto& [rank, way] : ways) near.ways.push_back(std::move(way));
-    return near;
+    return ways;
   }
 
   // Whether the pod would fit if the node were so.
-  [[nodiscard]] bool FitsOn(NodeIndex index, const Node& node, const PodRequest& pod) const {
+  [[nodiscard]] bool FitsOn(NodeIndex index, const Node& node, const PodRequest& pod) {
+    ++judged_;
     if (!TakesAlone(node, pod)) return false;
     if (!question_.group.tree || !pod.domain.required) return true;
+    judged_ += kOfGroup - 1;
     return MayJoin(*question_.group.tree, pod, question_.group.members, index) == Reason::kFits &&
            HoldsRestOfGroup(snapshot_, *question_.group.tree, pod, question_.group.members, index,
                             node);
   }
 
-  // The pods of the node, so few that the pod fits without them: one if that is enough; of several
-  // such the one with the least GPU, then by name.
-  [[nodiscard]] WayIn PodsThatEnd(NodeIndex index, const Node& node) const {
-    using Pod = const PodRecord*;
-    std::vector<Pod> pods;
-    for (const auto& pod : node.pods()) {  // a planned one runs nowhere yet
-      if (pod->state != PodState::kPlanned) pods.push_back(pod.get());
-    }
-    const auto size = [](Pod pod) {
-      std::int64_t milli = 0;
-      for (const DeviceGrant& grant : pod->placement.grants) milli += grant.milli;
-      return std::tuple(milli, pod->placement.mig.size(), pod->pod.id.full_name());
-    };
-    std::ranges::sort(pods, {}, size);
-    const auto fits_without = [&](const std::vector<Pod>& gone) {
-      const auto leaves = [&gone](const PodRecord& pod) {
-        return std::ranges::any_of(gone, [&](Pod one) { return one->pod.id == pod.pod.id; });
-      };
-      return FitsOn(index, node.Without(leaves), question_.pod);
-    };
-    if (pods.empty() || !fits_without(pods)) return {};
-    for (Pod pod : pods) {
-      if (fits_without({pod})) return Ending({pod});
-    }
-    std::vector<Pod> gone;
-    for (auto pod = pods.rbegin(); pod != pods.rend() && !fits_without(gone); ++pod) {
-      gone.push_back(*pod);
-    }
-    for (std::size_t i = gone.size(); i-- > 0;) {  // what turned out not to be needed
-      std::vector<Pod> fewer = gone;
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-      if (fits_without(fewer)) gone = std::move(fewer);
-    }
-    return Ending(gone);
+  [[nodiscard]] WayIn PodsThatEnd(std::size_t at, const Node& node) {
+    if (!IsShortNow(reasons_[at])) return {};
+    const NodeIndex index = question_.candidates[at];
+    const auto fits = [&](const Node& other) { return FitsOn(index, other, question_.pod); };
+    const std::vector<const PodRecord*> gone = EndingPods(node, question_.pod.shape, fits);
+    return gone.empty() ? WayIn() : Ending(gone);
   }
 
   static WayIn Ending(const std::vector<const PodRecord*>& pods) {
@@ -250,17 +295,36 @@ class NearSearch {
     return way;
   }
 
+  // The key of the first that the pod does not tolerate; "": none.
+  std::string TakePassingTaints(NodeSpec& spec) const {
+    const NodeConstraints* const constraints = question_.pod.constraints.get();
+    std::string first;
+    std::erase_if(spec.taints, [&](const Taint& taint) {
+      const bool excludes = PassesByItself(taint) &&
+                            (constraints == nullptr || !Tolerates(constraints->tolerations, taint));
+      if (excludes && first.empty()) first = taint.key;
+      return excludes;
+    });
+    return first;
+  }
+
   // What would have to become of the node itself.
-  [[nodiscard]] WayIn NodeChange(NodeIndex index, const Node& node) const {
+  [[nodiscard]] WayIn NodeChange(NodeIndex index, const Node& node) {
+    if (!MayGetWell(node.spec())) return {};
     NodeSpec spec = node.spec();
     const auto fits_as = [&](const NodeSpec& other) {
       const PodRecords pods(node.pods().begin(), node.pods().end());
       return FitsOn(index, Node(std::make_shared<const NodeSpec>(other), pods, node.claims()),
                     question_.pod);
     };
+    const std::string passing = TakePassingTaints(spec);
     if (!spec.ready) {
       spec.ready = true;
       return fits_as(spec) ? WayIn{"node_ready", "once the node is ready"} : WayIn{};
+    }
+    if (!passing.empty()) {
+      return fits_as(spec) ? WayIn{"node_ready", "once its taint " + passing + " is gone"}
+                           : WayIn{};
     }
     if (!spec.gpu_condition.empty()) {
       const std::string condition = std::exchange(spec.gpu_condition, "");
@@ -290,6 +354,7 @@ class NearSearch {
   const std::span<const Reason> reasons_;
   // By candidate: the needs without which it would fit, if the pod's group did not matter.
   std::vector<NeedMask> without_;
+  std::size_t judged_ = 0;
 };
 
 }  // namespace

@@ -5,6 +5,11 @@
 // (needs.h), about the node once it is ready or its GPUs are well, and about the node without some
 // of its pods, those of any priority.
 //
+// Nearest is where least has to happen, in this order: the pod gives up a wish, one pod ends,
+// several end (the fewest first), the pod gives up another need, the node gets well, the pod asks
+// for less. All nodes that are open to the pod (node_access.h) are compared. The others are
+// compared only where nothing helps on any of these.
+//
 // Pure functions; they leave nothing in the engine's tables.
 #pragma once
 
@@ -37,6 +42,11 @@ struct NearNode {
 
 // So many pods are named at most that would have to end together.
 inline constexpr std::size_t kMostEnding = 4;
+
+// So many times at most a node is judged again, which bounds the time on nodes where counting what
+// pods hold does not say how near they are (links, MIG devices). For a pod whose group needs a
+// topology domain each counts kOfGroup times.
+inline constexpr std::size_t kMostJudged = 20'000, kOfGroup = 20;
 
 // At most `most` nodes, the nearest first. reasons: what the judgement said, one per candidate of
 // the question.

@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "scoring/explain/node_access.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/registry.h"
 
 namespace berth {
 namespace {
 
-constexpr std::string_view kCordon = "node.kubernetes.io/unschedulable";
 constexpr std::int64_t kLeastTold = std::int64_t{1} << 20;  // bytes
 
 NodeConstraints ConstraintsOf(const PodRequest& pod) {
@@ -113,7 +113,8 @@ std::string TolerationOf(const PodRequest& pod, const NodeSpec& spec) {
   bool cordoned = false;
   for (const Taint& taint : spec.taints) {
     if (Tolerates(constraints.tolerations, taint)) continue;
-    if (taint.key == kCordon) {
+    if (PassesByItself(taint)) return "";  // it goes with its cause
+    if (taint.key == kCordonTaint) {
       cordoned = true;
       continue;
     }
@@ -123,12 +124,17 @@ std::string TolerationOf(const PodRequest& pod, const NodeSpec& spec) {
   return (text.empty() ? "" : text + " and ") + "once the node is uncordoned";
 }
 
+// All that fail, because each of them alone keeps the pod away.
 std::string SelectionOf(const PodRequest& pod, const NodeSpec& spec) {
-  const NodeConstraints constraints = ConstraintsOf(pod);
+  NodeConstraints constraints = ConstraintsOf(pod);
+  std::string text;
   for (const LabelRequirement& wanted : constraints.selector) {
-    if (!Holds(wanted, spec.labels)) return "without the node selector " + wanted.key;
+    if (Holds(wanted, spec.labels)) continue;
+    text += (text.empty() ? "without the node selector " : " and ") + wanted.key;
   }
-  return "without the required node affinity";
+  constraints.selector.clear();
+  if (SelectsNode(constraints, spec.name, spec.labels)) return text;
+  return (text.empty() ? "without" : text + " and") + " the required node affinity";
 }
 
 std::string LessGpuMemory(const Node& node) {

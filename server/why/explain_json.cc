@@ -231,6 +231,9 @@ Json ReportJson(const PodReport& report) {
   json["fitting"] = told.fitting;
   if (told.by_claim > 0) json["by_dra"] = told.by_claim;
   json["reasons"] = CountsJson(told.counts);
+  json["closed"] = {{"nodes", told.closed.nodes},
+                    {"would_take", told.closed.would_take},
+                    {"text", told.closed.text}};
   json["kube_scheduler"] = {
       {"nodes", told.scheduler.any},       {"not_ready", told.scheduler.not_ready},
       {"tainted", told.scheduler.tainted}, {"not_selected", told.scheduler.not_selected},

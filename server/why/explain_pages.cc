@@ -220,11 +220,9 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
     return {"kube-scheduler decides by DRA on " + std::to_string(told.by_claim) + " of " + nodes,
             {}};
   }
-  wire::WaitingWhy why{"fits none of " + nodes, {}};
   constexpr std::size_t kTold = 2;
-  for (std::size_t i = 0; i < std::min(kTold, told.counts.size()); ++i) {
-    why.text += (i == 0 ? ": " : ", ") + TextOf(told.counts[i].reason, told.counts[i].nodes);
-  }
+  wire::WaitingWhy why{"fits none of " + nodes, {}};
+  if (told.nodes > 0) why.text += ": " + CountsText(told, kTold);
   if (told.nearest.empty() || told.nearest[0].near.ways.empty()) return why;
   const NearNodeFacts& nearest = told.nearest[0];
   why.fits = "on " + nearest.facts.name;

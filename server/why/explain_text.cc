@@ -141,6 +141,15 @@ std::string SchedulerText(const SchedulerCounts& counts) {
          " in total:\n" + TableOf(rows);
 }
 
+std::string ClosedText(const ClosedNodes& closed) {
+  if (closed.nodes == 0) return "";
+  std::string text = "Closed to the pod: " + closed.text;
+  if (closed.would_take > 0) {
+    text += "; " + std::to_string(closed.would_take) + " of them would have room for it now";
+  }
+  return text + "\n";
+}
+
 std::string NearestText(const std::vector<NearNodeFacts>& nearest, bool by_itself) {
   std::string text;
   for (const NearNodeFacts& at : nearest) {
@@ -195,7 +204,8 @@ std::string TextOf(const PodReport& report) {
   text += ClassLine(told.classes);
   if (!told.advice.empty()) text += "Advice: " + told.advice + "\n";
   if (told.placed) return text + BestText(told);
-  text += ReasonsText(told) + SchedulerText(told.scheduler) + BestText(told);
+  text += ReasonsText(told) + ClosedText(told.closed) + SchedulerText(told.scheduler);
+  text += BestText(told);
   text += NearestText(told.nearest, report.gang.has_value());
   if (told.preemption) text += "Preemption: " + told.preemption->text + "\n";
   for (const NodeAdvice& at : told.recuts) {

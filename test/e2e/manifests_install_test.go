@@ -20,6 +20,7 @@ import (
 	"testing"
 	"text/template"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -53,6 +54,7 @@ func TestTheChartIsCurrent(t *testing.T) {
 		}
 		templates[file] += "---\n" + object.text
 	}
+	templates["node.yaml"] = nodeTemplate(t)
 	for file, text := range templates {
 		wantCurrent(t, filepath.Join(chart, "templates", file), fmt.Sprintf(generated, "manifests/")+text)
 	}
@@ -229,6 +231,76 @@ func withValues(t *testing.T, object unstructured.Unstructured) string {
 		t.Fatalf("%s: a token was left:\n%s", keyOf(object), text)
 	}
 	return text
+}
+
+// nodeObjects are those of components/node, with its namespace.
+func nodeObjects(t *testing.T) []unstructured.Unstructured {
+	t.Helper()
+	base := render(t, "manifests/base")
+	return slices.DeleteFunc(harness.Kustomize(t, withComponent(t, "manifests/base", "manifests/components/node")),
+		func(object unstructured.Unstructured) bool {
+			same, there := base[keyOf(object)]
+			return there && same.GetNamespace() == object.GetNamespace()
+		})
+}
+
+// nodeTemplate is a template of the objects of components/node.
+func nodeTemplate(t *testing.T) string {
+	t.Helper()
+	text := "{{- if .Values.node.enabled }}\n"
+	for _, object := range nodeObjects(t) {
+		if object.GetKind() == "DaemonSet" {
+			pod, _, _ := unstructured.NestedMap(object.Object, "spec", "template", "spec")
+			pod["runtimeClassName"] = "TOKEN_RUNTIME"
+			container := pod["containers"].([]any)[0].(map[string]any)
+			container["image"], container["resources"] = "TOKEN_IMAGE", "TOKEN_RESOURCES"
+			container["args"] = append(container["args"].([]any), "TOKEN_ARGS")
+			if err := unstructured.SetNestedMap(object.Object, pod, "spec", "template", "spec"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text += "---\n" + marshal(t, object.Object)
+	}
+	for token, action := range map[string]string{
+		"TOKEN_IMAGE":                           `{{ printf "%q" .Values.image }}`,
+		"resources: TOKEN_RESOURCES":            "resources: {{- toYaml .Values.node.resources | nindent 10 }}",
+		"        - TOKEN_ARGS\n":                "        {{- range .Values.node.args }}\n        - {{ printf \"%q\" . }}\n        {{- end }}\n",
+		"      runtimeClassName: TOKEN_RUNTIME": "      {{- with .Values.node.runtimeClassName }}\n      runtimeClassName: {{ . }}\n      {{- end }}",
+	} {
+		if !strings.Contains(text, token) {
+			t.Fatalf("no %q in\n%s", token, text)
+		}
+		text = strings.ReplaceAll(text, token, action)
+	}
+	return text + "{{- end }}\n"
+}
+
+func TestTheChartGivesTheNodeAgentWhereItIsAskedFor(t *testing.T) {
+	values := valuesOf(t, variants[0])
+	without := chartObjects(t, values, "berth-system")
+	values["node"].(map[string]any)["enabled"] = true
+	got := chartObjects(t, values, "berth-system")
+	for _, object := range nodeObjects(t) {
+		key := keyOf(object)
+		if _, there := without[key]; there {
+			t.Errorf("%s is there although node.enabled is false", key)
+		}
+		if want, is := marshal(t, object.Object), marshal(t, got[key].Object); want != is {
+			t.Errorf("%s: want\n%s\ngot\n%s", key, want, is)
+		}
+		delete(got, key)
+	}
+	if len(got) != len(without) {
+		t.Errorf("it has more: %v", slices.Collect(maps.Keys(got)))
+	}
+	node := values["node"].(map[string]any)
+	node["runtimeClassName"], node["args"] = "nvidia", []any{"--lift-numa"}
+	daemon := as[appsv1.DaemonSet](t, chartObjects(t, values, "gpu"), "DaemonSet/berth-node")
+	pod := daemon.Spec.Template.Spec
+	if pod.RuntimeClassName == nil || *pod.RuntimeClassName != "nvidia" || !slices.Contains(pod.Containers[0].Args, "--lift-numa") ||
+		daemon.Namespace != "berth-node" {
+		t.Errorf("the values are not used: %+v", pod)
+	}
 }
 
 // mergeLines is a template of both texts: plain without TLS, with it the other. What they share is there once.

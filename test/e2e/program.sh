@@ -7,5 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 BERTH_E2E_BINARIES=$(./binaries.sh)
 export BERTH_E2E_BINARIES BERTH_BIN=${BERTH_BIN:-$PWD/../../build/release/bin}
 tests=$(./binaries.sh --find-tests)
+BERTH_E2E_CONTAINERD=$(./binaries.sh --find-containerd 2>/dev/null) || BERTH_E2E_CONTAINERD=
+export BERTH_E2E_CONTAINERD
 cd ../..
 exec "$tests/$1" "${@:2}"

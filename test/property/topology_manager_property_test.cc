@@ -25,7 +25,7 @@ namespace berth::test::topology_manager_property_test {
 namespace {
 
 constexpr int kGpus = 8;
-constexpr std::uint64_t kSeeds = 12'000;
+constexpr std::uint64_t kSeeds = 2'500;
 
 struct World {
   std::vector<int> numa;  // of each GPU
@@ -69,13 +69,27 @@ World AWorld(RandomWorld& random) {
   return world;
 }
 
+std::string TextOf(const World& world) {
+  std::string text(NameOf(world.policy));
+  text += world.by_pod ? " pod, NUMA" : " container, NUMA";
+  for (const int node : world.numa) text += " " + std::to_string(node);
+  text += ", free";
+  ForEachGpu(world.free, [&](int gpu) { text += " " + std::to_string(gpu); });
+  text += ", steps";
+  for (const GpuStep& step : world.steps) {
+    text += " " + std::to_string(step.count) + (step.ends_first ? "i" : "");
+  }
+  return text;
+}
+
 ANode NodeOf(const World& world) {
   LinkMatrix matrix = *MakeLinkMatrix(std::vector<std::string>(kGpus, "GPU"), {});
   for (int a = 0; a < kGpus; ++a) {
     for (int b = 0; b < kGpus; ++b) {
       if (a != b) matrix.link(a, b).pcie = LinkType::kNode;
     }
-    matrix.numa_affinity.push_back(std::to_string(world.numa[static_cast<std::size_t>(a)]));
+    const auto gpu = static_cast<std::size_t>(a);
+    matrix.numa_affinity[gpu] = std::to_string(world.numa[gpu]);
   }
   ANode node = ANode("n").Gpus(kGpus).Linked(LinksOf(matrix)).Kubelet(world.policy, world.by_pod);
   for (int gpu = 0; gpu < kGpus; ++gpu) {
@@ -115,6 +129,7 @@ TEST(TopologyManagerProperty, WhatIsPlannedIsWhatTheKubeletGives) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomWorld random(seed);
     const World world = AWorld(random);
+    SCOPED_TRACE(TextOf(world));
     const Node node = NodeOf(world).Build();
     const APod pod = PodOf(world);
     const auto choices = DeviceChoices(node, pod.Shape(), DeviceRule::kBestScore);
@@ -135,8 +150,8 @@ TEST(TopologyManagerProperty, WhatIsPlannedIsWhatTheKubeletGives) {
       EXPECT_EQ(*given, *sets);
     }
   }
-  EXPECT_GT(planned, 2000);
-  EXPECT_GT(in_several, 500);
+  EXPECT_GT(planned, 500);
+  EXPECT_GT(in_several, 100);
 }
 
 TEST(TopologyManagerProperty, WhatIsRefusedTheKubeletWouldRefuse) {
@@ -145,6 +160,7 @@ TEST(TopologyManagerProperty, WhatIsRefusedTheKubeletWouldRefuse) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomWorld random(seed);
     const World world = AWorld(random);
+    SCOPED_TRACE(TextOf(world));
     const Node node = NodeOf(world).Build();
     const Reason reason = FirstObjection(node, PodOf(world).Shape());
     // With several containers and sets of NUMA nodes the plugin's choice for the first decides what
@@ -161,8 +177,8 @@ TEST(TopologyManagerProperty, WhatIsRefusedTheKubeletWouldRefuse) {
     EXPECT_FALSE(given);
     EXPECT_EQ(PodsThatFit(node, PodOf(world).Shape()), 0);
   }
-  EXPECT_GT(refused, 500);
-  EXPECT_GT(for_ever, 100);
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(for_ever, 25);
 }
 
 TEST(TopologyManagerProperty, BestEffortRefusesNothing) {
@@ -187,6 +203,7 @@ TEST(TopologyManagerProperty, WithoutAnAgentTheBooksAreRightByNumaNode) {
     World world = AWorld(random);
     world.policy = TopologyPolicy::kSingleNumaNode;
     world.by_pod = false;
+    SCOPED_TRACE(TextOf(world));
     const Node node = NodeOf(world).Build();
     const auto choices = DeviceChoices(node, PodOf(world).Shape(), DeviceRule::kBestScore);
     if (choices.empty() || !KubeletLimits(node.spec(), PodOf(world).Shape())) continue;
@@ -207,7 +224,7 @@ TEST(TopologyManagerProperty, WithoutAnAgentTheBooksAreRightByNumaNode) {
       EXPECT_EQ(std::popcount(got & numa_node), std::popcount(planned & numa_node));
     }
   }
-  EXPECT_GT(compared, 2000);
+  EXPECT_GT(compared, 500);
 }
 
 }  // namespace

@@ -24,11 +24,24 @@ const WallTime kNow = SimClock().Wall();
 // Highest priority, pods, sum of priorities, work lost, GPU compute set free.
 using Cost = std::tuple<int, int, std::int64_t, std::int64_t, std::int64_t>;
 
+LinkMatrix TwoPairs() {
+  return *ParseTopoText(
+      "      GPU0  GPU1  GPU2  GPU3  NUMA\n"
+      "GPU0   X    NODE  SYS   SYS   0\n"
+      "GPU1  NODE   X    SYS   SYS   0\n"
+      "GPU2  SYS   SYS    X    NODE  1\n"
+      "GPU3  SYS   SYS   NODE   X    1\n");
+}
+
 struct World {
   explicit World(std::uint64_t seed) : random(seed) {
     ANode a_node = ANode("n").Gpus(random.Between(1, 4)).Cpu(scarce ? 16 : 1000);
     if (scarce) a_node.DiskGib(16);
     const int gpus = static_cast<int>(a_node.Spec().gpus.size());
+    if (gpus == 4 && random.Chance(40)) {  // two GPUs on each of two NUMA nodes
+      a_node.Linked(LinksOf(TwoPairs()));
+      a_node.Kubelet(static_cast<TopologyPolicy>(random.Between(1, 3)));
+    }
     const int count = random.Between(1, 7);
     for (int i = 0; i < count; ++i) {
       APod pod("v" + std::to_string(i));

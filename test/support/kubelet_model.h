@@ -101,7 +101,7 @@ class KubeletModel {
   // nullopt: not admitted.
   [[nodiscard]] std::optional<Hint> Decide(std::vector<Hint> hints) const {
     if (policy_ == "none") return Hint{};
-    if (hints.empty()) hints = {{0, false}};  // as of a resource of which there is too little
+    if (hints.empty()) hints = {{0, false}};  // too little of the resource
     if (policy_ == "single-numa-node") {
       std::erase_if(hints, [](const Hint& hint) {
         return hint.affinity == 0 || std::popcount(hint.affinity) != 1 || !hint.preferred;

@@ -55,7 +55,9 @@ TEST(PodRules, ContainersAddUp) {
       Read(Spec(Json::array(), {Container("a", {{"cpu", "1"}, {"memory", "1Gi"}}),
                                 Container("b", {{"cpu", "250m"}, {"nvidia.com/gpu", "2"}}),
                                 Container("c", {{"nvidia.com/gpu", "1"}})}));
-  EXPECT_EQ(pod.shape, Whole(1250, 3));
+  RequestShape want = Whole(1250, 3);
+  want.gpu_steps = {{2}, {1}};
+  EXPECT_EQ(pod.shape, want);
   EXPECT_EQ(pod.id, (PodId{"u", "ns", "p"}));
 }
 
@@ -106,6 +108,22 @@ TEST(PodRules, InitContainersCountWhereverTheTextHasThem) {
   EXPECT_TRUE(read.containers[1].ends_first);
   EXPECT_EQ(read.containers[2].name, "m");
   EXPECT_EQ(read.containers[2].gpus, GpuAsk(WholeGpus{1}));
+}
+
+TEST(PodRules, WholeGpusAreKnownByContainerForAtMost16) {
+  const auto steps = [](const Json& init, const Json& mains) {
+    return Read(Spec(init, mains)).shape.gpu_steps;
+  };
+  const Json one = {{"nvidia.com/gpu", "1"}}, two = {{"nvidia.com/gpu", "2"}};
+  EXPECT_EQ(steps({Container("i", two), Container("s", one, true)},
+                  {Container("m", two), Container("cpu", {{"cpu", "1"}})}),
+            (std::vector<GpuStep>{{2, true}, {1, false}, {2, false}}));
+  EXPECT_TRUE(steps(Json::array(), Json::array({Container("m", two)})).empty());
+  Json mains = Json::array();
+  for (int i = 0; i < 16; ++i) mains.push_back(Container("m" + std::to_string(i), one));
+  EXPECT_EQ(steps(Json::array(), mains).size(), 16U);
+  mains.push_back(Container("one-more", one));
+  EXPECT_TRUE(steps(Json::array(), mains).empty());
 }
 
 TEST(PodRules, PodOverheadAddsAndPodResourcesReplaceTheSum) {

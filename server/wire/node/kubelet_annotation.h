@@ -3,7 +3,7 @@
 // What the agent of a node, berth-node, says in annotations of its Node about who gives containers
 // their GPUs:
 //
-//   berth.dev/carries-out: nvidia.com/gpu,nvidia.com/mig-1g.10gb    resources
+//   berth.dev/carries-out: example.com/gpu,example.com/gpu-part
 //   berth.dev/kubelet: {"topologyManagerPolicy":"restricted","topologyManagerScope":"pod"}
 //
 // Of a resource in the first one, containers get the devices that Berth chose. The second one is

@@ -123,8 +123,8 @@ struct GpuDraft {
   // Where the numbers stand for whole GPUs: the agent that hands them out too, in parts as well, to
   // all pods that are bound there.
   std::string agent_beside;
-  // What the node's own agent says (server/wire/node/kubelet_annotation.h): the resources of which
-  // containers get the devices that Berth chose, and the kubelet's policy.
+  // What the node's own agent says (server/wire/node/kubelet_annotation.h): the resources whose
+  // devices containers get as Berth chose them, and the kubelet's policy.
   std::vector<std::string> carried_out;
   TopologyManager topology_manager;
   // The outcome.

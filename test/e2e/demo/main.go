@@ -123,13 +123,10 @@ func serve(folder string, stub bool) {
 	}
 	plane := harness.NewPlane(command)
 	plane.CreateNodes(8)
+	run := startNodes(plane)
 	inFront, url := extenders(plane, stub)
 	plane.StartScheduler(inFront...)
-	plane.CreatePods(harness.Pods("train", 12, harness.Ask{harness.GPUResource: "2"})...)
-	if !stub { // which does not know shares
-		plane.CreatePods(harness.OneOfEach()...)
-		plane.CreatePods(harness.Pods("infer", 20, harness.Ask{harness.MilliResource: "250"})...)
-	}
+	createPods(plane, stub, run == "")
 	plane.WaitBound(time.Minute)
 	ask := ""
 	if url != "" {
@@ -138,13 +135,55 @@ func serve(folder string, stub bool) {
 	}
 
 	kubectl := harness.Binary(command, "kubectl") + " --kubeconfig " + plane.Admin
-	write(command, readyFile(folder), fmt.Sprintf(`The control plane is running, with pods placed. To look at it:
+	if run == "" {
+		run = "Pods run on gpu-a and gpu-b; the other nodes have no kubelet."
+	}
+	write(command, readyFile(folder), fmt.Sprintf(`The control plane is running, with pods placed. %s
+To look at it:
 %s  %s get nodes
   %s get pods -o custom-columns='NAME:.metadata.name,NODE:.spec.nodeName,DEVICES:.metadata.annotations.berth\.dev/devices'
 To stop it:
   make e2e-demo-stop
-`, ask, kubectl, kubectl))
+`, run, ask, kubectl, kubectl))
 	<-signals
+}
+
+// runs is the label of the nodes that run containers.
+const runs = "berth.test/runs"
+
+// startNodes starts two nodes that run their pods; where none can, it says why no pod runs.
+func startNodes(plane *harness.Plane) string {
+	if missing := harness.NodesMissing(); missing != "" {
+		return "No pod runs: " + missing + "."
+	}
+	agent := harness.AgentMissing() == ""
+	for _, name := range []string{"gpu-a", "gpu-b"} {
+		node := plane.StartNode(harness.MachineOptions{Name: name, Agent: agent, Labels: runs + "=yes"})
+		node.WriteLinks([]int{0, 1, 2, 3}, []int{4, 5, 6, 7})
+		if agent {
+			node.StartAgent()
+		}
+		node.WaitGPUs()
+	}
+	return ""
+}
+
+// createPods creates what there is to look at; 6 pods of two GPUs run where nodes can.
+func createPods(plane *harness.Plane, stub, run bool) {
+	train := harness.Pods("train", 12, harness.Ask{harness.GPUResource: "2"})
+	for _, pod := range train[:6] {
+		if run {
+			pod.Spec.NodeSelector = map[string]string{runs: "yes"}
+		}
+	}
+	if !stub { // which does not know shares
+		train = append(train, harness.OneOfEach()...)
+		train = append(train, harness.Pods("infer", 20, harness.Ask{harness.MilliResource: "250"})...)
+	}
+	for _, pod := range train {
+		harness.MakeWork(pod)
+	}
+	plane.CreatePods(train...)
 }
 
 // extenders starts what is in front, and says where it answers; nobody asks the stub anything.

@@ -24,8 +24,12 @@ type MachineOptions struct {
 	PluginFlags []string
 	// Agent has the plugin register with berth-node, which StartAgent starts, instead of the kubelet.
 	Agent bool
+	// Labels are given to the node beside those of its GPUs: NAME=VALUE, comma separated.
+	Labels string
 	// Kubelet is appended to the KubeletConfiguration.
 	Kubelet string
+	// Webhook has the kubelet ask the API server who asks it, and for what they have rights.
+	Webhook bool
 	// FakeNUMA has the machine show two NUMA nodes.
 	FakeNUMA bool
 	// Debian takes the installed containerd instead of the one that was built with the tests.

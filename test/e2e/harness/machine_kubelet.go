@@ -26,6 +26,9 @@ const AgentSocket = devicePlugins + "/berth/kubelet.sock"
 func (m *Machine) StartKubelet() {
 	m.plane.T.Helper()
 	labels := strings.Join([]string{ProductLabel + "=" + GPUModel, fmt.Sprintf("%s=%d", gpuMemoryLabel, 80*1024)}, ",")
+	if m.Labels != "" {
+		labels += "," + m.Labels
+	}
 	m.Kubelet = m.Start("kubelet", Binary(m.plane.T, "kubelet"), "--config="+m.file("kubelet.yaml"),
 		"--kubeconfig="+m.plane.Admin, "--hostname-override="+m.Name, "--node-labels="+labels, "--v=2")
 }

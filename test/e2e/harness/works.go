@@ -15,11 +15,22 @@ import (
 // Work is a pod that a Machine can run: its container waits, or with args ends by itself (see work/main.go).
 func Work(name string, ask Ask, args ...string) *v1.Pod {
 	pod := Pod(name, nil)
+	pod.Spec.Containers[0] = WorkContainer("main", ask, args...)
+	MakeWork(pod)
+	return pod
+}
+
+// MakeWork has a Machine be able to run a pod of Pod, which then needs next to no CPU.
+func MakeWork(pod *v1.Pod) {
 	pod.Spec.HostNetwork = true
 	pod.Spec.RestartPolicy = v1.RestartPolicyNever
 	pod.Spec.AutomountServiceAccountToken = new(bool)
-	pod.Spec.Containers[0] = WorkContainer("main", ask, args...)
-	return pod
+	for i := range pod.Spec.Containers {
+		container := &pod.Spec.Containers[i]
+		container.Image, container.ImagePullPolicy = WorkImage, v1.PullNever
+		delete(container.Resources.Limits, v1.ResourceCPU)
+		container.Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1m")}
+	}
 }
 
 // WorkContainer is a container of such a pod.

@@ -298,6 +298,140 @@ TEST_F(ExplainPodTest, SaysHowMuchMemoryIsFree) {
             "56 GiB of memory instead of 64 GiB");
 }
 
+// --- Nodes that the pod may use, and the others
+
+// `count` nodes of a pool, each with all of its GPUs held by a pod of its own.
+std::vector<ANode> HeldPool(const std::string& pool, int count) {
+  std::vector<ANode> nodes;
+  for (int i = 0; i < count; ++i) {
+    const std::string name = pool + std::to_string(100 + i);
+    nodes.push_back(ANode(name)
+                        .Gpus(2)
+                        .Labelled({{"pool", pool}})
+                        .Holding(APod("job-" + name).Whole(2), {0, 1}));
+  }
+  return nodes;
+}
+
+NodeConstraints InPool(const std::string& pool) {
+  NodeConstraints constraints;
+  constraints.selector = {{"pool", LabelOperator::kIn, {pool}}};
+  return constraints;
+}
+
+TEST_F(ExplainPodTest, TheNearestNodeIsOfThePodsPoolAndTheOthersAreOneNumber) {
+  std::vector<ANode> nodes = HeldPool("a", 40);
+  for (const ANode& node : HeldPool("z", 4)) nodes.push_back(node);
+  const PodExplanation told = Explain(nodes, APod("p").Whole(2).Constrained(InPool("z")));
+  EXPECT_EQ(told.sentence,
+            "asks for 2 GPUs; fits none of 44 nodes (40 nodes are not in pool=z, 4 nodes had too "
+            "few idle GPUs); nearest: z100: 0 of 2 GPUs idle, needs 2; fits when default/job-z100 "
+            "ends");
+  EXPECT_EQ(told.closed.nodes, 40);
+  EXPECT_EQ(told.closed.would_take, 0);
+  ASSERT_EQ(told.nearest.size(), 4u) << "no node of the other pool is among them";
+  EXPECT_EQ(told.counts.at(0).reason, Reason::kNodeNotSelected);
+}
+
+TEST_F(ExplainPodTest, AllNodesThatThePodMayUseAreCompared) {
+  std::vector<ANode> nodes;
+  for (int i = 0; i < 50; ++i) {  // two pods have to end on each
+    const std::string name = "n" + std::to_string(100 + i);
+    nodes.push_back(ANode(name)
+                        .Gpus(4)
+                        .Holding(APod("a-" + name).Whole(2), {0, 1})
+                        .Holding(APod("b-" + name).Whole(2), {2, 3}));
+  }
+  nodes.push_back(ANode("n999").Gpus(4).Holding(APod("one").Whole(4), {0, 1, 2, 3}));
+  const PodExplanation told = Explain(nodes, APod("p").Whole(4));
+  EXPECT_EQ(told.nearest.at(0).facts.name, "n999");
+  EXPECT_EQ(told.nearest.at(1).facts.name, "n100");
+}
+
+TEST_F(ExplainPodTest, ClosedNodesWithRoomAreCounted) {
+  std::vector<ANode> nodes = HeldPool("a", 1);
+  nodes.push_back(ANode("b1").Gpus(2).Labelled({{"pool", "b"}}));
+  nodes.push_back(ANode("c1").Gpus(2).Labelled({{"pool", "a"}}).Tainted("dedicated", "x"));
+  nodes.push_back(ANode("d1").Gpus(2).Labelled({{"pool", "b"}}).Tainted("dedicated", "x"));
+  const PodExplanation told = Explain(nodes, APod("p").Whole(1).Constrained(InPool("a")));
+  EXPECT_EQ(told.closed.text, "3 nodes are closed to it (node selector or affinity, taints)");
+  EXPECT_EQ(told.closed.would_take, 3);
+  EXPECT_EQ(told.nearest.at(0).facts.name, "a100");
+}
+
+TEST_F(ExplainPodTest, WhatClosesNodesIsNamed) {
+  const auto text = [this](const ANode& other, const APod& pod) {
+    std::vector<ANode> nodes = HeldPool("a", 1);
+    nodes.push_back(other);
+    return Explain(nodes, pod).closed.text;
+  };
+  const APod pod = APod("p").Whole(1);
+  EXPECT_EQ(text(ANode("n2").Gpus(1).Tainted("dedicated", "x"), pod),
+            "1 node has taint dedicated=x:NoSchedule");
+  EXPECT_EQ(text(ANode("n2").Gpus(1).Tainted("node.kubernetes.io/unschedulable"), pod),
+            "1 node is cordoned");
+  NodeConstraints gone = InPool("a");
+  gone.selector[0].op = LabelOperator::kExists;
+  gone.selector[0].values.clear();
+  EXPECT_EQ(text(ANode("n2").Gpus(1), APod("p").Whole(1).Constrained(gone)),
+            "1 node did not match the pod's node selector or affinity");
+  PodRequest of_class = pod.Request();
+  of_class.shape.nodes.forbidden = {"spot"};
+  std::vector<ANode> nodes = HeldPool("a", 1);
+  nodes.push_back(ANode("n2").Gpus(1).Traits({"spot"}));
+  EXPECT_EQ(Explain(nodes, of_class).closed.text,
+            "1 node had a trait that the pod's workload class forbids");
+}
+
+TEST_F(ExplainPodTest, WhereNothingHelpsOnOpenNodesAClosedOneIsNearest) {
+  const PodExplanation told =
+      Explain({ANode("cpu-1"), ANode("gpu-1").Gpus(1).Tainted("sku", "gpu")}, APod("p").Whole(1));
+  EXPECT_EQ(TextOf(*snapshot_, told.nearest.at(0).near),
+            "gpu-1: has taint sku=gpu:NoSchedule; fits with a toleration of sku=gpu:NoSchedule");
+}
+
+TEST_F(ExplainPodTest, ANodeThatIsNotReadyIsWaitedForWithItsTaints) {
+  const ANode away = ANode("n1").Gpus(1).NotReady().Tainted("node.kubernetes.io/not-ready");
+  const PodExplanation told = Explain({away}, APod("p").Whole(1));
+  EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text, "once the node is ready");
+  EXPECT_EQ(told.counts.at(0).reason, Reason::kNodeNotReady);
+  EXPECT_EQ(told.closed.nodes, 0);
+  ANode cordoned = away;
+  cordoned.Tainted("node.kubernetes.io/unschedulable");
+  EXPECT_TRUE(Explain({cordoned}, APod("p").Whole(1)).nearest.at(0).near.ways.empty());
+  const ANode full = ANode("n1").Gpus(1).Tainted("node.kubernetes.io/disk-pressure");
+  EXPECT_EQ(Nearest({full}, APod("p").Whole(1)),
+            "n1: has taint node.kubernetes.io/disk-pressure:NoSchedule; fits once its taint "
+            "node.kubernetes.io/disk-pressure is gone");
+}
+
+TEST_F(ExplainPodTest, AllLabelsThatFailAreNamedTogether) {
+  NodeConstraints both = InPool("b");
+  both.selector.push_back({"zone", LabelOperator::kIn, {"z"}});
+  EXPECT_EQ(
+      Explain({ANode("n1").Gpus(1).Labelled({{"pool", "a"}})}, APod("p").Whole(1).Constrained(both))
+          .nearest.at(0)
+          .near.ways.at(0)
+          .text,
+      "without the node selector pool and zone");
+  NodeConstraints affinity = InPool("b");
+  affinity.either = {{{{"zone", LabelOperator::kIn, {"z"}}}, {}}};
+  EXPECT_EQ(Explain({ANode("n1").Gpus(1).Labelled({{"pool", "a"}})},
+                    APod("p").Whole(1).Constrained(affinity))
+                .nearest.at(0)
+                .near.ways.at(0)
+                .text,
+            "without the node selector pool and the required node affinity");
+}
+
+TEST_F(ExplainPodTest, WhereCpuIsShortThePodsThatHoldCpuEnd) {
+  ANode node = ANode("n1").Gpus(8).Cpu(64);
+  for (int i = 0; i < 6; ++i) node.Holding(APod("train-" + std::to_string(i)).Whole(1).Cpu(4), {i});
+  node.Holding(APod("web-0").Cpu(20)).Holding(APod("web-1").Cpu(20));
+  EXPECT_EQ(Explain({node}, APod("p").Whole(1).Cpu(32)).nearest.at(0).near.ways.at(0).text,
+            "when default/web-0 and default/web-1 end");
+}
+
 // --- Models, groups, the pod itself
 
 TEST_F(ExplainPodTest, AnAbsentModelIsNamedWithTheAvailableOnes) {

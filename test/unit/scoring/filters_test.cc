@@ -228,7 +228,7 @@ TEST(Reason, HeldForGoodKeepsItsTextAndIsUnresolvable) {
     EXPECT_EQ(VerdictOf(reason), Verdict::kUnschedulable) << CodeOf(reason);
     EXPECT_EQ(VerdictOf(for_good), Verdict::kUnresolvable) << CodeOf(reason);
   }
-  EXPECT_EQ(held, 7);
+  EXPECT_EQ(held, 8);
 }
 
 TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {
@@ -238,10 +238,10 @@ TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {
       now.push_back(static_cast<Reason>(i));
     }
   }
-  EXPECT_EQ(now,
-            (std::vector<Reason>{Reason::kNodeUnknown, Reason::kCpuShort, Reason::kMemoryShort,
-                                 Reason::kDiskShort, Reason::kGpusBusy, Reason::kShareBusy,
-                                 Reason::kLinkedBusy, Reason::kMigBusy, Reason::kNoDomainHasRoom}));
+  EXPECT_EQ(now, (std::vector<Reason>{Reason::kNodeUnknown, Reason::kCpuShort, Reason::kMemoryShort,
+                                      Reason::kDiskShort, Reason::kGpusBusy, Reason::kShareBusy,
+                                      Reason::kLinkedBusy, Reason::kNumaBusy, Reason::kMigBusy,
+                                      Reason::kNoDomainHasRoom}));
 }
 
 }  // namespace

@@ -58,15 +58,13 @@ class ScenarioWorld {
     extender_.LookAtGangs();
   }
 
-  // The first line of the answer.
   std::string Answer(const std::string& ask) {
     const std::size_t space = ask.find(' ');
     const std::string what = ask.substr(0, space), name = ask.substr(space + 1);
     const auto page = what == "pod"    ? ExplainPodPage
                       : what == "gang" ? ExplainGangPage
                                        : ExplainNodePage;
-    const std::string text = page(live_, "/debug/" + what + "s/" + name, "text").body;
-    return text.substr(0, text.find('\n'));
+    return page(live_, "/debug/" + what + "s/" + name, "text").body;
   }
 
  private:
@@ -103,7 +101,12 @@ TEST(ExplainScenarios, EveryAnswerIsTheOneThatSomebodyHasReadAndFoundTrue) {
     for (const Json& pod : scenario.value("waiting", Json::array())) world.Arrive(pod);
     world.AskAboutAll();
     for (const Json& pod : scenario.value("elsewhere", Json::array())) world.Arrive(pod);
-    EXPECT_EQ(world.Answer(scenario["ask"]), scenario["answer"].get<std::string>());
+    const std::string answer = world.Answer(scenario["ask"]);
+    EXPECT_EQ(answer.substr(0, answer.find('\n')), scenario["answer"].get<std::string>());
+    const std::string advice = scenario.value("advice", "");
+    EXPECT_EQ(answer.find("\nAdvice: " + advice + "\n") == std::string::npos, advice.empty())
+        << answer;
+    EXPECT_EQ(answer.find("\nAdvice: ") == std::string::npos, advice.empty()) << answer;
   }
 }
 

@@ -91,7 +91,7 @@ class KubeletRefusalsTest : public testing::Test {
   void Refuse(const std::string& name, const std::string& node, const std::string& reason) {
     Json failed = PodOn(name, node, "Failed", ++version_);
     failed["status"]["reason"] = reason;
-    failed["status"]["message"] = "Allocate failed due to no healthy devices";
+    failed["status"]["message"] = message_;
     api_[name] = failed;
     // It leaves the watch as it was.
     sink_.Deleted(Text(PodOn(name, node, "Pending", version_)));
@@ -132,6 +132,7 @@ class KubeletRefusalsTest : public testing::Test {
   }
 
   Ask ask_;
+  std::string message_ = "Allocate failed due to no healthy devices";
   SimClock clock_;
   ClusterState state_;
   const wire::PodRules rules_{test::AllDialects(), DefaultConfig().resources};
@@ -358,6 +359,30 @@ TEST_F(KubeletRefusalsTest, PodsThatAreRefusedTogetherAreOneRefusal) {
   Place("next", "well");
   Place("after", "well");
   EXPECT_EQ(ReasonOf("well"), Reason::kFits);
+}
+
+// A checkpoint from before a restart of the kubelet names pods that have ended. It is put right in
+// seconds.
+TEST_F(KubeletRefusalsTest, ThatSayDevicesAreInUsePauseTheNodeBrieflyAtFirst) {
+  message_ =
+      "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
+      "Requested: 1, Available: 0, which is unexpected";
+  Place("a", "dead");
+  Place("b", "dead");
+  EXPECT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods);
+  EXPECT_TRUE(log_.back().ends_with("Berth binds no GPU pods there for 30 seconds")) << log_.back();
+  clock_.Advance(seconds(30));
+  refusals_.Look();
+  EXPECT_EQ(ReasonOf("dead"), Reason::kFits);
+  Place("c", "dead");
+  EXPECT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods) << "it was no checkpoint";
+  EXPECT_TRUE(log_.back().ends_with("for 10 minutes")) << log_.back();
+  clock_.Advance(minutes(10));
+  refusals_.Look();
+  Run("d", "dead");
+  refusals_.Look();
+  Place("e", "dead");
+  EXPECT_EQ(ReasonOf("dead"), Reason::kFits) << "the count begins anew";
 }
 
 TEST_F(KubeletRefusalsTest, AFlawThatStaysIsFoundAlthoughPodsCameTogether) {

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "node/publish/node_publisher.h"
+
 namespace berth::test::wanted_test {
 namespace {
 
@@ -83,6 +85,14 @@ TEST(WantedAnnotations, AreBounded) {
   };
   EXPECT_EQ(count(*wanted.at("berth.dev/gpu-health")), node::kMostUnhealthy);
   EXPECT_EQ(count(*wanted.at("berth.dev/carries-out")), node::kMostCarried);
+}
+
+TEST(StatedBoundsOfTheAgent, AreInUse) {
+  EXPECT_EQ(node::PublisherOptions().probe_limit, std::chrono::seconds(10));
+  EXPECT_EQ(node::kMostFactsBytes, 256U << 10);
+  EXPECT_EQ(node::kMostMigDevices, 64U);
+  EXPECT_EQ(node::kMostCarried, 64U);
+  EXPECT_EQ(node::kMostUnhealthy, 256U);
 }
 
 }  // namespace

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/ending_pods.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "scoring/devices/device_picker.h"
+
+namespace berth {
+namespace {
+
+using Pod = const PodRecord*;
+using Pods = std::vector<Pod>;
+
+// Of GPUs, CPU, memory, disk.
+using Amounts = std::array<std::int64_t, 4>;
+
+// At most so much of each is free when the pod has ended.
+Amounts AmountsHeld(const PodRecord& pod) {
+  const auto grants = static_cast<std::int64_t>(pod.placement.grants.size());
+  const std::int64_t gpus =
+      std::max<std::int64_t>({grants, pod.pod.shape.gpu_count(), pod.placement.places});
+  return {gpus, pod.placement.cpu_milli, pod.placement.memory_bytes, pod.placement.ephemeral_bytes};
+}
+
+// What the node lacks of each; 0: nothing, or it cannot be counted.
+Amounts AmountsMissing(const Node& node, const RequestShape& shape) {
+  Amounts missing{};
+  if (std::holds_alternative<WholeGpus>(shape.gpus) && !node.spec().mig.known()) {
+    const int free =
+        node.spec().places.count > 0 ? node.free_places() : std::popcount(FreeGpus(node, shape));
+    missing[0] = shape.gpu_count() - free;
+  }
+  const auto lacks = [](std::int64_t wanted, std::int64_t free) {
+    return wanted > 0 ? wanted - free : 0;
+  };
+  missing[1] = lacks(shape.cpu_milli, node.free_cpu_milli());
+  missing[2] = lacks(shape.memory_bytes, node.free_memory_bytes());
+  missing[3] = lacks(shape.ephemeral_bytes, node.free_ephemeral_bytes());
+  for (std::int64_t& amount : missing) amount = std::max<std::int64_t>(amount, 0);
+  return missing;
+}
+
+bool CoversAll(const Amounts& held, const Amounts& missing) {
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (held[i] < missing[i]) return false;
+  }
+  return true;
+}
+
+// How much of what is missing the pod holds: 1 for all of one kind.
+double CoverageOf(const Amounts& held, const Amounts& missing) {
+  double worth = 0;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (missing[i] == 0) continue;
+    worth += static_cast<double>(std::min(held[i], missing[i])) / static_cast<double>(missing[i]);
+  }
+  return worth;
+}
+
+// The smallest first.
+Pods RunningOn(const Node& node) {
+  Pods pods;
+  for (const auto& pod : node.pods()) {
+    if (pod->state != PodState::kPlanned) pods.push_back(pod.get());
+  }
+  const auto size = [](Pod pod) {
+    std::int64_t milli = 0;
+    for (const DeviceGrant& grant : pod->placement.grants) milli += grant.milli;
+    return std::tuple(milli, pod->placement.mig.size(), pod->pod.id.full_name());
+  };
+  std::ranges::sort(pods, {}, size);
+  return pods;
+}
+
+class EndingSearch {
+ public:
+  EndingSearch(const Node& node, const RequestShape& shape, const FitsNode& fits)
+      : node_(node), fits_(fits), missing_(AmountsMissing(node, shape)), pods_(RunningOn(node)) {}
+
+  [[nodiscard]] Pods Find() const {
+    if (pods_.empty() || !FitsWithout(pods_)) return {};
+    for (Pod pod : pods_) {
+      if (CoversAll(AmountsHeld(*pod), missing_) && FitsWithout({pod})) return {pod};
+    }
+    Pods few = Greedy();
+    if (few.size() <= 2 || pods_.size() > kMostInPairs) return few;
+    Pods two = Pair();
+    return two.empty() ? few : two;
+  }
+
+ private:
+  [[nodiscard]] bool FitsWithout(const Pods& gone) const {
+    return fits_(node_.Without([&gone](const PodRecord& pod) {
+      return std::ranges::any_of(gone, [&](Pod one) { return one->pod.id == pod.pod.id; });
+    }));
+  }
+
+  // Those that hold most of what is missing, the larger ones first; without the ones that turned
+  // out not to be needed.
+  [[nodiscard]] Pods Greedy() const {
+    Pods order(pods_.rbegin(), pods_.rend());
+    std::ranges::stable_sort(order, [this](Pod a, Pod b) {
+      return CoverageOf(AmountsHeld(*a), missing_) > CoverageOf(AmountsHeld(*b), missing_);
+    });
+    Pods gone;
+    for (auto pod = order.begin(); pod != order.end() && !FitsWithout(gone); ++pod) {
+      gone.push_back(*pod);
+    }
+    for (std::size_t i = gone.size(); i-- > 0;) {
+      Pods fewer = gone;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (FitsWithout(fewer)) gone = std::move(fewer);
+    }
+    return gone;
+  }
+
+  [[nodiscard]] Pods Pair() const {
+    for (std::size_t i = 0; i < pods_.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        Amounts held = AmountsHeld(*pods_[i]);
+        const Amounts more = AmountsHeld(*pods_[j]);
+        for (std::size_t kind = 0; kind < held.size(); ++kind) held[kind] += more[kind];
+        if (CoversAll(held, missing_) && FitsWithout({pods_[j], pods_[i]}))
+          return {pods_[j], pods_[i]};
+      }
+    }
+    return {};
+  }
+
+  const Node& node_;
+  const FitsNode& fits_;
+  const Amounts missing_;
+  const Pods pods_;
+};
+
+}  // namespace
+
+std::optional<std::size_t> LeastEnding(const Node& node, const RequestShape& shape) {
+  const Amounts missing = AmountsMissing(node, shape);
+  std::size_t least = 1;
+  for (std::size_t kind = 0; kind < missing.size(); ++kind) {
+    std::vector<std::int64_t> held;
+    for (const auto& pod : node.pods()) {
+      if (pod->state != PodState::kPlanned) held.push_back(AmountsHeld(*pod)[kind]);
+    }
+    std::ranges::sort(held, std::greater<>());
+    std::int64_t left = missing[kind];
+    std::size_t count = 0;
+    for (; count < held.size() && left > 0; ++count) left -= held[count];
+    if (left > 0 || held.empty()) return std::nullopt;
+    least = std::max(least, count);
+  }
+  return least;
+}
+
+std::vector<const PodRecord*> EndingPods(const Node& node, const RequestShape& shape,
+                                         const FitsNode& fits) {
+  return EndingSearch(node, shape, fits).Find();
+}
+
+}  // namespace berth

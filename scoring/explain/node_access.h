@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NodeAccess: whether a node is open to a pod before any device is counted, and one reason for each
+// node in the order in which it is asked: kube-scheduler's own filters first, then Berth.
+//
+// Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cluster/node/node.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/node_constraints.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/judgement.h"
+#include "scoring/reason.h"
+
+namespace berth {
+
+inline constexpr std::string_view kCordonTaint = "node.kubernetes.io/unschedulable";
+
+// Whether Kubernetes removes the taint by itself once the node is well: not that of a cordon.
+bool PassesByItself(const Taint& taint);
+
+// Why the node is closed to the pod: a taint or cordon, node selector or affinity, versions,
+// traits. kFits: it is open. A taint that passes by itself closes no node.
+Reason ClosedBy(const Node& node, const PodRequest& pod);
+
+// The first reason against the node. found: what the judgement said, with devices counted first.
+Reason FirstInOrder(const Node& node, const PodRequest& pod, Reason found);
+
+// The nodes that are closed to the pod.
+struct ClosedNodes {
+  std::int64_t nodes = 0;
+  std::int64_t would_take = 0;  // these have room for it now
+  std::string text;             // "40 nodes are not in pool=z"; "" without any
+};
+
+// reasons: as FirstInOrder gives them, one per candidate.
+ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
+                        std::span<const Reason> reasons);
+
+}  // namespace berth
