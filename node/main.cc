@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command line of berth-node: exit 0 success, 1 failure, 2 usage.
+#include <sys/prctl.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
@@ -71,6 +73,7 @@ int RunGuard(const NodeOptions& options, Log& log) {
 }
 
 int Main(int argc, char** argv) {
+  prctl(PR_SET_NAME, "berth-node");  // also where it was started as /proc/self/exe
   CLI::App app("The agent of a GPU node: the kubelet uses the GPUs that Berth chose");
   app.set_version_flag("--version", std::string(BERTH_VERSION));
   Flags flags;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What berth-node is told on its command line; guard, worker and their helpers get the same.
+// The command line of berth-node; guard, worker and their helpers get the same.
 #pragma once
 
 #include <string>

@@ -15,6 +15,7 @@
 #include "config/kubeconfig.h"
 #include "node/guard/hand_back.h"
 #include "node/guard/heartbeat.h"
+#include "node/guard/resident.h"
 #include "node/interposer/interposer.h"
 #include "node/kubelet/plugin_file.h"
 #include "node/pods/given.h"
@@ -27,7 +28,8 @@
 namespace berth::node {
 namespace {
 
-constexpr Duration kBeat = std::chrono::milliseconds(100);
+constexpr Duration kBeat = std::chrono::milliseconds(120);
+constexpr int kBeatsToTrim = 80;                            // when the start is over
 constexpr Duration kLate = std::chrono::milliseconds(500);  // of a call, before it counts as hung
 constexpr Duration kMostFarewell = std::chrono::seconds(1);
 constexpr Duration kNextProblem = std::chrono::seconds(35);  // the reflector asks again within it
@@ -50,8 +52,9 @@ class Pulse {
  public:
   Pulse(Heartbeat* heartbeat, const CallWatch& calls)
       : thread_([heartbeat, &calls](const std::stop_token& stop) {
-          while (heartbeat != nullptr && !stop.stop_requested()) {
+          for (int beat = 0; heartbeat != nullptr && !stop.stop_requested(); ++beat) {
             if (calls.InTime(kLate)) heartbeat->Beat();
+            if (beat == kBeatsToTrim) TrimResident();
             std::this_thread::sleep_for(kBeat);
           }
         }) {}

@@ -13,13 +13,14 @@
 #include <utility>
 
 #include "node/guard/process_state.h"
+#include "node/guard/resident.h"
 
 namespace berth::node {
 namespace {
 
 constexpr Duration kFirstRestartPause = std::chrono::seconds(1);  // before a new worker
-constexpr Duration kLongestPause = std::chrono::seconds(30);
-constexpr Duration kLasted = std::chrono::seconds(60);  // a worker after which pauses are short
+constexpr Duration kLongestPause = std::chrono::seconds(5);
+constexpr Duration kLasted = std::chrono::seconds(10);  // a worker after which pauses are short
 constexpr Duration kMostForTheWorker = std::chrono::seconds(2);  // to end by itself
 constexpr Duration kMostHandBack = std::chrono::seconds(6);
 constexpr Duration kMostWithdraw = std::chrono::seconds(4);
@@ -46,13 +47,14 @@ Guard::Guard(NodeOptions options, GuardLimits limits, Log& log, Heartbeat heartb
       pause_(kFirstRestartPause),
       kubelet_(options_.folder) {}
 
-bool Guard::WaitForSignal(Duration limit) const {
+bool Guard::WaitForSignal(Duration limit) {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) sigaddset(&signals, signal);
   const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(limit).count();
   const timespec wait{ns / 1'000'000'000, ns % 1'000'000'000};
   const int got = sigtimedwait(&signals, nullptr, &wait);
+  if (got == SIGCHLD) look_ = true;
   return got == SIGTERM || got == SIGINT;
 }
 
@@ -81,15 +83,19 @@ Status Guard::Run() {
   if (done_) return {};
   kubelet_.KubeletIsNew();  // the one that is there is no news
   StartWorker();
-  while (!done_) {
+  TrimResident();
+  for (unsigned round = 1; !done_; ++round) {
     if (WaitForSignal(limits_.beats_every) && !stopping_) Stop();
-    if (worker_.Ended()) {
+    // Signals say when a child has changed; a look now and then costs little.
+    constexpr unsigned kRounds = 8;
+    look_ = look_ || round % kRounds == 0 || hand_back_.running() || withdraw_.running();
+    if (std::exchange(look_, false) && worker_.Ended()) {
       WorkerEnded();
     } else if (worker_.running()) {
       WatchWorker();
     }
-    if (hand_back_.Ended()) HandedBack();
-    withdraw_.Ended();
+    if (hand_back_.running() && hand_back_.Ended()) HandedBack();
+    if (withdraw_.running()) withdraw_.Ended();
     if (hand_back_.running() || withdraw_.running() || worker_.running()) continue;
     if (stopping_) break;
     WatchKubelet();

@@ -20,7 +20,7 @@ namespace berth::node {
 
 // How long a worker may give no heartbeat.
 struct GuardLimits {
-  Duration beats_every = std::chrono::milliseconds(100);
+  Duration beats_every = std::chrono::milliseconds(120);
   Duration asleep = std::chrono::milliseconds(250);  // all its threads wait
   Duration busy = std::chrono::seconds(2);           // it may lack a processor
   Duration to_start = std::chrono::seconds(5);       // before the first beat
@@ -46,7 +46,7 @@ class Guard {
   void WatchKubelet();
   [[nodiscard]] const char* WhatIsWrong() const;
   // Waits for a signal; true: SIGTERM or SIGINT came.
-  [[nodiscard]] bool WaitForSignal(Duration limit) const;
+  bool WaitForSignal(Duration limit);
 
   const NodeOptions options_;
   const GuardLimits limits_;
@@ -54,6 +54,7 @@ class Guard {
   Heartbeat heartbeat_;
   const AgentFolder folder_;
   Child worker_, hand_back_, withdraw_;
+  bool look_ = false;  // a child may have changed
   bool stopping_ = false;
   bool done_ = false;
   bool handed_back_early_ = false;  // while the worker still served

@@ -44,6 +44,21 @@ bool AsPlanned(const OwnPod& pod, const std::string& container,
   return Bases(DevicesOf(plan, devices, facts)) == Bases(devices);
 }
 
+// Whether the kubelet's list could lead to an annotation: one of the pods asks for a resource, and
+// its status does not say what it was given.
+bool NeedsLook(const OwnPods::Pods& own, const std::set<std::string>& resources,
+               bool kubelet_reports) {
+  const auto unsaid = [&](const OwnContainer& container) {
+    return !container.reports_devices && (!kubelet_reports || container.running) &&
+           std::ranges::any_of(resources, [&container](const std::string& resource) {
+             return container.asks.contains(resource);
+           });
+  };
+  return std::ranges::any_of(own, [&unsaid](const auto& entry) {
+    return !entry.second->over && std::ranges::any_of(entry.second->containers, unsaid);
+  });
+}
+
 }  // namespace
 
 bool ReportsDevices(std::string_view version) { return MinorOf(version) >= kReportsSinceMinor; }
@@ -136,6 +151,7 @@ void GivenWriter::LookNow() {
   if (resources.empty()) return;
   LearnVersion();
   const OwnPods::Pods own = parts_.pods.All();
+  if (!NeedsLook(own, resources, kubelet_reports_)) return;
   const Result<std::vector<ListedPod>> listed = parts_.kubelet.List(std::chrono::seconds(1));
   if (!version_known_ || !listed) return;  // the next change of a pod comes here again
   std::erase_if(written_, [&own](const auto& entry) {

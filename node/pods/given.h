@@ -30,8 +30,8 @@ bool ReportsDevices(std::string_view kubelet_version);
 // Whether it keeps a plugin when another one registers for the resource.
 bool KeepsBothPlugins(std::string_view kubelet_version);
 
-// The annotation's value for a pod of which the kubelet lists these devices; nullopt: none is to be
-// written, because they are as planned, the status says them, or the annotation does already.
+// The value of the annotation for a pod and what the kubelet lists of it. nullopt: none is to be
+// written, because the devices are as planned, the status says them, or the annotation does already.
 // `kubelet_reports`: the kubelet's version says so; a container that runs shows whether it is true.
 std::optional<std::string> GivenText(const OwnPod& pod, const ListedPod& listed,
                                      const std::set<std::string>& resources, const NodeFacts& facts,

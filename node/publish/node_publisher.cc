@@ -37,7 +37,7 @@ constexpr Duration kLookAgain = minutes(30);
 constexpr std::size_t kMostWrites = 6;
 constexpr Duration kWritesWithin = minutes(1);
 constexpr std::size_t kMostConfigBytes = std::size_t{1} << 20;
-constexpr std::size_t kMostProblemKinds = 16, kMostLineBytes = 500;
+constexpr std::size_t kMostLineBytes = 500;
 
 Instant Now() { return std::chrono::steady_clock::now(); }
 

@@ -10,7 +10,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// lieAbout is what ListAndWatch says at its turn-th look instead of the truth:
+// lieAbout is what ListAndWatch says instead of the truth in its turn-th look:
 //
 //	vanish     the last device is there every other second
 //	duplicate  every device is listed twice
@@ -40,7 +40,7 @@ func (p *plugin) lieInCall(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	case "error":
-		return errors.New("this plugin fails every call")
+		return errors.New("as it was told to")
 	}
 	return nil
 }
