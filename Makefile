@@ -25,7 +25,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,10 @@ e2e-binaries: ## Build or find etcd, the programs of Kubernetes and kubectl; the
 
 bench-e2e: build ## kube-scheduler's throughput alone, with a stub and with Berth; ARGS="-rounds 5 -berth=false ..."
 	@$(E2E)/program.sh bench -json build/bench-e2e.json $(ARGS)
+
+bench-node: build ## What becomes of the choice of GPUs on real kubelets; ARGS="-pods 10000 admissions", guard, stream, idle
+	$(call install,$(E2E_PACKAGES))
+	@$(E2E)/program.sh node-trials -json build/bench-node.json $(or $(ARGS),admissions)
 
 replay-e2e: build ## A trace through kube-scheduler, with Berth and alone (needs BERTH_DATA); ARGS="-trace default -arms ..."
 	@$(E2E)/program.sh replay -json build/replay-e2e.json $(ARGS)

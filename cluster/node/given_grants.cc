@@ -24,6 +24,7 @@ std::optional<std::vector<DeviceGrant>> GrantsGiven(const GivenDevices& given,
   if (!std::holds_alternative<WholeGpus>(shape.gpus) || !node.share_agent.empty()) {
     return std::nullopt;
   }
+  if (given.by == Evidence::kAgent && !node.carries_out) return std::nullopt;
   std::vector<DeviceGrant> grants;
   for (const std::string& id : given.ids) {
     const auto gpu = std::ranges::find(node.gpus, id, &GpuSpec::uuid);

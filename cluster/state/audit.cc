@@ -16,21 +16,36 @@ namespace {
 
 constexpr std::size_t kMostNamed = 20;
 
-void CountDouble(const Node& node, int gpu, const std::vector<const PodRecord*>& holders,
-                 AuditReport& report) {
-  ++report.double_grants;
-  if (report.double_granted.size() >= kMostNamed) return;
+using Holders = std::vector<const PodRecord*>;
+
+void Name(const Node& node, int gpu, const Holders& holders, std::vector<std::string>& texts) {
+  if (texts.size() >= kMostNamed) return;
   std::string text = "GPU " + std::to_string(gpu) + " of node " + node.spec().name + ":";
   for (const PodRecord* const pod : holders) {
     text.append(pod == holders.front() ? " " : ", ").append(pod->pod.id.full_name());
   }
-  report.double_granted.push_back(std::move(text));
+  texts.push_back(std::move(text));
+}
+
+void CountDouble(const Node& node, int gpu, const Holders& holders, AuditReport& report) {
+  ++report.double_grants;
+  Name(node, gpu, holders, report.double_granted);
+}
+
+// Whether the kubelet gave somebody the whole GPU, whatever shares of it others have.
+bool IsGivenOverShares(const Holders& holders) {
+  bool given = false, shared = false;
+  for (const PodRecord* const pod : holders) {
+    shared = shared || pod->pod.shape.is_share();
+    given = given || (!pod->pod.shape.is_share() && pod->evidence() != Evidence::kPlan);
+  }
+  return given && shared;
 }
 
 void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) {
   struct Sum {
     std::int64_t milli = 0, memory_mib = 0;
-    std::vector<const PodRecord*> holders = {};
+    Holders holders = {};
   };
   const std::vector<GpuSpec>& gpus = node.spec().gpus;
   std::vector<Sum> sums(gpus.size());
@@ -55,7 +70,11 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
     const bool over_memory = gpus[i].memory_mib > 0 && sums[i].memory_mib > gpus[i].memory_mib;
     const bool over_users =
         gpus[i].most_users > 0 && std::ssize(sums[i].holders) > gpus[i].most_users;
-    if (sums[i].milli > kMilliPerGpu || over_memory || over_users) {
+    if (sums[i].milli <= kMilliPerGpu && !over_memory && !over_users) continue;
+    if (IsGivenOverShares(sums[i].holders)) {
+      ++report.given_over_shares;
+      Name(node, static_cast<int>(i), sums[i].holders, report.over_shares);
+    } else {
       CountDouble(node, static_cast<int>(i), sums[i].holders, report);
     }
   }
@@ -87,9 +106,8 @@ void CountOverfull(const Node& node, const PodRecords& pods, AuditReport& report
   report.overfull.push_back(std::move(text));
 }
 
-std::vector<const PodRecord*> HoldersOf(const MigSpec& spec, std::size_t gpu,
-                                        const PodRecords& pods) {
-  std::vector<const PodRecord*> holders;
+Holders HoldersOf(const MigSpec& spec, std::size_t gpu, const PodRecords& pods) {
+  Holders holders;
   for (const auto& pod : pods) {
     const bool is_there = std::ranges::any_of(pod->placement.mig, [&](const MigGrant& grant) {
       const auto slot = SlotOf(spec, grant);

@@ -6,7 +6,7 @@
 namespace berth {
 namespace {
 
-constexpr std::string_view kSaidBy = "status of its pods";
+constexpr std::string_view kSaidBy = "status of pods";
 
 bool SaysUnwell(const PodRecords& pods, const std::string& id) {
   return std::ranges::any_of(

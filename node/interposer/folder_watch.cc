@@ -9,14 +9,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <system_error>
 
 namespace berth::node {
 namespace {
 
-constexpr auto kLongestWait = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds kLongestWait = std::chrono::minutes(1);
+constexpr std::chrono::milliseconds kWithoutWatch = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -24,21 +23,21 @@ FolderWatch::FolderWatch(const std::string& folder)
     : socket_(folder + "/kubelet.sock"),
       changes_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
       wakes_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (changes_ < 0 || wakes_ < 0 ||
-      inotify_add_watch(changes_, folder.c_str(), IN_CREATE | IN_MOVED_TO) < 0) {
-    throw std::system_error(errno, std::generic_category(), folder);
+  if (changes_ >= 0) {
+    watches_ = inotify_add_watch(changes_, folder.c_str(), IN_CREATE | IN_MOVED_TO) >= 0;
   }
 }
 
 FolderWatch::~FolderWatch() {
-  close(changes_);
-  close(wakes_);
+  if (changes_ >= 0) close(changes_);
+  if (wakes_ >= 0) close(wakes_);
 }
 
 void FolderWatch::Wait(Instant until) {
   using std::chrono::milliseconds;
   const auto left = std::chrono::ceil<milliseconds>(until - Instant::clock::now());
-  const auto wait = std::clamp<milliseconds>(left, milliseconds(0), kLongestWait);
+  const auto wait =
+      std::clamp<milliseconds>(left, milliseconds(0), watches_ ? kLongestWait : kWithoutWatch);
   std::array<pollfd, 2> files = {pollfd{changes_, POLLIN, 0}, pollfd{wakes_, POLLIN, 0}};
   if (poll(files.data(), files.size(), static_cast<int>(wait.count())) <= 0) return;
   std::array<char, 4096> events{};

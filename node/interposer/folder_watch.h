@@ -14,7 +14,7 @@ namespace berth::node {
 // Wake: any thread. The others: one thread.
 class FolderWatch {
  public:
-  // Throws std::system_error where the machine has no watches left.
+  // Where the machine has no watches left it looks every second instead.
   explicit FolderWatch(const std::string& folder);
   ~FolderWatch();
   FolderWatch(const FolderWatch&) = delete;
@@ -39,6 +39,7 @@ class FolderWatch {
   const std::string socket_;
   const int changes_;  // inotify
   const int wakes_;    // eventfd
+  bool watches_ = false;
   Identity last_;
 };
 

@@ -10,10 +10,10 @@
 namespace berth::node {
 namespace {
 
-constexpr Duration kLongestPause = std::chrono::seconds(2);
+constexpr Duration kLongestTryPause = std::chrono::seconds(2);
 constexpr Duration kMostRegister = std::chrono::seconds(5);
 constexpr Duration kStreamAfterRegister = std::chrono::seconds(1);
-constexpr Duration kLookForCancel = std::chrono::milliseconds(100);
+constexpr Duration kLookForCancel = std::chrono::milliseconds(400);
 constexpr const char* kUnhealthy = "Unhealthy";
 
 grpc::Status NoPlugin(const std::string& resource) {
@@ -60,6 +60,9 @@ void ResourceProxy::Use(std::shared_ptr<Upstream> plugin) {
   {
     const MutexLock lock(mutex_);
     before = std::exchange(plugin_, std::move(plugin));
+    // The kubelet learns these at a registration only.
+    renew_ =
+        renew_ || (before && address_.options.pre_start != upstream->address().options.pre_start);
     address_ = upstream->address();
     generation = ++generation_;
     plugin_ended_ = false;
@@ -100,6 +103,7 @@ void ResourceProxy::PluginEnded(std::uint64_t generation) {
 Instant ResourceProxy::Upkeep(Instant now) {
   Instant next = now + std::chrono::hours(1);
   bool registers = false;
+  if (Renews()) KubeletIsNew();
   {
     const MutexLock lock(mutex_);
     if (plugin_ended_ && list_ && !marked_gone_) {
@@ -121,19 +125,24 @@ Instant ResourceProxy::Upkeep(Instant now) {
   return registers ? std::min(next, Register(now)) : next;
 }
 
+bool ResourceProxy::Renews() {
+  const MutexLock lock(mutex_);
+  return std::exchange(renew_, false);
+}
+
 Instant ResourceProxy::Register(Instant now) {
   const std::string endpoint = EndpointFor(resource_);
   PluginAddress ours;
   {
     const MutexLock lock(mutex_);
     ours = {resource_, endpoint, {address_.options.pre_start, true}};
-    pause_ = std::min(pause_ * 2, kLongestPause);
+    pause_ = std::min(pause_ * 2, kLongestTryPause);
     next_try_ = now + pause_;
   }
   const CallWatch::Call call(context_.calls, kMostRegister + std::chrono::seconds(1));
   if (!server_) {
     Result<std::unique_ptr<grpc::Server>> server = ServeOn(context_.folder + "/" + endpoint, *this);
-    if (!server) return now + kLongestPause;
+    if (!server) return now + kLongestTryPause;
     server_ = *std::move(server);
   }
   const Status registered =
@@ -145,8 +154,14 @@ Instant ResourceProxy::Register(Instant now) {
 }
 
 void ResourceProxy::KubeletIsNew() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;  // what waits ends at once
+    changed_.NotifyAll();
+  }
   StopServer(server_);
   const MutexLock lock(mutex_);
+  ending_ = false;
   pause_ = kFirstPause;
   next_try_ = {};
 }

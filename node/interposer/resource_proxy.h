@@ -58,7 +58,7 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   // Does what is due, and returns the time by which to call it again at the latest. Registers with
   // the kubelet where there is a list and no stream; blocks for that.
   Instant Upkeep(Instant now) BERTH_EXCLUDES(mutex_);
-  // The kubelet has started anew, and deleted our socket.
+  // Ends the streams, to register anew: the kubelet has started, and deleted our socket.
   void KubeletIsNew() BERTH_EXCLUDES(mutex_);
 
   // Any thread.
@@ -88,6 +88,7 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   // Waits for a plugin for at most kGrace; nullptr: there is none.
   std::shared_ptr<Upstream> Plugin() BERTH_EXCLUDES(mutex_);
   std::vector<std::string> Preferred(const v1beta1::ContainerPreferredAllocationRequest& request);
+  bool Renews() BERTH_EXCLUDES(mutex_);
   Instant Register(Instant now) BERTH_EXCLUDES(mutex_);
 
   ProxyContext& context_;
@@ -101,6 +102,7 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   std::uint64_t generation_ BERTH_GUARDED_BY(mutex_) = 0;  // of plugin_
   bool plugin_ended_ BERTH_GUARDED_BY(mutex_) = true;
   Instant gone_since_ BERTH_GUARDED_BY(mutex_){};
+  bool renew_ BERTH_GUARDED_BY(mutex_) = false;  // the registration
   bool marked_gone_ BERTH_GUARDED_BY(mutex_) = false;
   List list_ BERTH_GUARDED_BY(mutex_);  // nullptr: none came yet
   std::uint64_t list_number_ BERTH_GUARDED_BY(mutex_) = 0;

@@ -1,20 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/kubelet/pod_resources.h"
 
+#include <thread>
+
 #include "node/kubelet/socket_channel.h"
 #include "node/proto/podresources.grpc.pb.h"
 
 namespace berth::node {
+namespace {
+
+constexpr Duration kPause = std::chrono::milliseconds(10);
+
+// The kubelet answers 100 calls in a second, of all who ask together, and refuses the others.
+template <class Send>
+grpc::Status Patiently(Duration limit, Send send) {
+  const auto end = After(limit);
+  while (true) {
+    grpc::ClientContext context;
+    context.set_deadline(end);
+    const grpc::Status status = send(&context);
+    const bool again =
+        status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && After(kPause) < end;
+    if (!again) return status;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+}  // namespace
 
 KubeletPodResources::KubeletPodResources(const std::string& socket)
     : channel_(SocketChannel(socket)) {}
 
 Result<std::vector<ListedPod>> KubeletPodResources::List(Duration limit) {
-  grpc::ClientContext context;
-  context.set_deadline(After(limit));
   v1::ListPodResourcesResponse response;
-  const grpc::Status status =
-      v1::PodResourcesLister::NewStub(channel_)->List(&context, {}, &response);
+  const auto stub = v1::PodResourcesLister::NewStub(channel_);
+  const grpc::Status status = Patiently(
+      limit, [&](grpc::ClientContext* context) { return stub->List(context, {}, &response); });
   if (!status.ok()) return tl::unexpected(CallFailed("PodResources.List", status));
   std::vector<ListedPod> pods;
   for (const v1::PodResources& pod : response.pod_resources()) {
@@ -32,11 +53,11 @@ Result<std::vector<ListedPod>> KubeletPodResources::List(Duration limit) {
 }
 
 Result<std::map<std::string, std::size_t>> KubeletPodResources::Allocatable(Duration limit) {
-  grpc::ClientContext context;
-  context.set_deadline(After(limit));
   v1::AllocatableResourcesResponse response;
-  const grpc::Status status =
-      v1::PodResourcesLister::NewStub(channel_)->GetAllocatableResources(&context, {}, &response);
+  const auto stub = v1::PodResourcesLister::NewStub(channel_);
+  const grpc::Status status = Patiently(limit, [&](grpc::ClientContext* context) {
+    return stub->GetAllocatableResources(context, {}, &response);
+  });
   if (!status.ok()) return tl::unexpected(CallFailed("GetAllocatableResources", status));
   std::map<std::string, std::size_t> numbers;
   for (const v1::ContainerDevices& devices : response.devices()) {

@@ -14,8 +14,19 @@ namespace {
 
 using GivenJson = nlohmann::json;
 
-constexpr int kReportsSinceMinor = 36;                        // of Kubernetes 1
+constexpr int kReportsSinceMinor = 36;  // of Kubernetes 1
+constexpr int kKeepsSinceMinor = 37;
 constexpr Duration kGather = std::chrono::milliseconds(100);  // several containers, one look
+
+// 36 for "v1.36.3"; 0: not a version of Kubernetes 1.
+int MinorOf(std::string_view version) {
+  constexpr std::string_view kMajor = "v1.";
+  if (!version.starts_with(kMajor)) return 0;
+  version.remove_prefix(kMajor.size());
+  int minor = 0;
+  std::from_chars(version.data(), version.data() + version.size(), minor);
+  return minor;
+}
 
 std::vector<std::string> Bases(const std::vector<std::string>& devices) {
   std::vector<std::string> bases;
@@ -33,16 +44,26 @@ bool AsPlanned(const OwnPod& pod, const std::string& container,
   return Bases(DevicesOf(plan, devices, facts)) == Bases(devices);
 }
 
+// Whether the kubelet's list could lead to an annotation: one of the pods asks for a resource, and
+// its status does not say what it was given.
+bool NeedsLook(const OwnPods::Pods& own, const std::set<std::string>& resources,
+               bool kubelet_reports) {
+  const auto unsaid = [&](const OwnContainer& container) {
+    return !container.reports_devices && (!kubelet_reports || container.running) &&
+           std::ranges::any_of(resources, [&container](const std::string& resource) {
+             return container.asks.contains(resource);
+           });
+  };
+  return std::ranges::any_of(own, [&unsaid](const auto& entry) {
+    return !entry.second->over && std::ranges::any_of(entry.second->containers, unsaid);
+  });
+}
+
 }  // namespace
 
-bool ReportsDevices(std::string_view version) {
-  constexpr std::string_view kMajor = "v1.";
-  if (!version.starts_with(kMajor)) return false;
-  version.remove_prefix(kMajor.size());
-  int minor = 0;
-  std::from_chars(version.data(), version.data() + version.size(), minor);
-  return minor >= kReportsSinceMinor;
-}
+bool ReportsDevices(std::string_view version) { return MinorOf(version) >= kReportsSinceMinor; }
+
+bool KeepsBothPlugins(std::string_view version) { return MinorOf(version) >= kKeepsSinceMinor; }
 
 std::optional<std::string> GivenText(const OwnPod& pod, const ListedPod& listed,
                                      const std::set<std::string>& resources, const NodeFacts& facts,
@@ -116,7 +137,9 @@ void GivenWriter::LearnVersion() {
   const auto version = GivenJson::json_pointer("/status/nodeInfo/kubeletVersion");
   if (!node.is_object() || !node.contains(version) || !node[version].is_string()) return;
   version_known_ = true;
-  kubelet_reports_ = ReportsDevices(node[version].get<std::string>());
+  const auto text = node[version].get<std::string>();
+  kubelet_reports_ = ReportsDevices(text);
+  if (parts_.on_keeps_both) parts_.on_keeps_both(KeepsBothPlugins(text));
 }
 
 void GivenWriter::LookNow() {
@@ -128,25 +151,27 @@ void GivenWriter::LookNow() {
   if (resources.empty()) return;
   LearnVersion();
   const OwnPods::Pods own = parts_.pods.All();
+  if (!NeedsLook(own, resources, kubelet_reports_)) return;
   const Result<std::vector<ListedPod>> listed = parts_.kubelet.List(std::chrono::seconds(1));
   if (!version_known_ || !listed) return;  // the next change of a pod comes here again
-  std::map<std::string, std::string> written;
+  std::erase_if(written_, [&own](const auto& entry) {
+    return std::ranges::none_of(
+        own, [&entry](const auto& pod) { return pod.second->uid == entry.first; });
+  });
   int writes = 0;
   for (const ListedPod& there : *listed) {
     const auto found = own.find(there.namespace_name + "/" + there.name);
     if (found == own.end() || found->second->over || found->second->containers.empty()) continue;
     const OwnPod& pod = *found->second;
     const auto before = written_.find(pod.uid);
-    if (before != written_.end()) written.insert(*before);
     const auto text = GivenText(pod, there, resources, *parts_.facts(), kubelet_reports_);
     if (!text || (before != written_.end() && before->second == *text)) continue;
     if (++writes > kMostWritesPerLook) {
       Look();
       break;
     }
-    if (Write(pod, *text)) written[pod.uid] = *text;
+    if (Write(pod, *text)) written_[pod.uid] = *text;
   }
-  written_ = std::move(written);
 }
 
 bool GivenWriter::Write(const OwnPod& pod, const std::string& text) {

@@ -27,9 +27,11 @@ namespace berth::node {
 
 // Whether a kubelet of that version ("v1.35.2") says by default what it gave.
 bool ReportsDevices(std::string_view kubelet_version);
+// Whether it keeps a plugin when another one registers for the resource.
+bool KeepsBothPlugins(std::string_view kubelet_version);
 
-// The annotation's value for a pod of which the kubelet lists these devices; nullopt: none is to be
-// written, because they are as planned, the status says them, or the annotation does already.
+// The value of the annotation for a pod and what the kubelet lists of it. nullopt: none is to be
+// written, because the devices are as planned, the status says them, or the annotation does already.
 // `kubelet_reports`: the kubelet's version says so; a container that runs shows whether it is true.
 std::optional<std::string> GivenText(const OwnPod& pod, const ListedPod& listed,
                                      const std::set<std::string>& resources, const NodeFacts& facts,
@@ -48,6 +50,8 @@ class GivenWriter {
     std::function<std::shared_ptr<const NodeFacts>()> facts;
     std::string node;
     Log& log;
+    // Whether the kubelet keeps several plugins of one resource (Kubernetes 1.37), once it is known.
+    std::function<void(bool keeps)> on_keeps_both;
   };
   // References: they live longer.
   explicit GivenWriter(Parts parts);

@@ -67,6 +67,15 @@ KubeletPolicies PoliciesOfConfigFile(std::string_view yaml) {
   return policies;
 }
 
+std::string KubeletUrl(const std::string& url) {
+  constexpr std::string_view kScheme = "://";
+  const std::size_t scheme = url.find(kScheme), port = url.rfind(':');
+  if (scheme == std::string::npos || port <= scheme) return url;
+  const std::size_t host = scheme + kScheme.size();
+  if (url.find(':', host) == port || url.find('[') != std::string::npos) return url;
+  return url.substr(0, host) + "[" + url.substr(host, port - host) + "]" + url.substr(port);
+}
+
 std::string KubeletAnnotation(const KubeletPolicies& policies, bool lift_numa) {
   Json json = Json::object();
   const auto add = [&json](std::string_view key, const std::string& word) {

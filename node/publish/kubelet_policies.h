@@ -32,6 +32,10 @@ Result<KubeletPolicies> PoliciesOfConfigz(std::string_view json);
 // flags of the kubelet's command line may say otherwise.
 KubeletPolicies PoliciesOfConfigFile(std::string_view yaml);
 
+// The URL of a kubelet as manifests put it together, "https://$(HOST_IP):10250", with the brackets
+// that an address of IPv6 needs.
+std::string KubeletUrl(const std::string& url);
+
 // "" where nothing is known and nothing is lifted.
 std::string KubeletAnnotation(const KubeletPolicies& policies, bool lift_numa);
 

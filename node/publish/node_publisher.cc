@@ -37,19 +37,7 @@ constexpr Duration kLookAgain = minutes(30);
 constexpr std::size_t kMostWrites = 6;
 constexpr Duration kWritesWithin = minutes(1);
 constexpr std::size_t kMostConfigBytes = std::size_t{1} << 20;
-constexpr std::size_t kMostProblemKinds = 16, kMostLineBytes = 500;
-
-// "https://fd00::7:10250" as manifests put it together, where the address is one of IPv6:
-// "https://[fd00::7]:10250".
-std::string WithBrackets(std::string url) {
-  const std::size_t begin = url.find("://");
-  const std::size_t end = url.rfind(':');
-  if (begin == std::string::npos || end <= begin) return url;
-  const std::size_t host = begin + 3;
-  const bool bare = url.find(':', host) != end && url.find('[') == std::string::npos;
-  return bare ? url.substr(0, host) + "[" + url.substr(host, end - host) + "]" + url.substr(end)
-              : url;
-}
+constexpr std::size_t kMostLineBytes = 500;
 
 Instant Now() { return std::chrono::steady_clock::now(); }
 
@@ -232,7 +220,7 @@ class NodePublisher::Impl {
 
   Result<KubeletPolicies> AskConfigz() const {
     ClusterAccess access;
-    access.server = WithBrackets(options_.kubelet_url);
+    access.server = KubeletUrl(options_.kubelet_url);
     access.token_file = options_.kubelet_token_file;
     access.insecure_skip_tls_verify = options_.kubelet_ca_file.empty();
     if (!options_.kubelet_ca_file.empty()) {

@@ -266,6 +266,24 @@ class Explaining {
     return text.empty() ? AskText(NoGpu{}) : text;
   }
 
+  // How that differs from the plan.
+  [[nodiscard]] std::string GivenText(const PodRecord& record) const {
+    if (record.on_other_gpus()) {
+      Placement plan;
+      plan.grants = *record.planned;
+      return std::string(" (planned: ") + DevicesText(plan) + "; " +
+             (record.evidence() == Evidence::kKubelet ? "the kubelet" : "the device plugin") +
+             " gave other GPUs)";
+    }
+    if (on_ == kNoNode) return "";
+    const Node& node = snapshot_->node(on_);
+    for (const DeviceGrant& grant : record.placement.grants) {
+      if (node.spec().FindGpu(grant.gpu) == nullptr || node.HasOf(record, grant)) continue;
+      return " (planned; another pod was given " + TextOf(grant) + ")";
+    }
+    return "";
+  }
+
   [[nodiscard]] std::string SentenceOfPlaced() const {
     const PodRecord& record = *told_.placed;
     const std::string& node = record.placement.node;
@@ -276,6 +294,7 @@ class Explaining {
     text += record.unattributed() && record.placement.places == 0
                 ? AskText(pod_.shape.gpus) + ", devices unknown"
                 : DevicesText(record.placement);
+    text += GivenText(record);
     if (is_schedulers_) return text + ": " + std::string(kSchedulers);
     if (GetsClaimOn(snapshot_->node(on_), pod_)) {
       return text + ": kube-scheduler gave them by DRA (DeviceClass " + pod_.device_class + ")";

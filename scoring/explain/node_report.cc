@@ -21,7 +21,7 @@ std::string Tenths(std::int64_t tenths) {
   return text;
 }
 
-NodeTenant TenantOf(const PodRecord& record) {
+NodeTenant TenantOf(const Node& node, const PodRecord& record) {
   NodeTenant tenant{.pod = record.pod.id.full_name(),
                     .uid = record.pod.id.uid,
                     .priority = record.pod.priority,
@@ -30,6 +30,11 @@ NodeTenant TenantOf(const PodRecord& record) {
                     .mig = {},
                     .places = record.placement.places,
                     .gpus_unknown = record.unattributed() && record.placement.places == 0};
+  if (record.on_other_gpus()) tenant.planned = *record.planned;
+  const auto is_anothers = [&](const DeviceGrant& grant) {
+    return node.spec().FindGpu(grant.gpu) != nullptr && !node.HasOf(record, grant);
+  };
+  tenant.gpus_unknown |= std::erase_if(tenant.grants, is_anothers) > 0;
   for (const MigGrant& grant : record.placement.mig) tenant.mig.push_back(NameOf(grant));
   return tenant;
 }
@@ -381,7 +386,8 @@ NodeReport ReportOf(const Node& node) {
   for (const Taint& taint : spec.taints) facts.taints.push_back(TextOf(taint));
   for (const Taint& taint : spec.soft_taints) facts.taints.push_back(TextOf(taint));
   for (const auto& pod : node.pods()) {
-    if (pod->pod.shape.wants_gpu()) facts.tenants.push_back(TenantOf(*pod));
+    if (pod->pod.shape.wants_gpu()) facts.tenants.push_back(TenantOf(node, *pod));
+    facts.pods_on_other_gpus += pod->on_other_gpus() ? 1 : 0;
   }
   std::ranges::sort(facts.tenants, {}, &NodeTenant::pod);
   facts.gpus = GpusOf(node, facts.tenants);

@@ -23,7 +23,10 @@ struct NodeTenant {
   std::vector<DeviceGrant> grants;  // none of a pod whose GPUs are unknown (`gpus_unknown`)
   std::vector<std::string> mig;     // "1g.5gb at 4 of GPU 2"
   int places = 0;
-  bool gpus_unknown = false;  // it was bound past Berth: its GPUs are assumed
+  // It was bound past Berth, or other pods were given its GPUs: these are assumed.
+  bool gpus_unknown = false;
+  // Planned for it, where it was given others; else empty.
+  std::vector<DeviceGrant> planned = {};
 };
 
 struct GpuFacts {
@@ -67,6 +70,7 @@ struct NodeReport {
   bool mig_cut_at_will = false;
   std::vector<MigFree> mig;         // profiles with free devices
   std::vector<NodeTenant> tenants;  // by name
+  int pods_on_other_gpus = 0;       // of these, than planned
   // As the node has them; what is not known is not known here either.
   GpuLinks links = {};
   NodeMig mig_spec = {};

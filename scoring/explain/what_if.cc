@@ -11,6 +11,7 @@
 #include "cluster/state/node_domains.h"
 #include "cluster/state/transaction.h"
 #include "cluster/values/alike.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/judgement.h"
@@ -50,8 +51,12 @@ class WhatIfPlanner {
         PlaceGang(pod.gang.id);
       }
     }
-    for (const WhatIfPod& pod : told_.pods) {
-      if (pod.placement) ++told_.fitting;
+    for (std::size_t i = 0; i < told_.pods.size(); ++i) {
+      if (!told_.pods[i].placement) continue;
+      ++told_.fitting;
+      const Snapshot& now = *transaction_.now();
+      const NodeIndex node = now.names().Find(told_.pods[i].placement->node);
+      if (IsPlanOnly(now.node(node).spec(), ask_.pods[i].shape)) ++told_.plans_only;
     }
     told_.nodes.snapshot = transaction_.now();
     if (ask_.explains) told_.after = SummarizeModels(*transaction_.now());

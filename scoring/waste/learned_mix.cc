@@ -27,6 +27,7 @@ RequestShape KeyOf(RequestShape shape) {
   shape.nodes = {};
   shape.neighbours = {};
   shape.beside_nic = false;
+  shape.gpu_steps.clear();
   return shape;
 }
 

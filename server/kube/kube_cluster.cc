@@ -358,10 +358,8 @@ void KubeCluster::AuditNow(bool lists_pods, std::uint64_t watch, const std::stop
     }
     if (there) told_double_ = report.double_granted;
   }
-  if (report.overfull != told_overfull_) {
-    for (const std::string& text : report.overfull) options_.on_log(true, "node_overfull", text);
-    told_overfull_ = report.overfull;
-  }
+  Tell("node_overfull", report.overfull, told_overfull_);
+  Tell("whole_gpu_with_shares", report.over_shares, told_over_shares_);
   const MutexLock lock(mutex_);
   ++audits_;
   if (asks && there) differences_to_api_ = there->differences;
@@ -369,16 +367,24 @@ void KubeCluster::AuditNow(bool lists_pods, std::uint64_t watch, const std::stop
   LogAudit(report);
 }
 
+void KubeCluster::Tell(const char* event, const std::vector<std::string>& found,
+                       std::vector<std::string>& told) const {
+  if (found == told) return;
+  for (const std::string& text : found) options_.on_log(true, event, text);
+  told = found;
+}
+
 void KubeCluster::LogAudit(const AuditReport& report) {
   if (report == AuditReport() && differences_to_api_ == 0) return;
-  options_.on_log(true, "audit_failed",
-                  "double grants " + std::to_string(report.double_grants) + ", unknown devices " +
-                      std::to_string(report.unknown_devices) + ", orphaned reservations " +
-                      std::to_string(report.orphaned_reservations) + ", overcommitted nodes " +
-                      std::to_string(report.overfull_nodes) + ", nodes with wrong free amounts " +
-                      std::to_string(report.differences) +
-                      ", pods that differ from the API server " +
-                      std::to_string(differences_to_api_));
+  options_.on_log(
+      true, "audit_failed",
+      "double grants " + std::to_string(report.double_grants) +
+          ", GPUs with shares given as a whole " + std::to_string(report.given_over_shares) +
+          ", unknown devices " + std::to_string(report.unknown_devices) +
+          ", orphaned reservations " + std::to_string(report.orphaned_reservations) +
+          ", overcommitted nodes " + std::to_string(report.overfull_nodes) +
+          ", nodes with wrong free amounts " + std::to_string(report.differences) +
+          ", pods that differ from the API server " + std::to_string(differences_to_api_));
 }
 
 KubeClusterStats KubeCluster::stats() const {

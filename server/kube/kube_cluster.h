@@ -156,6 +156,9 @@ class KubeCluster final {
   [[nodiscard]] static bool HoldsBack(const Watched& watched);
   void AuditNow(bool lists_pods, std::uint64_t watch, const std::stop_token& stop)
       BERTH_EXCLUDES(mutex_);
+  // Logs what was found unless it is what was told last.
+  void Tell(const char* event, const std::vector<std::string>& found,
+            std::vector<std::string>& told) const;
   void LogAudit(const AuditReport& report) BERTH_REQUIRES(mutex_);
 
   const Parts parts_;
@@ -188,7 +191,7 @@ class KubeCluster final {
 
   // The thread that audits alone.
   std::vector<std::string> told_double_;
-  std::vector<std::string> told_overfull_;
+  std::vector<std::string> told_overfull_, told_over_shares_;
 
   mutable Mutex mutex_;
   std::vector<Watched> watched_ BERTH_GUARDED_BY(mutex_);

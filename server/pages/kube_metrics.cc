@@ -50,6 +50,9 @@ void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
   text.Counter("berth_audit_runs_total", "Audits of Berth's state").Sample(cluster.audits);
   text.Gauge("berth_audit_double_grants", "Over-allocated GPUs, and overlapping MIG claims")
       .Sample(cluster.audit.double_grants + cluster.extensions.overlapping_claims);
+  text.Gauge("berth_audit_whole_gpus_with_shares",
+             "GPUs that the kubelet gave to a pod as a whole while other pods have shares of them")
+      .Sample(cluster.audit.given_over_shares);
   text.Gauge("berth_audit_overfull_nodes",
              "Nodes whose pods, some bound without Berth, hold more GPUs than the node has")
       .Sample(cluster.audit.overfull_nodes);

@@ -40,6 +40,9 @@ void AddMigMetrics(const MigReport& report, std::span<const NodeAdvice> advices,
 // on. Replicas and shares count as fractions of a GPU.
 void AddUsageMetrics(const Snapshot& snapshot, std::span<const WaitingPod> waiting,
                      const MetricsConfig& wanted, MetricsText& text);
+// Pods whose devices are known from who saw them being given (cluster/values/given_devices.h), and
+// how these differ from the plan; of each node, if metrics by GPU are turned on.
+void AddGivenMetrics(const Snapshot& snapshot, const MetricsConfig& wanted, MetricsText& text);
 void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text);
 
 void AddHttpMetrics(const http::HttpServerStats& stats, MetricsText& text);

@@ -99,6 +99,7 @@ std::string MetricsOf(const RouteParts& parts) {
                 AdviseNodes(*snapshot, StillWaiting(std::move(for_mig), *snapshot)), text);
   AddWaitingMetrics(waiting, std::chrono::system_clock::now(), text);
   AddUsageMetrics(*snapshot, waiting, parts.many_metrics, text);
+  AddGivenMetrics(*snapshot, parts.many_metrics, text);
   AddGangMetrics(
       ready ? live.gangs.Views(std::chrono::steady_clock::now()) : std::vector<GangView>(), text);
   text.Gauge("berth_ready", "1 while Berth answers kube-scheduler's calls").Sample(ready ? 1 : 0);

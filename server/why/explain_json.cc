@@ -50,14 +50,16 @@ Json GrantJson(const DeviceGrant& grant) {
   return json;
 }
 
+Json GrantsJson(const std::vector<DeviceGrant>& grants) {
+  Json gpus = Json::array();
+  for (const DeviceGrant& grant : grants) gpus.push_back(GrantJson(grant));
+  return gpus;
+}
+
 }  // namespace
 
 Json DevicesJson(const Placement& placement) {
-  Json gpus = Json::array();
-  for (const DeviceGrant& grant : placement.grants) {
-    gpus.push_back(GrantJson(grant));
-  }
-  Json json = {{"gpus", std::move(gpus)}};
+  Json json = {{"gpus", GrantsJson(placement.grants)}};
   for (const MigGrant& grant : placement.mig) json["mig"].push_back(MigGrantJson(grant));
   if (placement.places > 0) json["places"] = placement.places;
   return json;
@@ -66,17 +68,14 @@ Json DevicesJson(const Placement& placement) {
 namespace {
 
 Json TenantJson(const NodeTenant& tenant) {
-  Json gpus = Json::array();
-  for (const DeviceGrant& grant : tenant.grants) {
-    gpus.push_back(GrantJson(grant));
-  }
   Json json = {{"pod", tenant.pod},
                {"priority", tenant.priority},
                {"state", StateOf(tenant.state)},
-               {"gpus", std::move(gpus)}};
+               {"gpus", GrantsJson(tenant.grants)}};
   if (!tenant.mig.empty()) json["mig"] = tenant.mig;
   if (tenant.places > 0) json["places"] = tenant.places;
   if (tenant.gpus_unknown) json["gpus_unknown"] = true;
+  if (!tenant.planned.empty()) json["planned_gpus"] = GrantsJson(tenant.planned);
   return json;
 }
 
@@ -91,6 +90,7 @@ Json FactsJson(const NodeReport& facts) {
                {"topology_manager_scope", facts.topology_manager.by_pod ? "pod" : "container"},
                {"gpu_condition", facts.gpu_condition},
                {"named_gpus_condition", facts.named_gpus_condition},
+               {"pods_on_other_gpus", facts.pods_on_other_gpus},
                {"traits", facts.traits},
                {"cpu_milli", facts.cpu_milli},
                {"free_cpu_milli", facts.free_cpu_milli},
@@ -225,6 +225,7 @@ Json ReportJson(const PodReport& report) {
     json["node"] = told.placed->placement.node;
     json["devices"] = DevicesJson(told.placed->placement);
     json["devices_known"] = !told.placed->unattributed() || told.placed->placement.places > 0;
+    if (told.placed->on_other_gpus()) json["planned_gpus"] = GrantsJson(*told.placed->planned);
   }
   if (report.gang) json["gang"] = GangJson(*report.gang);
   json["nodes"] = told.nodes;

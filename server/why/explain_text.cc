@@ -219,13 +219,37 @@ std::string TextOf(const PodReport& report) {
   return text;
 }
 
+namespace {
+
+// "condition XIDErrors=True", "annotation berth.dev/gpu-health", "status of pods".
+std::string NamedBy(const std::string& condition) {
+  return (condition.find('=') == std::string::npos ? "" : "condition ") + condition;
+}
+
+std::string ListText(const std::vector<DeviceGrant>& grants) {
+  std::string text;
+  for (const DeviceGrant& grant : grants) text += (text.empty() ? "" : ", ") + TextOf(grant);
+  return text;
+}
+
+// What it has; behind it, what it was planned with, if that is something else.
+std::string DevicesOf(const NodeTenant& tenant) {
+  std::string devices = ListText(tenant.grants);
+  for (const std::string& mig : tenant.mig) devices += (devices.empty() ? "" : ", ") + mig;
+  if (tenant.places > 0) devices = CountText(tenant.places, "GPU replica");
+  if (tenant.gpus_unknown) devices += devices.empty() ? "unknown" : ", others unknown";
+  return tenant.planned.empty() ? devices : devices + ", planned " + ListText(tenant.planned);
+}
+
+}  // namespace
+
 std::string TextOf(const NodeReport& node) {
   std::string text = node.name + ": " + (node.gpu_model.empty() ? "no GPU model" : node.gpu_model) +
                      (node.ready ? "" : ", not ready") +
                      (node.gpu_condition.empty() ? "" : ", condition " + node.gpu_condition) +
                      (node.named_gpus_condition.empty()
                           ? ""
-                          : ", unhealthy GPUs by condition " + node.named_gpus_condition) +
+                          : ", unhealthy GPUs by " + NamedBy(node.named_gpus_condition)) +
                      (node.refuses_gpu_pods ? ", its kubelet rejected the last GPU pods" : "") +
                      "\n";
   for (const std::string& ask : node.refused_asks) {
@@ -247,19 +271,17 @@ std::string TextOf(const NodeReport& node) {
   for (const std::string& taint : node.taints) text += "  taint " + taint + "\n";
   if (!node.traits.empty()) text += "  traits " + Join(node.traits, ", ") + "\n";
   text += GpusLines(node, "  ");
+  if (node.pods_on_other_gpus > 0) {
+    text += "  " + CountText(node.pods_on_other_gpus, "pod") +
+            (node.pods_on_other_gpus == 1 ? " has" : " have") + " other GPUs than planned\n";
+  }
   std::vector<Row> rows;
   for (const NodeTenant& tenant : node.tenants) {
-    std::string devices;
-    for (const DeviceGrant& grant : tenant.grants) {
-      devices += (devices.empty() ? "" : ", ") + TextOf(grant);
-    }
-    for (const std::string& mig : tenant.mig) devices += (devices.empty() ? "" : ", ") + mig;
-    if (tenant.places > 0) devices = CountText(tenant.places, "GPU replica");
-    if (tenant.gpus_unknown) devices = "unknown";
     const char* const state = tenant.state == PodState::kBound      ? "bound"
                               : tenant.state == PodState::kReserved ? "being bound"
                                                                     : "planned";
-    rows.push_back({tenant.pod, devices, "priority " + std::to_string(tenant.priority), state});
+    rows.push_back(
+        {tenant.pod, DevicesOf(tenant), "priority " + std::to_string(tenant.priority), state});
   }
   return rows.empty() ? text : text + "Pods with GPUs:\n" + TableOf(rows);
 }

@@ -138,7 +138,8 @@ std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {
   Json json = {{"version", kPlanVersion},
                {"sentence", PlanSentence(answer)},
                {"asked", answer.pods.size()},
-               {"fitting", answer.fitting}};
+               {"fitting", answer.fitting},
+               {"plans_only", answer.plans_only}};
   json["pods"] = Json::array();
   for (const PlanRequest::Source& source : request.sources) {
     for (std::size_t i = source.first; i < source.first + source.count; ++i) {
@@ -169,6 +170,12 @@ std::string TextOf(const PlanRequest& request, const WhatIfAnswer& answer) {
   for (const PlanRequest::Source& source : request.sources) text += SourceText(source, answer);
   text += TextOf(answer.nodes);
   for (const std::string& what : request.left_out) text += "Left out: " + what + "\n";
+  if (answer.plans_only > 0) {
+    text +=
+        "Advice: install berth-node to make the choice of GPUs certain: the device plugin makes "
+        "it for " +
+        std::to_string(answer.plans_only) + " of these pods\n";
+  }
   return text + PlanSentence(answer) + "\n";
 }
 

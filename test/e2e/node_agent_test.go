@@ -41,7 +41,7 @@ func startAgentCluster(t *testing.T, options harness.MachineOptions, names ...st
 	for _, name := range names {
 		options.Name = name
 		node := c.StartNode(options)
-		node.WriteLinks([]int{0, 1, 2, 3}, []int{4, 5, 6, 7})
+		node.Annotate("berth.dev/topology", harness.TwoQuads.Annotation())
 		node.StartAgent()
 		c.nodes[name] = node
 	}

@@ -111,8 +111,8 @@ class AgentWorld {
     pod["metadata"]["annotations"][key] = value;
     pod["spec"]["nodeName"] = node(index).spec().name;
     const wire::ObservedPod observed = Observe(pod);
-    EXPECT_TRUE(state_.Apply(
-        std::vector<ClusterEvent>{PodBound{observed.pod, observed.placement, true, false}}));
+    EXPECT_TRUE(state_.Apply(std::vector<ClusterEvent>{PodBound{
+        observed.pod, observed.placement, true, false, observed.lacks_devices, observed.given}}));
     return observed.problem;
   }
   void Remove(const std::string& uid) {

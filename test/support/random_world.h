@@ -55,7 +55,13 @@ class RandomWorld {
       if (Chance(10)) node.GpuMemory(gpu, 11'019);
     }
     if (Chance(5)) node.NotReady();
-    if (!node.Spec().gpus.empty() && Chance(30)) node.Linked(LinksOfSome(node.Spec().gpus.size()));
+    if (!node.Spec().gpus.empty() && Chance(30)) {
+      node.Linked(LinksOfSome(node.Spec().gpus.size()));
+      if (Chance(40)) {
+        const auto policy = static_cast<TopologyPolicy>(Between(0, 3));
+        node.Kubelet(policy, Chance(30));
+      }
+    }
     if (node.Spec().gpus.empty() && Chance(30)) {
       // One draw a statement: in which order arguments are computed is up to the compiler.
       const int places = Between(1, 20);
@@ -94,7 +100,11 @@ class RandomWorld {
     pod.CpuMilli(Between(0, 8) * 500);
     pod.MemoryGib(Between(0, 8));
     const int kind = Between(0, 9);
-    if (kind <= 2) pod.Whole(OneOf<int>({1, 1, 2, 4, 8}));
+    if (kind <= 2) {
+      const int gpus = OneOf<int>({1, 1, 2, 4, 8});
+      const bool in_two = gpus > 1 && Chance(30);
+      in_two ? pod.InSteps(gpus, {{1}, {gpus - 1}}) : pod.Whole(gpus);
+    }
     if (kind <= 2 && Chance(30)) {
       // The initialisers of a braced list are evaluated in order.
       pod.Links({.link = OneOf<LinkWish>({LinkWish::kPreferred, LinkWish::kRequired}),

@@ -55,7 +55,9 @@ TEST(PodRules, ContainersAddUp) {
       Read(Spec(Json::array(), {Container("a", {{"cpu", "1"}, {"memory", "1Gi"}}),
                                 Container("b", {{"cpu", "250m"}, {"nvidia.com/gpu", "2"}}),
                                 Container("c", {{"nvidia.com/gpu", "1"}})}));
-  EXPECT_EQ(pod.shape, Whole(1250, 3));
+  RequestShape want = Whole(1250, 3);
+  want.gpu_steps = {{2}, {1}};
+  EXPECT_EQ(pod.shape, want);
   EXPECT_EQ(pod.id, (PodId{"u", "ns", "p"}));
 }
 
@@ -116,7 +118,7 @@ TEST(PodRules, WholeGpusAreKnownByContainerForAtMost16) {
   EXPECT_EQ(steps({Container("i", two), Container("s", one, true)},
                   {Container("m", two), Container("cpu", {{"cpu", "1"}})}),
             (std::vector<GpuStep>{{2, true}, {1, false}, {2, false}}));
-  EXPECT_TRUE(steps(Json::array(), {Container("m", two)}).empty());
+  EXPECT_TRUE(steps(Json::array(), Json::array({Container("m", two)})).empty());
   Json mains = Json::array();
   for (int i = 0; i < 16; ++i) mains.push_back(Container("m" + std::to_string(i), one));
   EXPECT_EQ(steps(Json::array(), mains).size(), 16U);

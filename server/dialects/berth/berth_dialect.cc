@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "server/wire/node/gpu_health.h"
 #include "server/wire/node/kubelet_annotation.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
@@ -40,8 +41,9 @@ constexpr std::array<std::string_view, 12> kOtherKeys = {
 constexpr std::string_view kUuidsKey = "berth.dev/gpu-uuids";
 constexpr std::size_t kLongestUuid = 64;
 
-constexpr std::array kNodeKeys = {wire::kTopologyAnnotation, wire::kMigAnnotation, kUuidsKey,
-                                  wire::kCarriesOutKey, wire::kKubeletKey};
+constexpr std::array kNodeKeys = {
+    wire::kTopologyAnnotation, wire::kMigAnnotation, kUuidsKey,
+    wire::kCarriesOutKey,      wire::kKubeletKey,    wire::kGpuHealthKey};
 constexpr std::array kPodKeys = {kPrefix};
 constexpr std::array kGrants = {wire::kDevicesKey};
 

@@ -16,6 +16,7 @@
 #include "server/wire/json/selector_json.h"
 #include "server/wire/json/wall_time.h"
 #include "server/wire/node/gpu_conditions.h"
+#include "server/wire/node/gpu_health.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_gpu_facts.h"
 #include "server/wire/node/node_links.h"
@@ -66,6 +67,9 @@ class NodeReader {
     AddGpus();
     std::string passed_over = AddLinks();
     AddMig(passed_over);
+    if (const auto unwell = annotations_.find(kGpuHealthKey); unwell != annotations_.end()) {
+      AddProblem(CloseUnwell(unwell->second, spec_), passed_over);
+    }
     conditions_.CloseIn(spec_, as_chosen_);
     spec_.gpus_to_come = !spec_.has_gpus() && IsGpuMachine(spec_.labels, *rules_.machine_types);
     AddProblem(rules_.traits.AddTo(spec_, of_traits_), passed_over);

@@ -159,7 +159,7 @@ func startNodes(plane *harness.Plane) string {
 	agent := harness.AgentMissing() == ""
 	for _, name := range []string{"gpu-a", "gpu-b"} {
 		node := plane.StartNode(harness.MachineOptions{Name: name, Agent: agent, Labels: runs + "=yes"})
-		node.WriteLinks([]int{0, 1, 2, 3}, []int{4, 5, 6, 7})
+		node.Annotate("berth.dev/topology", harness.TwoQuads.Annotation())
 		if agent {
 			node.StartAgent()
 		}

@@ -3,7 +3,9 @@
 package harness
 
 import (
+	"maps"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,8 @@ type GivenPod struct {
 	Pod *v1.Pod
 	// GPUs are the device IDs by container.
 	GPUs map[string][]string
+	// Bound and Given are when the pod was first seen with a node, and with GPUs.
+	Bound, Given time.Time
 }
 
 // RecordGiven follows the pods of all nodes from now on.
@@ -86,7 +90,13 @@ func (g *Given) see(pod *v1.Pod) {
 		g.pods[pod.UID] = seen
 	}
 	seen.Pod = pod
+	if seen.Bound.IsZero() && pod.Spec.NodeName != "" {
+		seen.Bound = time.Now()
+	}
 	for name, ids := range GivenTo(pod, GPUResource) {
+		if seen.Given.IsZero() {
+			seen.Given = time.Now()
+		}
 		seen.GPUs[name] = ids
 	}
 }
@@ -97,11 +107,9 @@ func (g *Given) All() []GivenPod {
 	defer g.mutex.Unlock()
 	var all []GivenPod
 	for _, seen := range g.pods {
-		gpus := map[string][]string{}
-		for name, ids := range seen.GPUs {
-			gpus[name] = ids
-		}
-		all = append(all, GivenPod{seen.Pod, gpus})
+		copied := *seen
+		copied.GPUs = maps.Clone(seen.GPUs)
+		all = append(all, copied)
 	}
 	return all
 }

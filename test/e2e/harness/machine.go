@@ -28,6 +28,8 @@ type MachineOptions struct {
 	Labels string
 	// Kubelet is appended to the KubeletConfiguration.
 	Kubelet string
+	// Webhook has the kubelet ask the API server who asks it, and for what they have rights.
+	Webhook bool
 	// FakeNUMA has the machine show two NUMA nodes.
 	FakeNUMA bool
 	// Debian takes the installed containerd instead of the one that was built with the tests.

@@ -86,7 +86,9 @@ func (m *Machine) writeConfigs(port int) {
 	write := func(name, text string) { writeFile(m.plane.T, m.file(name), []byte(text)) }
 	write("containerd.toml", fmt.Sprintf(containerdConfig, m.Dir, WorkImage, cniFolder()))
 	write("cni/10-e2e.conflist", fmt.Sprintf(networkConfig, m.network(), m.file("ipam")))
-	write("kubelet.yaml", fmt.Sprintf(kubeletConfig, m.cgroup, port, m.healthPort)+m.MachineOptions.Kubelet)
+	mode := map[bool]string{false: "AlwaysAllow", true: "Webhook"}[m.Webhook]
+	write("kubelet.yaml",
+		fmt.Sprintf(kubeletConfig, m.cgroup, port, m.healthPort, !m.Webhook, m.Webhook, mode)+m.MachineOptions.Kubelet)
 }
 
 // network is a subnet that no other machine of any test here has: by a port, which is ours alone.
@@ -131,15 +133,15 @@ const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
 cgroupDriver: cgroupfs
-cgroupRoot: /%s
+cgroupRoot: /%[1]s
 enforceNodeAllocatable: []
 address: 127.0.0.1
-port: %d
-healthzPort: %d
+port: %[2]d
+healthzPort: %[3]d
 healthzBindAddress: 127.0.0.1
 readOnlyPort: 0
-authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
-authorization: {mode: AlwaysAllow}
+authentication: {anonymous: {enabled: %[4]v}, webhook: {enabled: %[5]v}}
+authorization: {mode: %[6]s}
 containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 podLogsDir: /var/log/pods
 volumePluginDir: /var/lib/kubelet/volume-plugins

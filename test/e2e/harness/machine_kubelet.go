@@ -141,34 +141,6 @@ func (m *Machine) uuids() string {
 	return strings.Join(all, ",")
 }
 
-// WriteLinks writes the links of the GPUs on the node: those of an island are linked, and are one NUMA node's.
-func (m *Machine) WriteLinks(islands ...[]int) {
-	m.plane.T.Helper()
-	m.Annotate("berth.dev/topology", TopologyOf(islands...))
-}
-
-// TopologyOf is the annotation berth.dev/topology of a machine with these islands of linked GPUs.
-func TopologyOf(islands ...[]int) string {
-	island := map[int]int{}
-	for i, gpus := range islands {
-		for _, gpu := range gpus {
-			island[gpu] = i
-		}
-	}
-	var rows, numa []string
-	for a := range len(island) {
-		row := ""
-		for b := a + 1; b < len(island); b++ {
-			row += map[bool]string{true: "0", false: "1"}[island[a] == island[b]]
-		}
-		rows = append(rows, row)
-		numa = append(numa, fmt.Sprint(island[a]))
-	}
-	text, _ := json.Marshal(map[string]any{"version": 1, "gpus": len(island), "cells": []string{"NV12", "SYS"},
-		"links": strings.Join(rows[:len(rows)-1], "/"), "numa": numa})
-	return string(text)
-}
-
 // Sick has the plugin say that these devices, and no others, are not well.
 func (m *Machine) Sick(ids ...string) {
 	m.plane.T.Helper()

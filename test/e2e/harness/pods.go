@@ -153,6 +153,17 @@ func WhyPending(pod *v1.Pod) string {
 	return ""
 }
 
+// DeletePod deletes the pod at once and waits until it is gone.
+func (p *Plane) DeletePod(name string) {
+	p.T.Helper()
+	now := int64(0)
+	err := p.Client.CoreV1().Pods(Namespace).Delete(background(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	if err != nil {
+		p.T.Fatalf("%v", err)
+	}
+	p.WaitGone(name, 30*time.Second)
+}
+
 // DeletePods deletes all pods at once and waits until they are gone.
 func (p *Plane) DeletePods() {
 	p.T.Helper()

@@ -43,6 +43,33 @@ TEST_F(AuditTest, FindsAGpuThatWasGrantedTwice) {
             std::vector<std::string>{"GPU 0 of node n: default/a, default/b"});
 }
 
+// The kubelet knows no shares: what it gave is what the pod has, and no fault of the books.
+TEST_F(AuditTest, FindsAGpuWithSharesThatTheKubeletGaveAsAWhole) {
+  NodeSpec node = ANode("n").Gpus(2).Spec();
+  node.gpus[0].uuid = "GPU-0";
+  node.gpus[1].uuid = "GPU-1";
+  node.carries_out = true;
+  Apply(NodeUpserted{node});
+  Bound(APod("a").Share(300), {0});
+  Bound(APod("b").Share(300), {0});
+  const APod whole = APod("w").Whole(1);
+  PodBound planned{whole.Request(), whole.On("n", {1}), true};
+  Apply(planned);
+  EXPECT_EQ(Run(), AuditReport());
+  for (const Evidence by : {Evidence::kAgent, Evidence::kKubelet}) {
+    planned.given = std::make_shared<const GivenDevices>(GivenDevices{.by = by, .ids = {"GPU-0"}});
+    Apply(planned);
+    EXPECT_EQ(Run().given_over_shares, 1u);
+    EXPECT_EQ(Run().over_shares,
+              std::vector<std::string>{"GPU 0 of node n: default/a, default/b, default/w"});
+    EXPECT_EQ(Run().double_grants, 0u);
+    EXPECT_EQ(state_.Current()->node(0).gpus()[0].milli, -600) << "nothing more fits there";
+    EXPECT_TRUE(state_.Current()->node(0).gpus()[1].idle()) << "the plan is free";
+  }
+  Apply(PodGone{whole.Request().id.uid});
+  EXPECT_EQ(Run(), AuditReport());
+}
+
 TEST_F(AuditTest, NamesTheFirstDoubleGrantsAndCountsAll) {
   Apply(NodeUpserted{ANode("n").Gpus(30).Spec()});
   std::vector<int> all(30);

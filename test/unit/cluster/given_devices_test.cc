@@ -69,6 +69,12 @@ class GivenDevicesTest : public testing::Test {
   }
 
   static ANode Plain(int gpus) { return ANode("n").Gpus(gpus).Named(""); }
+  // With an agent that writes what it gave.
+  static NodeSpec Carried(int gpus) {
+    NodeSpec spec = Plain(gpus).Spec();
+    spec.carries_out = true;
+    return spec;
+  }
 
   ClusterState state_;
   std::shared_ptr<const Snapshot> snapshot_;
@@ -131,8 +137,7 @@ TEST_F(GivenDevicesTest, APlanCountsAgainWhenWhoWasGivenItsGpusLeaves) {
   Up(Plain(4));
   BindHere(b_, {2, 3});
   Shows(a_, {0, 1}, Given({1, 2}));
-  EXPECT_EQ(Free(), (Gpus{0, 0, 0, 0}))
-      << "b keeps 3, and one more is assumed: none is left free";
+  EXPECT_EQ(Free(), (Gpus{0, 0, 0, 0})) << "b keeps 3, and one more is assumed: none is left free";
   Gone(a_);
   EXPECT_EQ(Free(), (Gpus{1000, 1000, 0, 0}));
   EXPECT_EQ(TheNode().unattributed(), 0);
@@ -154,8 +159,19 @@ TEST_F(GivenDevicesTest, AReservationOnAGivenGpuTakesNoRoomTwice) {
   EXPECT_EQ(TheNode().unattributed(), 0);
 }
 
-TEST_F(GivenDevicesTest, TheAgentsWordIsWeakerThanTheKubelets) {
+TEST_F(GivenDevicesTest, WithoutAnAgentOnTheNodeNobodyHasWrittenForIt) {
   Up(Plain(6));
+  BindHere(a_, {0, 1});
+  Shows(a_, {0, 1}, Given({2, 3}, Evidence::kAgent));
+  EXPECT_EQ(GpusOf(a_), (Gpus{0, 1}));
+  Apply(NodeUpserted{Carried(6)});
+  EXPECT_EQ(GpusOf(a_), (Gpus{2, 3}));
+  Up(Plain(6));
+  EXPECT_EQ(GpusOf(a_), (Gpus{2, 3})) << "the agent is away for a moment";
+}
+
+TEST_F(GivenDevicesTest, TheAgentsWordIsWeakerThanTheKubelets) {
+  Apply(NodeUpserted{Carried(6)});
   BindHere(a_, {0, 1});
   Shows(a_, {0, 1}, Given({2, 3}, Evidence::kAgent));
   EXPECT_EQ(GpusOf(a_), (Gpus{2, 3}));
@@ -168,7 +184,7 @@ TEST_F(GivenDevicesTest, TheAgentsWordIsWeakerThanTheKubelets) {
 // A tenant may write the annotation of its own pod: it takes nothing from what others were given,
 // and the pod holds as many GPUs as before.
 TEST_F(GivenDevicesTest, AForgedAnnotationFreesNoGpu) {
-  Up(Plain(8));
+  Apply(NodeUpserted{Carried(8)});
   Shows(a_, {0, 1}, Given({0, 1}));
   BindHere(b_, {2, 3});
   Shows(b_, {2, 3}, Given({0, 1}, Evidence::kAgent));
@@ -300,7 +316,11 @@ struct TruePod {
 };
 
 // What any order of the same facts has to end in.
-NodeSpec PlainNode() { return ANode("n").Gpus(8).Named("").Spec(); }
+NodeSpec PlainNode() {
+  NodeSpec spec = ANode("n").Gpus(8).Named("").Spec();
+  spec.carries_out = true;
+  return spec;
+}
 
 std::vector<ClusterEvent> EventsOf(const std::vector<TruePod>& pods) {
   std::vector<ClusterEvent> events;

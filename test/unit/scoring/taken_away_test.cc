@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "test/support/builders.h"
+#include "test/support/wirings.h"
 
 namespace berth::test::taken_away_test {
 namespace {
@@ -47,6 +48,16 @@ TEST(AnyEvictionsWillDo, WhereAllGpusAreAsGoodForThePod) {
   EXPECT_FALSE(WillDo(node, Preemptor(3).Links({.link = LinkWish::kRequired})));
   EXPECT_FALSE(WillDo(node, Preemptor(3).NotOnGpus({"GPU-0"})));
   EXPECT_FALSE(WillDo(ANode(node).Unhealthy(3), Preemptor(3)));
+}
+
+TEST(AnyEvictionsWillDo, NotWhereATopologyManagerGivesSomeTogether) {
+  const auto with = [](TopologyPolicy policy) {
+    return ANode("n").Gpus(8).Linked(LinksOf(BridgedCards())).Kubelet(policy);
+  };
+  EXPECT_TRUE(WillDo(with(TopologyPolicy::kNone), Preemptor(3)));
+  EXPECT_TRUE(WillDo(with(TopologyPolicy::kBestEffort), Preemptor(3)));
+  EXPECT_FALSE(WillDo(with(TopologyPolicy::kRestricted), Preemptor(3)));
+  EXPECT_FALSE(WillDo(with(TopologyPolicy::kSingleNumaNode), Preemptor(3)));
 }
 
 TEST(AnyEvictionsWillDo, NotBesideThoseThatKubeSchedulerDoesNotCount) {

@@ -125,6 +125,41 @@ TEST(PodSinkDisputes, AGpuThatAnotherLeaderGaveAgainIsReportedOnce) {
   EXPECT_EQ(state.DisputeCount(), 0U);
 }
 
+// Whatever brings the news: a status, a list after a restart, or one without a status any more.
+TEST_F(PodSinkTest, APodHasTheGpuThatItsStatusNames) {
+  const ClusterEvent up = NodeUpserted{ANode("n").Gpus(2).Named("").Spec()};
+  ASSERT_TRUE(state_.Apply(std::span(&up, 1)));
+  const auto given = [](int version) {
+    Json pod = BoundPod("a", 0, version);
+    pod["status"]["containerStatuses"] =
+        Json::array({{{"name", "main"},
+                      {"allocatedResourcesStatus",
+                       Json::array({{{"name", "nvidia.com/gpu"},
+                                     {"resources", Json::array({{{"resourceID", "GPU-1"}}})}}})}}});
+    return pod;
+  };
+  const auto gpu = [this] { return state_.FindPod("uid-a")->placement.grants.at(0).gpu; };
+  Reserve(BoundPod("a", 0, 1), 0);
+  EXPECT_TRUE(state_.Confirm("uid-a"));
+  Changed(BoundPod("a", 0, 2));
+  EXPECT_EQ(gpu(), 0);
+  Changed(given(3));
+  EXPECT_EQ(gpu(), 1);
+  const auto before = state_.Current();
+  Changed(given(4));
+  EXPECT_EQ(state_.Current(), before) << "the same again is no news";
+  Changed(BoundPod("a", 0, 5));
+  List({BoundPod("a", 0, 5)});
+  EXPECT_EQ(gpu(), 1);
+  Json over = given(6);
+  over["status"]["phase"] = "Failed";
+  Changed(over);
+  EXPECT_FALSE(state_.FindPod("uid-a"));
+  List({given(7)});
+  EXPECT_EQ(gpu(), 1);
+  EXPECT_EQ(state_.DisputeCount(), 0U);
+}
+
 TEST_F(PodSinkTest, AReservationOutlivesAListThatDoesNotShowItsPod) {
   Reserve(BoundPod("a", 0, 1), 0);
   List({});

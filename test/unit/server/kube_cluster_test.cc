@@ -1023,6 +1023,36 @@ TEST_F(KubeClusterTest, TheAuditAddsAPodThatTheWatchMissed) {
   EXPECT_EQ(berth.Free("n1"), 3000);
 }
 
+// The kubelet gave other GPUs than the annotation says.
+TEST_F(KubeClusterTest, WhatAPodWasGivenIsNoDifferenceAndIsRepairedWhereTheWatchMissedIt) {
+  Json node = FakeNode("n1", 4);
+  node["metadata"]["annotations"]["berth.dev/gpu-uuids"] = "g0,g1,g2,g3";
+  api_.Put(kNodes, node);
+  Json pod = BoundPod("a", "n1", {0});
+  pod["status"]["containerStatuses"] =
+      Json::array({{{"name", "main"},
+                    {"allocatedResourcesStatus",
+                     Json::array({{{"name", "nvidia.com/gpu"},
+                                   {"resources", Json::array({{{"resourceID", "g2"}}})}}})}}});
+  api_.Put(kPods, pod);
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.kube.stats().audits > 2; }));
+  const auto gpu = [&] {
+    const auto held = berth.state.FindPod("uid-a");
+    return held && !held->placement.grants.empty() ? held->placement.grants[0].gpu : -1;
+  };
+  EXPECT_EQ(gpu(), 2);
+  EXPECT_EQ(berth.kube.stats().differences_to_api, 0u);
+  EXPECT_EQ(berth.kube.stats().disputed_pods, 0u);
+  // As if the watch had not brought the status.
+  PodBound missed{berth.state.FindPod("uid-a")->pod, {"n1", 0, 0, {{0, 1000, 81'920}}}, true};
+  missed.given = std::make_shared<const GivenDevices>(GivenDevices{.ids = {"g3"}});
+  const std::vector<ClusterEvent> events = {missed};
+  ASSERT_TRUE(berth.state.Apply(events));
+  EXPECT_EQ(gpu(), 3);
+  EXPECT_TRUE(Eventually([&] { return gpu() == 2; }));
+}
+
 TEST_F(KubeClusterTest, TheAuditRepairsAGpuGrantedTwiceInMemoryAlone) {
   api_.Put(kNodes, FakeNode("n1", 4));
   api_.Put(kPods, BoundPod("a", "n1", {0}));

@@ -197,7 +197,7 @@ TEST(Probe, DescribesAtMost64Gpus) {
 TEST(Probe, OfALibraryThatCrashesEndsItsProcess) {
   const MadeUpMachine machine;
   machine.Describe("crash nvmlInit_v2\n");
-  EXPECT_DEATH(machine.Probe(), "");
+  EXPECT_DEATH((void)machine.Probe(), "");
 }
 
 // --- AMD ---

@@ -47,6 +47,15 @@ TEST(KubeletPolicies, OfTheConfigurationFileAreItsTopLevelsOrTheDefaults) {
             (KubeletPolicies{"none", "container", "none"}));
 }
 
+TEST(KubeletPolicies, AreAskedForAtAddressesOfBothFamilies) {
+  using node::KubeletUrl;
+  EXPECT_EQ(KubeletUrl("https://10.0.0.7:10250"), "https://10.0.0.7:10250");
+  EXPECT_EQ(KubeletUrl("https://fd00::7:10250"), "https://[fd00::7]:10250");
+  EXPECT_EQ(KubeletUrl("https://[fd00::7]:10250"), "https://[fd00::7]:10250");
+  EXPECT_EQ(KubeletUrl("https://node"), "https://node");
+  EXPECT_EQ(KubeletUrl(""), "");
+}
+
 TEST(KubeletPolicies, AreAnAnnotationOfWhatIsKnown) {
   EXPECT_EQ(
       KubeletAnnotation({"restricted", "", "static"}, true),

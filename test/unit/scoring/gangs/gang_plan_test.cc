@@ -12,6 +12,7 @@
 #include "cluster/state/node_domains.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
+#include "test/support/wirings.h"
 
 namespace berth::test::gang_plan_test {
 namespace {
@@ -372,6 +373,29 @@ TEST_F(GangPlanTest, TheMinimumsOfLargeRolesAreMetWithoutASearch) {
   const auto plan = Plan(ask);
   ASSERT_TRUE(plan);
   for (const GangRole& role : ask.roles) EXPECT_GE(InRole(ask, *plan, role.name), 10);
+}
+
+// Four GPUs on each of two NUMA nodes; a container gets those of one.
+ANode Halved(const std::string& name) {
+  return ANode(name)
+      .Gpus(8)
+      .Linked(LinksOf(BridgedCards()))
+      .Kubelet(TopologyPolicy::kSingleNumaNode);
+}
+
+TEST_F(GangPlanTest, MembersGetGpusThatTheKubeletGivesTogether) {
+  On({Halved("n1"), Halved("n2")});
+  const GangAsk ask = All(Members(APod("m").Whole(3), 4));
+  const auto plan = Plan(ask);
+  ASSERT_TRUE(plan);
+  for (const GangPlan::Place& place : plan->places) {
+    const GpuMask gpus = GpusAmong(place.placement.grants, 8);
+    EXPECT_TRUE((gpus & 0x0f) == 0 || (gpus & 0xf0) == 0) << gpus;
+  }
+  EXPECT_FALSE(Plan(All(Members(APod("m").Whole(3), 5)))) << "one GPU is left of each NUMA node";
+  EXPECT_FALSE(Plan(All(Members(APod("m").Whole(6), 2)))) << "the kubelets would refuse them";
+  On({Halved("n1").Kubelet(TopologyPolicy::kNone), Halved("n2").Kubelet(TopologyPolicy::kNone)});
+  EXPECT_TRUE(Plan(All(Members(APod("m").Whole(6), 2)))) << "the agent has handed back";
 }
 
 }  // namespace

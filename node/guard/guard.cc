@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/guard/guard.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+#include "node/guard/process_state.h"
+#include "node/guard/resident.h"
+
+namespace berth::node {
+namespace {
+
+constexpr Duration kFirstRestartPause = std::chrono::seconds(1);  // before a new worker
+constexpr Duration kLongestPause = std::chrono::seconds(5);
+constexpr Duration kLasted = std::chrono::seconds(10);  // a worker after which pauses are short
+constexpr Duration kMostForTheWorker = std::chrono::seconds(2);  // to end by itself
+constexpr Duration kMostHandBack = std::chrono::seconds(6);
+constexpr Duration kMostWithdraw = std::chrono::seconds(4);
+constexpr Duration kLockLook = std::chrono::milliseconds(50);
+
+std::int64_t Millis(Duration time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+std::vector<std::string> Command(const char* name, const NodeOptions& options) {
+  std::vector<std::string> arguments = Arguments(options);
+  arguments.insert(arguments.begin(), name);
+  return arguments;
+}
+
+}  // namespace
+
+Guard::Guard(NodeOptions options, GuardLimits limits, Log& log, Heartbeat heartbeat)
+    : options_(std::move(options)),
+      limits_(limits),
+      log_(log),
+      heartbeat_(std::move(heartbeat)),
+      folder_(options_.folder),
+      pause_(kFirstRestartPause),
+      kubelet_(options_.folder) {}
+
+bool Guard::WaitForSignal(Duration limit) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) sigaddset(&signals, signal);
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(limit).count();
+  const timespec wait{ns / 1'000'000'000, ns % 1'000'000'000};
+  const int got = sigtimedwait(&signals, nullptr, &wait);
+  if (got == SIGCHLD) look_ = true;
+  return got == SIGTERM || got == SIGINT;
+}
+
+// While another agent has the folder, as in an upgrade, this one waits until it has handed back.
+Status Guard::TakeLock() {
+  const std::string path = folder_.lock_file();
+  const int lock = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0) {
+    return Fail(Errc::kUnavailable, path + ": " + std::generic_category().message(errno));
+  }
+  bool waits = false;
+  while (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    if (!waits) log_.Write(LogLevel::kInfo, "waits_for_other_agent", {{"lock", path}});
+    waits = true;
+    if (WaitForSignal(kLockLook)) {
+      done_ = true;
+      return {};
+    }
+  }
+  return {};  // kept until the process ends
+}
+
+Status Guard::Run() {
+  BERTH_TRY_STATUS(folder_.Prepare());
+  BERTH_TRY_STATUS(TakeLock());
+  if (done_) return {};
+  kubelet_.KubeletIsNew();  // the one that is there is no news
+  StartWorker();
+  TrimResident();
+  for (unsigned round = 1; !done_; ++round) {
+    if (WaitForSignal(limits_.beats_every) && !stopping_) Stop();
+    // Signals say when a child has changed; a look now and then costs little.
+    constexpr unsigned kRounds = 8;
+    look_ = look_ || round % kRounds == 0 || hand_back_.running() || withdraw_.running();
+    if (std::exchange(look_, false) && worker_.Ended()) {
+      WorkerEnded();
+    } else if (worker_.running()) {
+      WatchWorker();
+    }
+    if (hand_back_.running() && hand_back_.Ended()) HandedBack();
+    if (withdraw_.running()) withdraw_.Ended();
+    if (hand_back_.running() || withdraw_.running() || worker_.running()) continue;
+    if (stopping_) break;
+    WatchKubelet();
+    if (Instant::clock::now() >= next_start_) StartWorker();
+  }
+  return {};
+}
+
+void Guard::StartWorker() {
+  std::vector<std::string> arguments = Command("worker", options_);
+  arguments.insert(arguments.end(), {"--heartbeat", std::to_string(heartbeat_.descriptor())});
+  heartbeat_.Reset();
+  if (!worker_.Start(std::move(arguments), Duration::max(), heartbeat_.descriptor())) {
+    log_.Write(LogLevel::kError, "worker_not_started", {});
+    next_start_ = Instant::clock::now() + pause_;
+    return;
+  }
+  log_.Write(LogLevel::kInfo, "worker_started", {{"pid", worker_.process()}});
+}
+
+const char* Guard::WhatIsWrong() const {
+  if (worker_.stopped()) return "stopped";
+  const std::optional<Duration> age = heartbeat_.Age();
+  const Duration silent = age ? *age : Instant::clock::now() - worker_.started();
+  if (silent < (age ? limits_.asleep : limits_.to_start)) return nullptr;
+  switch (StateOf(worker_.process())) {
+    case ProcessState::kGone:
+      return nullptr;  // its end is about to be seen
+    case ProcessState::kStopped:
+      return "stopped";
+    case ProcessState::kBusy:
+      return silent < limits_.busy ? nullptr : "busy without a heartbeat";
+    case ProcessState::kSleeping:
+      return "hangs";
+  }
+  return nullptr;
+}
+
+void Guard::WatchWorker() {
+  const char* wrong = WhatIsWrong();
+  if (wrong == nullptr && stopping_ && Instant::clock::now() >= stop_by_) wrong = "does not end";
+  if (wrong == nullptr) return;
+  log_.Write(LogLevel::kError, "worker_killed", {{"pid", worker_.process()}, {"why", wrong}});
+  worker_.Signal(SIGKILL);
+}
+
+void Guard::WorkerEnded() {
+  ended_ = Instant::clock::now();
+  const bool lasted = ended_ - worker_.started() >= kLasted;
+  log_.Write(stopping_ ? LogLevel::kInfo : LogLevel::kError, "worker_ended",
+             {{"outcome", worker_.outcome()}});
+  pause_ = lasted ? kFirstRestartPause : std::min(pause_ * 2, kLongestPause);
+  next_start_ = ended_ + (lasted ? kFirstRestartPause : pause_ / 2);
+  // Plugins that start now find the kubelet.
+  if (const Status led = folder_.LeadToKubelet(); !led) {
+    log_.Write(LogLevel::kError, "plugins_not_led", {{"problem", led.error().message}});
+  }
+  if (!handed_back_early_) StartHandBack(false);
+  if (!options_.node_name.empty()) withdraw_.Start(Command("withdraw", options_), kMostWithdraw);
+}
+
+void Guard::StartHandBack(bool worker_lives) {
+  std::vector<std::string> arguments = Command("hand-back", options_);
+  if (worker_lives) arguments.emplace_back("--worker-lives");
+  if (hand_back_.running()) return;
+  if (!hand_back_.Start(std::move(arguments), kMostHandBack)) {
+    log_.Write(LogLevel::kError, "hand_back_not_started", {});
+  }
+}
+
+void Guard::HandedBack() {
+  log_.Write(LogLevel::kInfo, "hand_back_ended",
+             {{"outcome", hand_back_.outcome()},
+              {"milliseconds", Millis(Instant::clock::now() - hand_back_.started())}});
+  if (stopping_ && worker_.running()) worker_.Signal(SIGTERM);
+}
+
+void Guard::Stop() {
+  log_.Write(LogLevel::kInfo, "stopping", {});
+  stopping_ = true;
+  stop_by_ = Instant::clock::now() + kMostForTheWorker;
+  if (!worker_.running()) return;
+  if (heartbeat_.KubeletKeepsBoth()) {
+    handed_back_early_ = true;
+    stop_by_ += kMostHandBack;
+    StartHandBack(true);  // the worker ends after it
+  } else {
+    worker_.Signal(SIGTERM);
+  }
+}
+
+// A kubelet that starts while no worker is there: plugins are to register with it.
+void Guard::WatchKubelet() {
+  if (!kubelet_.KubeletIsNew()) return;
+  if (const Status reset = folder_.ResetPlugins(); !reset) {
+    log_.Write(LogLevel::kError, "plugins_not_reset", {{"problem", reset.error().message}});
+  }
+}
+
+}  // namespace berth::node

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Handing the plugins back: each is registered with the kubelet under its own socket, so that the
+// node works as without this agent.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "node/kubelet/pod_resources.h"
+#include "node/kubelet/registrar.h"
+
+namespace berth::node {
+
+struct HandBackOptions {
+  std::string folder;  // the kubelet's, of device plugins
+  // The worker still serves, and the kubelet keeps both (Kubernetes 1.37).
+  bool worker_lives = false;
+  Duration limit = std::chrono::seconds(5);
+};
+
+struct HandedBack {
+  std::string resource;
+  bool registered = false;
+  std::size_t devices = 0;  // that the kubelet has now; 0 also where it does not say
+  std::string problem;
+};
+
+// Registers each plugin and looks whether the kubelet has devices of it then; again where it has
+// none: the end of the worker's stream may come late, and takes a newer registration with it.
+std::vector<HandedBack> HandBack(const std::vector<PluginAddress>& plugins, PodResources& kubelet,
+                                 const HandBackOptions& options);
+
+}  // namespace berth::node

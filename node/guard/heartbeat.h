@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Heartbeat: a page of memory that guard and worker share. The worker writes, the guard reads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace berth::node {
+
+// Any thread may call it.
+class Heartbeat {
+ public:
+  // The guard's: new memory. Error: kUnavailable.
+  static Result<Heartbeat> Create();
+  // The worker's: that of the guard, by its file descriptor. Error: kInvalidArgument.
+  static Result<Heartbeat> Join(int descriptor);
+  ~Heartbeat();
+  Heartbeat(Heartbeat&& other) noexcept;
+  Heartbeat& operator=(Heartbeat&&) = delete;
+
+  void Beat();
+  void Reset();  // no beat yet
+  // Time since the last beat; nullopt before the first.
+  [[nodiscard]] std::optional<Duration> Age() const;
+
+  // Whether the kubelet keeps a plugin while another one registers for its resource (Kubernetes
+  // 1.37): then the plugin can be handed back before the worker ends.
+  void SetKubeletKeepsBoth(bool keeps);
+  [[nodiscard]] bool KubeletKeepsBoth() const;
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  struct Page {
+    std::atomic<std::int64_t> last_ns;  // of the steady clock, the same in all processes; 0: none
+    std::atomic<std::int32_t> keeps_both;
+  };
+  static Result<Heartbeat> Map(int descriptor);
+  Heartbeat(int descriptor, Page* page) : descriptor_(descriptor), page_(page) {}
+
+  int descriptor_;
+  Page* page_;
+};
+
+}  // namespace berth::node

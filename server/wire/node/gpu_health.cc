@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/node/gpu_health.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace berth::wire {
+namespace {
+
+constexpr std::string_view kSaidBy = "annotation berth.dev/gpu-health";
+
+void Close(GpuSpec& gpu, NodeSpec& spec) {
+  if (!gpu.healthy) return;
+  gpu.healthy = false;
+  spec.missing = std::max(spec.missing - 1, 0);
+  if (spec.named_gpus_condition.empty()) spec.named_gpus_condition = kSaidBy;
+}
+
+}  // namespace
+
+std::string CloseUnwell(std::string_view ids, NodeSpec& spec) {
+  if (ids.empty() || std::ranges::all_of(spec.gpus, &std::string::empty, &GpuSpec::uuid)) return "";
+  const std::string key = std::string(kSaidBy) + ": ";
+  std::string problem;
+  std::size_t read = 0;
+  for (const std::string_view id : PartsOf(ids, ',')) {
+    if (++read > kMostUnwellIds) {
+      problem = key + "want at most " + std::to_string(kMostUnwellIds) + " IDs, got more";
+      break;
+    }
+    const auto gpu = std::ranges::find(spec.gpus, id, &GpuSpec::uuid);
+    if (gpu != spec.gpus.end()) {
+      Close(*gpu, spec);
+    } else if (problem.empty() && !id.starts_with("MIG-")) {
+      problem = key + "want UUIDs of the node's " + std::to_string(spec.gpus.size()) +
+                " GPUs, got \"" + Shortened(id, 64) + "\"";
+    }
+  }
+  return problem;
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/e2e/harness"
+)
+
+// runMore runs three pods, one after the other.
+func (c agentCluster) runMore(prefix string) {
+	c.T.Helper()
+	for i := range 3 {
+		pod := harness.Work(fmt.Sprintf("%s-%d", prefix, i), gpus(2+i))
+		c.CreatePods(pod)
+		c.WaitPhase(pod.Name, 30*time.Second, v1.PodRunning, v1.PodFailed)
+		c.DeletePod(pod.Name)
+	}
+}
+
+// waitCarries waits until the node says that the agent carries the choice out, or that it does not.
+func waitCarries(t *testing.T, node *harness.Machine, want string) {
+	t.Helper()
+	harness.Eventually(t, fmt.Sprintf("berth.dev/carries-out of %s to be %q", node.Name, want), 30*time.Second, func() error {
+		if got := node.Node().Annotations["berth.dev/carries-out"]; got != want {
+			return fmt.Errorf("it is %q", got)
+		}
+		return nil
+	})
+}
+
+func TestNodeAgentServesAgainWhenItsWorkerWasKilledOrHangs(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{}, "a")
+	node := c.nodes["a"]
+	stays := harness.Work("stays", gpus(1))
+	c.CreatePods(stays)
+	c.WaitPhase("stays", 30*time.Second, v1.PodRunning)
+	for i, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		asked := len(node.PluginCalls("ListAndWatch"))
+		for _, worker := range node.AgentProcess.Children() {
+			_ = syscall.Kill(worker, signal)
+		}
+		harness.Eventually(t, "the plugin to be asked by somebody else", 10*time.Second, func() error {
+			if len(node.PluginCalls("ListAndWatch")) == asked {
+				return errors.New("it was not")
+			}
+			return nil
+		})
+		// A pod without GPUs and one with: the node admits both while nobody chooses.
+		name := fmt.Sprintf("meanwhile-%d", i)
+		node.WaitGPUs()
+		c.CreatePods(harness.Work(name+"-plain", nil), harness.Work(name, gpus(1)))
+		c.WaitPhase(name+"-plain", 30*time.Second, v1.PodRunning)
+		c.WaitPhase(name, 30*time.Second, v1.PodRunning)
+		c.DeletePod(name)
+	}
+	if pod := c.Pod("stays"); pod.Status.Phase != v1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount > 0 {
+		t.Errorf("the running pod was touched: %+v", pod.Status)
+	}
+}
+
+func TestNodeAgentGoesOnAfterRestartsOfPluginAndKubelet(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{}, "a")
+	node := c.nodes["a"]
+	c.runMore("before")
+	node.Plugin.Kill()
+	node.StartPlugin()
+	node.WaitGPUs()
+	c.runMore("plugin")
+	node.RestartKubelet()
+	node.WaitGPUs()
+	c.runMore("kubelet")
+	c.checkPlanned(t, 9)
+}
+
+// An upgrade: the old agent hands the plugin back, the new one takes it again; pods that come meanwhile run.
+func TestNodeAgentIsReplacedWithoutARefusal(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{}, "a")
+	node := c.nodes["a"]
+	waitCarries(t, node, harness.GPUResource)
+	node.AgentProcess.Stop()
+	node.WaitGPUs()
+	waitCarries(t, node, "")
+	c.CreatePods(harness.Work("meanwhile", gpus(1)))
+	c.WaitPhase("meanwhile", 30*time.Second, v1.PodRunning)
+	node.StartAgent()
+	waitCarries(t, node, harness.GPUResource)
+	node.WaitGPUs()
+	c.CreatePods(harness.Work("after", gpus(3)))
+	c.WaitPhase("after", 30*time.Second, v1.PodRunning)
+	for _, seen := range c.given.All() {
+		if seen.Pod.Name == "after" {
+			if err := node.AsPlanned(seen.Pod, seen.GPUs); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// The first of these plugins lies in its list, the others do not answer: the node runs pods without GPUs all the time.
+func TestNodeAgentSurvivesPluginsThatLie(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{}, "a")
+	node := c.nodes["a"]
+	for _, lie := range []string{"duplicate", "many", "vanish", "error", "hang"} {
+		node.Plugin.Kill()
+		node.PluginFlags = append([]string{"-lie", lie}, opposite...)
+		node.StartPlugin()
+		c.CreatePods(harness.Work("gpu-"+lie, gpus(1)))
+		time.Sleep(time.Second)
+		c.CreatePods(harness.Work("plain-"+lie, nil))
+		c.WaitPhase("plain-"+lie, time.Minute, v1.PodRunning)
+		if pod := c.Pod("gpu-" + lie); pod.Spec.NodeName != "" && lie != "error" && lie != "hang" {
+			c.WaitPhase(pod.Name, time.Minute, v1.PodRunning)
+		}
+		c.DeletePod("gpu-" + lie)
+	}
+	node.Plugin.Kill()
+	node.PluginFlags = opposite
+	node.StartPlugin()
+	node.WaitGPUs()
+	c.CreatePods(harness.Work("after", gpus(8)))
+	c.WaitPhase("after", time.Minute, v1.PodRunning)
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is written on pods of kubelets that do not say what they gave.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "node/pods/given.h"
+#include "test/support/eventually.h"
+
+namespace berth::test::given_writer_test {
+namespace {
+
+class Api final : public kube::ApiClient {
+ public:
+  explicit Api(std::string version) : version_(std::move(version)) {}
+
+  Result<kube::ApiResponse> Send(const kube::ApiRequest& request) override {
+    if (request.method == "GET") {
+      return kube::ApiResponse{
+          200, R"({"status":{"nodeInfo":{"kubeletVersion":")" + version_ + R"("}}})", {}};
+    }
+    const MutexLock lock(mutex_);
+    writes_.push_back(request.path + " " + request.body);
+    return kube::ApiResponse{status, "{}", {}};
+  }
+  Result<kube::ApiResponse> Stream(const std::string&, Duration, const std::stop_token&,
+                                   const kube::StreamSink&) override {
+    return Fail(Errc::kUnavailable, "no streams");
+  }
+  std::vector<std::string> writes() {
+    const MutexLock lock(mutex_);
+    return writes_;
+  }
+  std::atomic<int> status = 200;
+
+ private:
+  const std::string version_;
+  Mutex mutex_;
+  std::vector<std::string> writes_;
+};
+
+class Kubelet final : public node::PodResources {
+ public:
+  Result<std::vector<node::ListedPod>> List(Duration /*limit*/) override {
+    ++lists;
+    return std::vector<node::ListedPod>{{"a", "p", {{"main", {{"nvidia.com/gpu", {"g5"}}}}}},
+                                        {"a", "planned", {{"main", {{"nvidia.com/gpu", {"g1"}}}}}}};
+  }
+  Result<std::map<std::string, std::size_t>> Allocatable(Duration /*limit*/) override {
+    return std::map<std::string, std::size_t>{};
+  }
+  std::atomic<int> lists = 0;
+};
+
+std::string Pod(const std::string& name) {
+  return R"({"metadata":{"namespace":"a","name":")" + name + R"(","uid":"u-)" + name +
+         R"(","annotations":{"berth.dev/devices":"{\"version\":1,\"node\":\"n1\",\"containers\":)"
+         R"({\"main\":{\"gpus\":[{\"index\":1,\"uuid\":\"g1\"}]}}}"}},"spec":{"containers":[)"
+         R"({"name":"main","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}})";
+}
+
+class GivenWriterTest : public testing::Test {
+ protected:
+  void Start(const std::string& version, int status = 200) {
+    api_ = std::make_unique<Api>(version);
+    api_->status = status;
+    writer_ = std::make_unique<node::GivenWriter>(node::GivenWriter::Parts{
+        *api_, pods_, kubelet_, [] { return std::make_shared<const node::NodeFacts>(); }, "n1",
+        log_, [this](bool keeps) { keeps_both_ = keeps; }});
+    pods_.Changed(PaddedText(Pod("p")));
+    pods_.Changed(PaddedText(Pod("planned")));
+    writer_->Carries({"nvidia.com/gpu"});
+  }
+  void LookAgain() {
+    const int before = kubelet_.lists;
+    writer_->Look();
+    ASSERT_TRUE(Eventually([&] { return kubelet_.lists > before; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+  Log log_{LogLevel::kError};
+  Kubelet kubelet_;
+  node::OwnPods pods_{"n1", nullptr};
+  std::atomic<bool> keeps_both_ = false;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<node::GivenWriter> writer_;
+};
+
+TEST_F(GivenWriterTest, WritesOnceOnThePodThatHasOtherDevices) {
+  Start("v1.35.1");
+  ASSERT_TRUE(Eventually([this] { return !api_->writes().empty(); }));
+  LookAgain();
+  const std::vector<std::string> writes = api_->writes();
+  ASSERT_EQ(writes.size(), 1U);
+  EXPECT_TRUE(writes[0].starts_with("/api/v1/namespaces/a/pods/p ")) << writes[0];
+  EXPECT_NE(writes[0].find(R"(\"main\":{\"nvidia.com/gpu\":[\"g5\"]})"), std::string::npos);
+  EXPECT_NE(writes[0].find(R"("uid":"u-p")"), std::string::npos);
+  EXPECT_FALSE(keeps_both_);
+}
+
+TEST_F(GivenWriterTest, TriesAgainWhatWasRefused) {
+  Start("v1.35.1", 500);
+  ASSERT_TRUE(Eventually([this] { return !api_->writes().empty(); }));
+  api_->status = 200;
+  LookAgain();
+  const std::size_t so_far = api_->writes().size();
+  EXPECT_GE(so_far, 2U);
+  LookAgain();
+  EXPECT_EQ(api_->writes().size(), so_far);
+}
+
+TEST_F(GivenWriterTest, LeavesItToKubeletsThatSayIt) {
+  Start("v1.37.2");
+  EXPECT_TRUE(Eventually([this] { return keeps_both_.load(); }));
+  writer_->Look();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(api_->writes().empty());
+  EXPECT_EQ(kubelet_.lists, 0);
+}
+
+}  // namespace
+}  // namespace berth::test::given_writer_test

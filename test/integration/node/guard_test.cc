@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// berth-node as a process, its worker killed and stopped.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "node/guard/process_state.h"
+#include "test/integration/node/fake_kubelet.h"
+#include "test/integration/node/fake_plugin.h"
+#include "test/support/child_process.h"
+#include "test/support/eventually.h"
+
+namespace berth::test::guard_test {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+using Millis = std::chrono::milliseconds;
+
+const std::string kGpu = "nvidia.com/gpu";
+const std::string kOurs = "berth-nvidia-com-gpu.sock";
+
+class GuardTest : public testing::Test {
+ protected:
+  GuardTest() {
+    std::string pattern = "/tmp/berth-node-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    kubelet_ = std::make_unique<FakeKubelet>(folder_);
+    plugin_ = std::make_unique<FakePlugin>(folder_ + "/gpu.sock", Names{"g0", "g1"});
+    Start();
+    EXPECT_TRUE(Eventually([this] { return fs::is_socket(folder_ + "/berth/run/kubelet.sock"); }));
+    EXPECT_TRUE(plugin_->RegisterAt(folder_ + "/berth/kubelet.sock", kGpu, "gpu.sock"));
+    EXPECT_TRUE(Eventually([this] { return ServedBy(kOurs); }));
+  }
+  ~GuardTest() override {
+    agent_.reset();
+    plugin_.reset();
+    kubelet_.reset();
+    std::error_code code;
+    fs::remove_all(folder_, code);
+  }
+
+  void Start() {
+    agent_ = std::make_unique<ChildProcess>(
+        "berth-node",
+        std::vector<std::string>{"--dir", folder_, "--pod-resources", kubelet_->pod_resources()});
+    ASSERT_TRUE(agent_->AwaitErr("worker_started"));
+  }
+  bool ServedBy(const std::string& endpoint) {
+    return kubelet_->Endpoint(kGpu) == endpoint && kubelet_->Allocatable(kGpu) == 2;
+  }
+  // Of the worker that was started last.
+  [[nodiscard]] pid_t Worker() const {
+    const std::string& log = agent_->err();
+    const std::size_t at = log.rfind("\"pid\":", log.rfind("worker_started") + 40);
+    return std::atoi(log.c_str() + at + 6);
+  }
+  // Until the plugin serves the kubelet by itself.
+  Millis UntilHandedBack() {
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_TRUE(Eventually([this] { return ServedBy("gpu.sock"); }));
+    return std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - began);
+  }
+
+  std::string folder_;
+  std::unique_ptr<FakeKubelet> kubelet_;
+  std::unique_ptr<FakePlugin> plugin_;
+  std::unique_ptr<ChildProcess> agent_;
+};
+
+// Generous limits: the machine of the tests is slow and busy. The times are printed.
+constexpr Millis kMost(2000);
+
+TEST_F(GuardTest, AWorkerThatIsKilledIsReplacedByThePluginAndThenByANewOne) {
+  ASSERT_EQ(kill(Worker(), SIGKILL), 0);
+  const Millis took = UntilHandedBack();
+  std::printf("handed back %ld ms after SIGKILL\n", static_cast<long>(took.count()));
+  EXPECT_LT(took, kMost);
+  EXPECT_TRUE(Eventually([this] { return ServedBy(kOurs); }));
+}
+
+TEST_F(GuardTest, AWorkerThatIsStoppedIsKilled) {
+  const pid_t worker = Worker();
+  ASSERT_EQ(kill(worker, SIGSTOP), 0);
+  const Millis took = UntilHandedBack();
+  std::printf("handed back %ld ms after SIGSTOP\n", static_cast<long>(took.count()));
+  EXPECT_LT(took, kMost);
+  EXPECT_NE(kill(worker, 0), 0);
+}
+
+TEST_F(GuardTest, ItHandsBackWhenItIsToEnd) {
+  agent_->Signal(SIGTERM);
+  EXPECT_LT(UntilHandedBack(), kMost);
+  EXPECT_EQ(agent_->Wait(), 0);
+  EXPECT_NE(agent_->err().find("\"devices\":2"), std::string::npos) << agent_->err();
+  // A plugin that starts now finds the kubelet.
+  plugin_.reset();
+  plugin_ = std::make_unique<FakePlugin>(folder_ + "/gpu.sock", Names{"g0", "g1"});
+  EXPECT_TRUE(plugin_->RegisterAt(folder_ + "/berth/kubelet.sock", kGpu, "gpu.sock"));
+  EXPECT_TRUE(Eventually([this] { return ServedBy("gpu.sock"); }));
+}
+
+TEST_F(GuardTest, ANewAgentWaitsForTheOldOneAndTakesOver) {
+  std::unique_ptr<ChildProcess> old = std::move(agent_);
+  agent_ = std::make_unique<ChildProcess>(
+      "berth-node",
+      std::vector<std::string>{"--dir", folder_, "--pod-resources", kubelet_->pod_resources()});
+  ASSERT_TRUE(agent_->AwaitErr("waits_for_other_agent"));
+  old->Signal(SIGTERM);
+  EXPECT_EQ(old->Wait(), 0);
+  ASSERT_TRUE(agent_->AwaitErr("worker_started"));
+  EXPECT_TRUE(Eventually([this] { return ServedBy(kOurs); }));
+}
+
+TEST(StateLetter, IsFoundBehindAnyName) {
+  EXPECT_EQ(node::StateLetter("12 (berth-node) S 1 2"), 'S');
+  EXPECT_EQ(node::StateLetter("12 (a) R (b) T 1 2"), 'T');
+  EXPECT_EQ(node::StateLetter("12 (a"), '\0');
+  EXPECT_EQ(node::StateLetter(""), '\0');
+}
+
+TEST(StateOf, SaysWhetherAProcessIsThere) {
+  EXPECT_EQ(node::StateOf(getpid()), node::ProcessState::kBusy);
+  EXPECT_EQ(node::StateOf(2'000'000'000), node::ProcessState::kGone);
+}
+
+}  // namespace
+}  // namespace berth::test::guard_test

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The interposer between a plugin and a kubelet, over sockets, in this process.
+#include "node/interposer/interposer.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "node/kubelet/plugin_file.h"
+#include "node/pods/own_pods.h"
+#include "node/pods/plan_chooser.h"
+#include "test/integration/node/fake_kubelet.h"
+#include "test/integration/node/fake_plugin.h"
+#include "test/support/eventually.h"
+
+namespace berth::test::interposer_test {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+using std::chrono::milliseconds;
+
+const std::string kGpu = "nvidia.com/gpu";
+const std::string kOurs = "berth-nvidia-com-gpu.sock";
+
+class Seen final : public node::InterposerReports {
+ public:
+  void Carries(std::set<std::string> resources) override { Set(carries_, std::move(resources)); }
+  void Unhealthy(const std::string& /*resource*/, std::set<std::string> devices) override {
+    Set(unhealthy_, std::move(devices));
+  }
+  void PluginRegistered() override { ++registered; }
+
+  std::set<std::string> carries() { return Get(carries_); }
+  std::set<std::string> unhealthy() { return Get(unhealthy_); }
+  std::atomic<int> registered = 0;
+
+ private:
+  void Set(std::set<std::string>& to, std::set<std::string> value) {
+    const MutexLock lock(mutex_);
+    to = std::move(value);
+  }
+  std::set<std::string> Get(const std::set<std::string>& from) {
+    const MutexLock lock(mutex_);
+    return from;
+  }
+  Mutex mutex_;
+  std::set<std::string> carries_, unhealthy_;
+};
+
+std::string PodJson(const std::string& name, const std::string& containers,
+                    const std::string& devices) {
+  std::string escaped;
+  for (const char c : devices) escaped += c == '"' ? std::string("\\\"") : std::string(1, c);
+  return R"({"metadata":{"namespace":"default","name":")" + name + R"(","uid":"uid-)" + name +
+         R"(","annotations":{"berth.dev/devices":")" + escaped + R"("}},"spec":{)" + containers +
+         "}}";
+}
+
+std::string Plan(const Names& uuids, int milli = 1000) {
+  std::string gpus;
+  for (const std::string& uuid : uuids) {
+    gpus += (gpus.empty() ? "" : ",") + std::string(R"({"index":0,"uuid":")") + uuid +
+            R"(","milli":)" + std::to_string(milli) + "}";
+  }
+  return R"({"version":1,"node":"n1","containers":{"main":{"gpus":[)" + gpus + "]}}}";
+}
+
+std::string Main(int gpus) {
+  return R"("containers":[{"name":"main","resources":{"limits":{"nvidia.com/gpu":")" +
+         std::to_string(gpus) + R"("}}}])";
+}
+
+class InterposerTest : public testing::Test {
+ protected:
+  InterposerTest() {
+    std::string pattern = "/tmp/berth-node-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    kubelet_ = std::make_unique<FakeKubelet>(folder_);
+    resources_ = std::make_unique<node::KubeletPodResources>(kubelet_->pod_resources());
+    Begin(false);
+    StartPlugin();
+  }
+  ~InterposerTest() override {
+    End();
+    plugin_.reset();
+    kubelet_.reset();
+    std::error_code code;
+    fs::remove_all(folder_, code);
+  }
+
+  void Begin(bool lift_numa) {
+    pods_ = std::make_unique<node::OwnPods>("n1", nullptr);
+    pods_->ListEnds();
+    chooser_ = std::make_unique<node::PlanChooser>(
+        *pods_, *resources_, [] { return std::make_shared<const node::NodeFacts>(); }, log_, [] {});
+    interposer_ = std::make_unique<node::Interposer>(node::InterposerOptions{folder_, lift_numa},
+                                                     *chooser_, seen_, calls_, log_);
+    thread_ = std::thread([this] { EXPECT_TRUE(interposer_->Run()); });
+    ASSERT_TRUE(Eventually([this] { return fs::is_socket(folder_ + "/berth/run/kubelet.sock"); }));
+  }
+  void End() {
+    if (!interposer_) return;
+    interposer_->Stop();
+    thread_.join();
+    interposer_.reset();
+  }
+  void StartPlugin() {
+    plugin_ = std::make_unique<FakePlugin>(folder_ + "/gpu.sock", Names{"g0", "g1", "g2", "g3"});
+    ASSERT_TRUE(RegisterPlugin());
+    ASSERT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 4; }));
+  }
+  Status RegisterPlugin() {
+    return plugin_->RegisterAt(folder_ + "/berth/kubelet.sock", kGpu, "gpu.sock");
+  }
+  void Bind(const std::string& pod, int gpus, const std::string& devices) {
+    pods_->Changed(PaddedText(PodJson(pod, Main(gpus), devices)));
+  }
+  Names Admit(const std::string& pod, int gpus) {
+    kubelet_->AddPod(pod, {"main"});
+    const auto given = kubelet_->Admit({pod, "main", kGpu, gpus, {}});
+    EXPECT_TRUE(given) << given.error().message;
+    return given.value_or(Names{});
+  }
+
+  std::string folder_;
+  Log log_{LogLevel::kError};
+  Seen seen_;
+  node::CallWatch calls_;
+  std::unique_ptr<FakeKubelet> kubelet_;
+  std::unique_ptr<node::KubeletPodResources> resources_;
+  std::unique_ptr<node::OwnPods> pods_;
+  std::unique_ptr<node::PlanChooser> chooser_;
+  std::unique_ptr<node::Interposer> interposer_;
+  std::unique_ptr<FakePlugin> plugin_;
+  std::thread thread_;
+};
+
+TEST_F(InterposerTest, StandsInThePathAndPassesEverythingThrough) {
+  EXPECT_EQ(kubelet_->Endpoint(kGpu), kOurs);
+  EXPECT_TRUE(Eventually([this] { return seen_.carries() == std::set<std::string>{kGpu}; }));
+  EXPECT_GE(seen_.registered, 1);
+  EXPECT_TRUE(kubelet_->HasNuma(kGpu));
+  plugin_->SetDevices({"g0", "g1"}, "g1");
+  EXPECT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 1; }));
+  EXPECT_EQ(seen_.unhealthy(), std::set<std::string>{"g1"});
+}
+
+TEST_F(InterposerTest, GivesWhatIsPlanned) {
+  Bind("a", 2, Plan({"g1", "g2"}));
+  EXPECT_EQ(Admit("a", 2), (Names{"g1", "g2"}));
+  EXPECT_EQ(plugin_->preferences, 0);
+  EXPECT_EQ(plugin_->allocations, 1);
+}
+
+TEST_F(InterposerTest, WaitsForTheWatchWhereTheKubeletIsFaster) {
+  std::thread later([this] {
+    std::this_thread::sleep_for(milliseconds(100));
+    Bind("a", 1, Plan({"g0"}));
+  });
+  EXPECT_EQ(Admit("a", 1), Names{"g0"});
+  later.join();
+}
+
+TEST_F(InterposerTest, AsksThePluginForPodsWithoutAPlanAroundThoseOfOthers) {
+  Bind("planned", 1, Plan({"g3"}));
+  pods_->Changed(PaddedText(PodJson("past", Main(1), "")));
+  EXPECT_EQ(Admit("past", 1), Names{"g2"});  // the plugin would prefer g3
+  EXPECT_EQ(Admit("planned", 1), Names{"g3"});
+}
+
+TEST_F(InterposerTest, KeepsWholeGpuPodsOffGpusWithShares) {
+  pods_->Changed(PaddedText(PodJson("share", R"("containers":[])", Plan({"g3"}, 500))));
+  pods_->Changed(PaddedText(PodJson("past", Main(1), "")));
+  EXPECT_EQ(Admit("past", 1), Names{"g2"});
+  pods_->Changed(PaddedText(PodJson("large", Main(3), "")));  // there are not enough others
+  EXPECT_EQ(Admit("large", 3).size(), 3U);
+}
+
+TEST_F(InterposerTest, APlanThatCannotBeHadIsFilledUp) {
+  Bind("first", 1, Plan({"g1"}));
+  EXPECT_EQ(Admit("first", 1), Names{"g1"});
+  Bind("second", 2, Plan({"g1", "g2"}));
+  const Names given = Admit("second", 2);
+  ASSERT_EQ(given.size(), 2U);
+  EXPECT_EQ(given[0], "g2");
+}
+
+TEST_F(InterposerTest, APluginThatLiesOrHangsIsNotWaitedForLong) {
+  pods_->Changed(PaddedText(PodJson("past", Main(2), "")));
+  plugin_->lies_in_preference = true;
+  EXPECT_EQ(Admit("past", 2), (Names{"g0", "g1"}));
+  plugin_->hangs_in_preference = true;
+  pods_->Changed(PaddedText(PodJson("other", Main(1), "")));
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(Admit("other", 1).size(), 1U);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(2500));
+  plugin_->hangs_in_preference = false;
+}
+
+TEST_F(InterposerTest, WithoutTheKubeletsListItGoesByTheWatch) {
+  kubelet_->lists_fail = true;
+  Bind("a", 1, Plan({"g1"}));
+  EXPECT_EQ(Admit("a", 1), Names{"g1"});
+}
+
+TEST_F(InterposerTest, AnErrorOfThePluginIsThePods) {
+  plugin_->fails_in_allocate = true;
+  kubelet_->AddPod("a", {"main"});
+  const auto given = kubelet_->Admit({"a", "main", kGpu, 1, {}});
+  ASSERT_FALSE(given);
+  EXPECT_NE(given.error().message.find("no such GPU"), std::string::npos);
+}
+
+TEST_F(InterposerTest, InitContainersAndWhatMustBe) {
+  pods_->Changed(PaddedText(PodJson(
+      "a",
+      R"("initContainers":[{"name":"init","resources":{"limits":{"nvidia.com/gpu":"1"}}}],)" +
+          Main(2),
+      Plan({"g1", "g2"}))));
+  kubelet_->AddPod("a", {"main"});
+  const auto init = kubelet_->Admit({"a", "init", kGpu, 1, {}, false});
+  ASSERT_TRUE(init);
+  EXPECT_EQ(*init, Names{"g1"});
+  const auto rest = kubelet_->Admit({"a", "main", kGpu, 2, *init});
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(*rest, (Names{"g1", "g2"}));
+}
+
+TEST_F(InterposerTest, APluginThatStartsAnewQuicklyIsNotMissed) {
+  const int before = kubelet_->Registrations(kGpu);
+  plugin_.reset();
+  StartPlugin();
+  EXPECT_EQ(kubelet_->Registrations(kGpu), before);
+  EXPECT_EQ(kubelet_->Endpoint(kGpu), kOurs);
+  EXPECT_EQ(Admit("a", 1).size(), 1U);
+}
+
+TEST_F(InterposerTest, APluginThatStaysAwayHasNoHealthyDevices) {
+  plugin_.reset();
+  EXPECT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 0; }));
+  EXPECT_TRUE(Eventually([this] { return seen_.carries().empty(); }));
+  StartPlugin();
+  EXPECT_TRUE(Eventually([this] { return !seen_.carries().empty(); }));
+}
+
+TEST_F(InterposerTest, AKubeletThatStartsAnewIsRegisteredWith) {
+  kubelet_->Restart();
+  EXPECT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 4; }));
+  EXPECT_EQ(kubelet_->Endpoint(kGpu), kOurs);
+}
+
+TEST_F(InterposerTest, AWorkerTakesOverFromTheOneBefore) {
+  End();
+  EXPECT_EQ(node::ReadPlugins(folder_ + "/berth/run/plugins").size(), 1U);
+  Begin(true);
+  EXPECT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 4; }));
+  EXPECT_EQ(kubelet_->Endpoint(kGpu), kOurs);
+  EXPECT_FALSE(kubelet_->HasNuma(kGpu));
+}
+
+TEST_F(InterposerTest, RefusesNamesThatAreNone) {
+  const auto problem = [this](const std::string& resource, const std::string& endpoint) {
+    const Status status = plugin_->RegisterAt(folder_ + "/berth/kubelet.sock", resource, endpoint);
+    return status ? "" : status.error().message;
+  };
+  EXPECT_NE(problem("gpu", "gpu.sock").find("resource_name: want"), std::string::npos);
+  EXPECT_NE(problem(kGpu, "../gpu.sock").find("endpoint: want"), std::string::npos);
+  EXPECT_NE(problem(kGpu, "nobody.sock").find("no connection"), std::string::npos);
+  EXPECT_EQ(kubelet_->Allocatable(kGpu), 4U);
+}
+
+TEST_F(InterposerTest, AThousandRegistrationsAndTenThousandDevices) {
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(RegisterPlugin());
+  }
+  Names many;
+  for (int i = 0; i < 10'000; ++i) many.push_back("g" + std::to_string(i % 5000));  // twice each
+  plugin_->SetDevices(many);
+  EXPECT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 10'000; }));
+  Bind("a", 2, Plan({"g17", "g4000"}));
+  EXPECT_EQ(Admit("a", 2), (Names{"g17", "g4000"}));
+}
+
+TEST_F(InterposerTest, MoreResourcesThanItCarriesAreTheKubeletsAlone) {
+  std::vector<std::unique_ptr<FakePlugin>> plugins;
+  for (std::size_t i = 0; i < node::kMostResources; ++i) {
+    const std::string name = "r" + std::to_string(i);
+    plugins.push_back(std::make_unique<FakePlugin>(folder_ + "/" + name + ".sock", Names{"x"}));
+    ASSERT_TRUE(plugins.back()->RegisterAt(folder_ + "/berth/kubelet.sock", "a.com/" + name,
+                                           name + ".sock"));
+  }
+  const std::string last = "a.com/r" + std::to_string(node::kMostResources - 1);
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Allocatable(last) == 1; }));
+  EXPECT_EQ(kubelet_->Endpoint(last), "r" + std::to_string(node::kMostResources - 1) + ".sock");
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Endpoint("a.com/r0") == "berth-a-com-r0.sock"; }));
+}
+
+}  // namespace
+}  // namespace berth::test::interposer_test
