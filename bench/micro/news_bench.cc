@@ -5,7 +5,10 @@
 // pods whose status says which GPUs they have.
 #include <benchmark/benchmark.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster/state/cluster_state.h"
@@ -23,20 +26,26 @@ std::string UuidOf(int node, int gpu) {
   return "GPU-" + number + "-2051-db6c-0430-ffc457bff834";
 }
 
-// What `nvidia-smi topo -m` prints of NVLink pairs; another one for each variant.
+// The value of berth.dev/topology, as a text in JSON: pairs of linked GPUs, other ones for each
+// variant.
 std::string TopologyOf(int variant) {
-  std::string text = "     ";
-  for (int a = 0; a < kGpus; ++a) text += " GPU" + std::to_string(a);
-  text += " NUMA\\n";
+  std::string links, numa;
   for (int a = 0; a < kGpus; ++a) {
-    text += "GPU" + std::to_string(a);
-    for (int b = 0; b < kGpus; ++b) {
+    if (a > 0 && a + 1 < kGpus) links += '/';
+    for (int b = a + 1; b < kGpus; ++b) {
       const bool pair = (a ^ b) == 1 + (variant & 1);
-      text += a == b ? " X" : pair ? " NV4" : a / 4 == b / 4 ? " NODE" : " SYS";
+      links += pair ? '2' : a / 4 == b / 4 ? '1' : '0';
     }
-    text += " " + std::to_string(a / 4) + "\\n";
+    numa += std::string(a == 0 ? "" : ",") + R"(\")" + std::to_string(a / 4) + R"(\")";
   }
-  return text;
+  return R"({\"version\":1,\"gpus\":8,\"cells\":[\"SYS\",\"NODE\",\"NV4\"],\"links\":\")" + links +
+         R"(\",\"numa\":[)" + numa + "]}";
+}
+
+// Nothing that is written here may be unreadable.
+void Fail(std::string_view, std::string_view, const std::string& problem) {
+  std::fprintf(stderr, "%s\n", problem.c_str());
+  std::abort();
 }
 
 struct Published {
@@ -74,8 +83,8 @@ struct Cluster {
   const wire::NodeRules node_rules{config, dialects};
   const wire::PodRules pod_rules{dialects, config};
   ClusterState state;
-  kube::NodeSink nodes{kube::PublishTo(state), node_rules, {}};
-  kube::PodSink pods{state, pod_rules, {}};
+  kube::NodeSink nodes{kube::PublishTo(state), node_rules, Fail};
+  kube::PodSink pods{state, pod_rules, Fail};
 
   explicit Cluster(int count, const Published& published = {}) {
     nodes.ListBegins();

@@ -61,7 +61,7 @@ void WaitingPods::OutlineLargest() {
     entry.outlined = true;
     WaitingPod pod = entry.pod;
     pod.pod = Outlined(*pod.pod);
-    const std::size_t bytes = BytesOf(*pod.pod);
+    const std::size_t bytes = BytesOf(*pod.pod) + pod.scheduler_said.size();
     SetPod(found->first, entry, std::move(pod), bytes);
     const auto unit = by_gang_.find(entry.pod.pod->gang.id);
     if (unit != by_gang_.end()) unit->second.changed = ++changes_;
@@ -115,22 +115,33 @@ void WaitingPods::Put(WaitingPod pod) {
         held_back_.push_back(pod.pod);
       }
     }
-    if (!is_kept) pod.pod = nullptr;
+    Other other;
+    if (!is_kept) {
+      other = {pod.pod->id.namespace_name, pod.pod->id.name, pod.pod->scheduler};
+      pod.pod = nullptr;
+    }
     dead_.Erase(uid);
     // Else it would be made whole and outlined again with each change of its status.
     const bool outlined = known != by_uid_.end() && known->second.outlined && pod.pod != nullptr &&
                           bytes_ + whole > most_bytes_;
     if (outlined) pod.pod = Outlined(*pod.pod);
-    const std::size_t bytes = !is_kept    ? kPerEntry + uid.size()
-                              : !outlined ? whole
-                                          : BytesOf(*pod.pod);
+    const std::size_t request = !is_kept    ? kPerEntry + uid.size() + other.bytes()
+                                : !outlined ? whole
+                                            : BytesOf(*pod.pod);
+    const std::size_t bytes = request + pod.scheduler_said.size();
     if (known != by_uid_.end() && SayTheSame(known->second.pod, pod)) {
       if (!std::exchange(known->second.shown, true)) --asked_;
+      known->second.other = std::move(other);
       SetPod(known->first, known->second, std::move(pod), bytes);
     } else {
       const std::uint64_t added = known == by_uid_.end() ? ++added_ : known->second.added;
       Erase(uid);
-      Insert(uid, {.pod = std::move(pod), .shown = true, .added = added, .outlined = outlined},
+      Insert(uid,
+             {.pod = std::move(pod),
+              .other = std::move(other),
+              .shown = true,
+              .added = added,
+              .outlined = outlined},
              bytes);
     }
     OutlineLargest();
@@ -239,6 +250,28 @@ std::optional<WaitingPod> WaitingPods::FindNamed(std::string_view namespace_name
     if (newest == nullptr || entry.added > newest->added) newest = &entry;
   }
   return newest == nullptr ? std::nullopt : std::optional(newest->pod);
+}
+
+std::optional<WaitingPod> WaitingPods::FindOther(std::string_view namespace_name,
+                                                 std::string_view name) const {
+  const MutexLock lock(mutex_);
+  const std::string* newest = nullptr;
+  const Entry* entry_of = nullptr;
+  for (const auto& [uid, entry] : by_uid_) {
+    const Other& other = entry.other;
+    if (entry.pod.pod != nullptr || other.name != name) continue;
+    if (other.namespace_name != namespace_name) continue;
+    if (newest != nullptr && entry.added < entry_of->added) continue;
+    newest = &uid;
+    entry_of = &entry;
+  }
+  if (newest == nullptr) return std::nullopt;
+  WaitingPod waiting = entry_of->pod;
+  PodRequest pod;
+  pod.id = {*newest, entry_of->other.namespace_name, entry_of->other.name};
+  pod.scheduler = entry_of->other.scheduler;
+  waiting.pod = std::make_shared<const PodRequest>(std::move(pod));
+  return waiting;
 }
 
 std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang,

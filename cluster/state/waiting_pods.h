@@ -5,7 +5,8 @@
 // extender does not learn of all of them: if kube-scheduler's own filters leave no node, it is not
 // called. And it may be asked about pods that do not exist, by programs that simulate scheduling.
 //
-// Pods that neither ask for GPUs nor name a gang, nor are refused, are known by their UIDs alone.
+// Pods that neither ask for GPUs nor name a gang, nor are refused, are kube-scheduler's alone: their
+// names are kept, and not what they ask for.
 // A pod leaves when it has a node, is deleted, or is gone. One that gets its node is bound in
 // ClusterState first: for a moment it is in both, never in neither.
 //
@@ -41,6 +42,7 @@ struct WaitingPod {
   bool gated = false;          // scheduling gates keep it from every scheduler
   bool unschedulable = false;  // kube-scheduler has said that no node will do
   std::optional<WallTime> created = {};
+  std::string scheduler_said = {};  // what it said then, word for word
 };
 
 // Any thread may call any function.
@@ -87,6 +89,11 @@ class WaitingPods {
   [[nodiscard]] std::optional<WaitingPod> FindNamed(std::string_view namespace_name,
                                                     std::string_view name) const
       BERTH_EXCLUDES(mutex_);
+  // The same of those that are kube-scheduler's alone; the request has its name, its scheduler and
+  // nothing else.
+  [[nodiscard]] std::optional<WaitingPod> FindOther(std::string_view namespace_name,
+                                                    std::string_view name) const
+      BERTH_EXCLUDES(mutex_);
   // The members of the gang that this scheduler will place: its own ones, without gates. Sorted by
   // UID. A gang is read with its pod: PodGroups::Update tells what its object says now.
   [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang,
@@ -111,8 +118,16 @@ class WaitingPods {
  private:
   static constexpr std::size_t kGraves = 4096;
 
+  // A pod that is kube-scheduler's alone.
+  struct Other {
+    std::string namespace_name, name, scheduler;
+    [[nodiscard]] std::size_t bytes() const {
+      return namespace_name.size() + name.size() + scheduler.size();
+    }
+  };
   struct Entry {
-    WaitingPod pod;  // pod.pod is nullptr where it is known by its UID alone
+    WaitingPod pod;  // pod.pod is nullptr where it is kube-scheduler's alone: then see `other`
+    Other other = {};
     bool shown = false;
     std::uint64_t added = 0;  // in the order of additions
     std::size_t bytes = 0;

@@ -92,7 +92,7 @@ AlignedChoice ChooseAligned(const Node& node, GpuMask free, GpuMask suiting,
   return {true, OfAllSets(spec, free, suiting, shape)};
 }
 
-GpuMask OfferedGpus(const NodeSpec& spec, GpuMask free, const RequestShape& shape) {
+GpuMask AlignedGpus(const NodeSpec& spec, GpuMask free, const RequestShape& shape) {
   if (IsOneStep(spec, shape)) return OfferTo(spec, free, 0, shape.gpu_count()).gpus;
   return InTurn(spec, free, free, shape, {}) != 0 ? free : 0;
 }

@@ -30,7 +30,7 @@ AlignedChoice ChooseAligned(const Node& node, GpuMask free, GpuMask suiting,
 
 // The GPUs of `free` from which the kubelet gives the pod some: with several containers, all of
 // `free` if they are admitted. 0: it refuses the pod. Requires: KubeletLimits.
-GpuMask OfferedGpus(const NodeSpec& spec, GpuMask free, const RequestShape& shape);
+GpuMask AlignedGpus(const NodeSpec& spec, GpuMask free, const RequestShape& shape);
 
 // Whether the kubelet would refuse the pod even if all of these GPUs were free. Requires:
 // KubeletLimits.

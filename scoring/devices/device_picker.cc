@@ -105,7 +105,7 @@ GpuMask FreeGpus(const Node& node, const RequestShape& shape) {
   if (!shape.is_share()) {
     const GpuMask idle = IdleGpus(node);
     const bool limited = KubeletLimits(node.spec(), shape);
-    return (limited ? OfferedGpus(node.spec(), idle, shape) : idle) &
+    return (limited ? AlignedGpus(node.spec(), idle, shape) : idle) &
            AcceptedGpus(node.spec(), shape);
   }
   GpuMask free = 0;

@@ -340,6 +340,7 @@ class Service {
                    .pod_rules = pod_rules_,
                    .node_rules = node_rules_,
                    .readiness = readiness_,
+                   .shows_waiting = kube_ != nullptr,
                    .leader = [this] { return kube_ ? kube_->leader() : ""; },
                    .binds = &recent_binds_,
                    .mix = mix_.get(),

@@ -219,7 +219,8 @@ Json ReportJson(const PodReport& report) {
                {"priority", told.priority},
                {"age_seconds", SecondsJson(report.age)},
                {"gated", report.gated},
-               {"scheduler", report.scheduler}};
+               {"scheduler", report.scheduler},
+               {"scheduler_said", report.scheduler_said}};
   if (told.placed) {
     json["node"] = told.placed->placement.node;
     json["devices"] = DevicesJson(told.placed->placement);

@@ -24,6 +24,7 @@ struct PodReport {
   // What the API server says of a pod that waits.
   bool gated = false;
   bool unschedulable = false;        // its scheduler has found no node
+  std::string scheduler_said = {};   // and said so in these words
   std::optional<Duration> age = {};  // since it was created; empty: not known
   std::string scheduler = {};        // spec.schedulerName; empty = not said
   std::optional<GangView> gang = {};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cluster/state/still_waiting.h"
+#include "server/why/meant_resource.h"
 #include "server/why/waiting_classes.h"
 
 namespace berth {
@@ -20,10 +21,13 @@ namespace {
 
 using http::HttpResponse;
 
-// Of a pod that fits and waits.
+// Of a pod that fits and waits, where kube-scheduler's words are not known.
 constexpr const char* kOthers =
     "; a check outside Berth blocks it (volumes, ports, spread, pod affinity), or kube-scheduler "
     "has not retried yet";
+// Where they are.
+constexpr const char* kOthersAsSaid =
+    "; what kube-scheduler said blocks it, or it has not retried yet";
 
 template <class Report>
 HttpResponse Answer(const Report& report, const std::string& query) {
@@ -80,7 +84,8 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
   if (!report.gang) {
     const bool fits = report.told.fitting + report.told.by_claim > 0;
     const bool others = report.unschedulable && fits && !report.told.placed;
-    return told + (others ? kOthers : "");
+    if (!others) return told;
+    return told + (report.scheduler_said.empty() ? kOthers : kOthersAsSaid);
   }
   const GangView& gang = *report.gang;
   if (!wire::Waits(gang)) return told;
@@ -89,17 +94,36 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
   return text + "; alone, it " + told;
 }
 
+void TakeWaiting(const WaitingPod& waiting, wire::PodReport& report) {
+  report.gated = waiting.gated;
+  report.unschedulable = waiting.unschedulable;
+  report.scheduler_said = waiting.scheduler_said;
+  report.age = AgeOf(waiting.created);
+}
+
 wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const PodRequest& pod,
                          const std::optional<WaitingPod>& waiting) {
   wire::PodReport report{.told = live.extender.Explain(now, pod), .sentence = {}};
   report.scheduler = pod.scheduler;
   report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
-  if (waiting) {
-    report.gated = waiting->gated;
-    report.unschedulable = waiting->unschedulable;
-    report.age = AgeOf(waiting->created);
-  }
+  if (waiting) TakeWaiting(*waiting, report);
   report.sentence = SentenceOf(report, live.extender.Askers());
+  return report;
+}
+
+// Of a pod that is kube-scheduler's alone; what it asks for is not known, so no node is judged.
+wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
+                              const WaitingPod& waiting) {
+  const PodRequest& pod = *waiting.pod;
+  wire::PodReport report{.told = {}, .sentence = {}};
+  report.told.pod = pod.id;
+  report.told.nodes = now.snapshot->size();
+  report.told.sentence = "asks for no GPU: kube-scheduler alone chooses its node";
+  report.scheduler = pod.scheduler;
+  TakeWaiting(waiting, report);
+  report.sentence = SentenceOf(report, live.extender.Askers());
+  const std::string meant = MeantResource(waiting.scheduler_said, *now.snapshot);
+  if (!meant.empty()) report.sentence += "; " + meant;
   return report;
 }
 
@@ -161,6 +185,13 @@ HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std
     return Answer(ReportOn(live, now, placed->pod, std::nullopt), query);
   }
   if (waiting) return Answer(ReportOn(live, now, *waiting->pod, waiting), query);
+  if (const auto other = live.waiting.FindOther(space, name)) {
+    return Answer(ReportOnOther(live, now, *other), query);
+  }
+  if (live.shows_waiting) {
+    return http::ErrorResponse(
+        404, "pod " + std::string(full) + " is not known: it does not exist, or it has ended");
+  }
   if (const auto asked = live.extender.RememberedNamed(space, name)) {
     return Answer(ReportOn(live, now, *asked, std::nullopt), query);
   }

@@ -198,7 +198,11 @@ std::string ClassLine(const std::vector<std::string>& classes) {
 
 std::string TextOf(const PodReport& report) {
   const PodExplanation& told = report.told;
-  std::string text = told.pod.full_name() + ": " + report.sentence + "\n";
+  std::string text;
+  if (!report.scheduler_said.empty() && !told.placed) {
+    text += "kube-scheduler said: " + report.scheduler_said + "\n";
+  }
+  text += told.pod.full_name() + ": " + report.sentence + "\n";
   if (report.age) text += "Age: " + AgeText(*report.age) + "\n";
   if (report.gang) text += GangLine(*report.gang);
   text += ClassLine(told.classes);

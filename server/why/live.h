@@ -28,6 +28,8 @@ struct Live {
   const wire::PodRules& pod_rules;
   const wire::NodeRules& node_rules;
   const Readiness& readiness;
+  // An API server shows all pods that wait: a pod that it does not show is gone.
+  bool shows_waiting = false;
   LeaderName leader = {};                 // while this process does not
   const RecentBinds* binds = nullptr;     // nullptr: the last binds are not kept
   const LearnedMix* mix = nullptr;        // what arriving pods ask for; nullptr: not learned

@@ -57,8 +57,7 @@ func TestNodeAgentPlansWithinWhatATopologyManagerOffers(t *testing.T) {
 // Without Berth's knowledge of the policy the kubelet would refuse one pod after the other.
 func TestNodeAgentKeepsPodsFromATopologyManagerThatWouldRefuseThem(t *testing.T) {
 	c := startNumaCluster(t, "single-numa-node")
-	c.CreatePods(harness.Work("six", gpus(6)), harness.Work("four", gpus(4)))
-	c.WaitPhase("four", 30*time.Second, v1.PodRunning)
+	c.CreatePods(harness.Work("six", gpus(6)))
 	harness.Eventually(t, "the pod of six to wait", 30*time.Second, func() error {
 		six := c.Pod("six")
 		if six.Spec.NodeName != "" || six.Status.Phase != v1.PodPending {
@@ -70,6 +69,8 @@ func TestNodeAgentKeepsPodsFromATopologyManagerThatWouldRefuseThem(t *testing.T)
 		return nil
 	})
 	wantParts(t, c.ask("explain", "pod", harness.Namespace+"/six"), "needs 6 in one NUMA node", "with 4 GPUs instead of 6")
+	c.CreatePods(harness.Work("four", gpus(4)))
+	c.WaitPhase("four", 30*time.Second, v1.PodRunning)
 	if refusals := c.berth.Metric("berth_kubelet_refusals_total"); refusals != 0 {
 		t.Errorf("%g pods were refused", refusals)
 	}

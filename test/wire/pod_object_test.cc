@@ -56,6 +56,25 @@ TEST(PodObject, APodThatIsNotBoundHasNone) {
   EXPECT_EQ(observed.placement, Placement());
 }
 
+TEST(PodObject, WhatKubeSchedulerSaidIsKeptInAtMost1000Bytes) {
+  Json pod = test::PodWithGpus("u", 2);
+  Json condition = {{"type", "PodScheduled"},
+                    {"status", "False"},
+                    {"reason", "Unschedulable"},
+                    {"message", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."}};
+  const auto said = [&pod, &condition] {
+    pod["status"] = {{"phase", "Pending"}, {"conditions", Json::array({condition})}};
+    return Decode(pod).scheduler_said;
+  };
+  EXPECT_EQ(said(), "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.");
+  condition["message"] = "a\n\x1b[2Jb";
+  EXPECT_EQ(said(), "a  [2Jb");
+  condition["message"] = std::string(32'768, 'x');
+  EXPECT_EQ(said(), std::string(997, 'x') + "...");
+  condition["reason"] = "SchedulingGated";
+  EXPECT_EQ(said(), "") << "no scheduler has looked at it";
+}
+
 TEST(PodObject, PhasesAndDeletionTellWhatItStillHolds) {
   for (const auto& [phase, over] : {std::pair("Pending", false),
                                     {"Running", false},

@@ -206,7 +206,8 @@ void PodSink::Place(wire::ObservedPod observed) {
     return waiting_->Put({.pod = std::make_shared<const PodRequest>(std::move(observed.pod)),
                           .gated = observed.gated,
                           .unschedulable = observed.unschedulable,
-                          .created = observed.created});
+                          .created = observed.created,
+                          .scheduler_said = std::move(observed.scheduler_said)});
   }
   off_.push_back(uid);
   if (observed.over || observed.node.empty()) {

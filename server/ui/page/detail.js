@@ -96,6 +96,7 @@ function podPanel(told) {
     near.fits.length > 0 ? "; fits " + near.fits.map(way => way.text).join(", or ") : ""));
   return [
     make("p", {class: "say"}, told.sentence),
+    told.scheduler_said ? make("p", {}, "kube-scheduler said: " + told.scheduler_said) : "",
     rowsOf([
       ["State", told.state], ["Node", placed ? linkTo("node", told.node) : ""], ["Devices", placed ? devicesText(told.devices) : ""],
       ["Requests", told.asks.text], ["CPU, memory", `${short(told.asks.cpu_milli / 1000)}, ${gib(told.asks.memory_bytes)}`],

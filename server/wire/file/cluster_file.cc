@@ -318,7 +318,7 @@ class ObjectReader {
     if (pod.node.empty()) {
       if (pod.terminating) return {};
       file_.waiting.push_back({std::make_shared<const PodRequest>(std::move(pod.pod)), pod.gated,
-                               pod.unschedulable, pod.created});
+                               pod.unschedulable, pod.created, std::move(pod.scheduler_said)});
       return {};
     }
     if (!pod.problem.empty()) file_.problems.push_back(pod.problem);

@@ -27,10 +27,10 @@ Result<std::string> TextField(const Json& json, const char* name) {
 
 Result<std::vector<std::string>> ParseCarriesOut(std::string_view text) {
   std::vector<std::string> resources;
-  if (Trimmed(text).empty()) return resources;
+  if (berth::Trimmed(text).empty()) return resources;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view name = Trimmed(text.substr(begin, end - begin));
+    const std::string_view name = berth::Trimmed(text.substr(begin, end - begin));
     if (resources.size() == kMostCarriedOut) {
       return Invalid("want at most " + std::to_string(kMostCarriedOut) + " resources, got more");
     }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "server/wire/json/object_meta.h"
 #include "server/wire/json/selector_json.h"
 #include "server/wire/json/wall_time.h"
@@ -278,12 +279,17 @@ class PodReader {
   // A pod that a gate holds back has another reason.
   void ReadConditions(array conditions) {
     for (auto condition : conditions) {
-      std::string_view type, reason;
+      std::string_view type, reason, message;
       ForEachField(condition.get_object(), [&](std::string_view key, value content) {
         if (IsField(key, "type")) type = content.get_string();
         if (IsField(key, "reason")) reason = content.get_string();
+        if (IsField(key, "message")) message = content.get_string();
       });
-      if (type == "PodScheduled") fields_.unschedulable = reason == "Unschedulable";
+      if (type != "PodScheduled") continue;
+      fields_.unschedulable = reason == "Unschedulable";
+      fields_.scheduler_said = fields_.unschedulable ? Shortened(message, kMostSaid) : "";
+      std::ranges::replace_if(  // nothing that moves a terminal's cursor
+          fields_.scheduler_said, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
     }
   }
 

@@ -24,6 +24,7 @@ namespace berth::wire {
 PodRequest DecodePod(simdjson::ondemand::object pod, const PodRules& rules);
 
 // The same pass, with what only the API server's pods have (see pod_object.h).
+inline constexpr std::size_t kMostSaid = 1000;
 struct PodFields {
   PodParts parts;
   std::string kind;              // empty = not said, as in lists
@@ -36,6 +37,7 @@ struct PodFields {
   // templates (status).
   std::vector<std::string> claims = {};
   bool unschedulable = false;            // status: kube-scheduler has said that no node will do
+  std::string scheduler_said = {};       // in these words; at most kMostSaid bytes
   bool gated = false;                    // spec.schedulingGates has some
   std::optional<WallTime> created = {};  // metadata.creationTimestamp
   // status: the GPUs that the kubelet gave its containers. What is wrong with it; empty = nothing.

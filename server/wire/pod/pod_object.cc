@@ -146,6 +146,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   observed.terminating = fields.terminating;
   observed.gated = fields.gated;
   observed.unschedulable = fields.unschedulable;
+  observed.scheduler_said = std::move(fields.scheduler_said);
   observed.created = fields.created;
   observed.resource_version = std::move(fields.resource_version);
   observed.lacks_devices = decided && AsksForGpus(asked) && observed.pod.shape.wants_gpu() &&

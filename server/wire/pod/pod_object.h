@@ -27,7 +27,8 @@ struct ObservedPod {
   bool terminating = false;  // it was told to end, and still holds what it has
   // Of a pod without a node:
   bool gated = false;          // scheduling gates keep it from every scheduler
-  bool unschedulable = false;  // kube-scheduler has said that no node will do
+  bool unschedulable = false;  // kube-scheduler has said that no node will do, ...
+  std::string scheduler_said;  // ...in these words; at most kMostSaid bytes
   std::optional<WallTime> created;
   bool succeeded = false;  // it is over, and all of its containers have ended well
   std::string controller;  // the UID of who made it; empty = nobody

@@ -10,7 +10,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// lieAbout is what ListAndWatch says instead of the truth, of which this is the turn-th look:
+// lieAbout is what ListAndWatch says instead of the truth in its turn-th look:
 //
 //	vanish     the last device is there every other second
 //	duplicate  every device is listed twice

@@ -33,14 +33,14 @@ func (m *Machine) StartKubelet() {
 		"--kubeconfig="+m.plane.Admin, "--hostname-override="+m.Name, "--node-labels="+labels, "--v=2")
 }
 
-// RestartKubelet kills the kubelet, starts it and waits until it is healthy and the plugin serves it.
+// RestartKubelet kills the kubelet, starts it and waits until it is healthy and, without an agent, the plugin serves it.
 func (m *Machine) RestartKubelet() {
 	m.plane.T.Helper()
 	served := len(m.PluginCalls("ListAndWatch"))
 	m.Kubelet.Kill()
 	m.StartKubelet()
 	m.WaitHealthy()
-	if m.Plugin != nil && m.Plugin.Running() {
+	if m.Plugin != nil && m.Plugin.Running() && !m.MachineOptions.Agent {
 		Eventually(m.plane.T, "the plugin of "+m.Name+" to serve the new kubelet", 30*time.Second, func() error {
 			if len(m.PluginCalls("ListAndWatch")) == served {
 				return fmt.Errorf("nobody has asked for its devices again")

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"syscall"
@@ -31,7 +30,7 @@ type guarded struct {
 	RefusedLater       int
 	FirstRefused       []string
 	Touched            int       `json:"running_pods_touched"`
-	ServesAfterMs      []float64 `json:"plugin_is_asked_again_after_ms"`
+	AwayMs             []float64 `json:"kubelet_lacked_gpus_for_ms"`
 }
 
 // guard kills or stops the worker of berth-node while pods come and go, in whatever phase.
@@ -50,8 +49,9 @@ func guard(t harness.T, s settings) (any, []string) {
 			l.plane.CreatePods(harness.Work(fmt.Sprintf("g-%04d-%d", number, i), gpus(1+random.IntN(2)), "0.1"))
 		}
 		time.Sleep(time.Duration(random.IntN(600)) * time.Millisecond)
-		asked, at := len(node.PluginCalls("ListAndWatch")), time.Now()
-		faults = append(faults, at)
+		stop, away := make(chan struct{}), make(chan time.Duration, 1)
+		go func() { away <- node.WatchDevices(8, stop) }()
+		faults = append(faults, time.Now())
 		if number%4 == 3 {
 			signalWorker(node, syscall.SIGSTOP)
 			r.Hangs++
@@ -59,14 +59,9 @@ func guard(t harness.T, s settings) (any, []string) {
 			killWorker(node)
 			r.Kills++
 		}
-		harness.Eventually(l.t, "the plugin to be asked again", time.Minute, func() error {
-			if len(node.PluginCalls("ListAndWatch")) == asked {
-				return errors.New("it was not")
-			}
-			return nil
-		})
-		calls := node.PluginCalls("ListAndWatch")
-		r.ServesAfterMs = append(r.ServesAfterMs, calls[asked].At.Sub(at).Seconds()*1000)
+		time.Sleep(time.Duration(2500+random.IntN(1000)) * time.Millisecond) // a worker that hangs is found after two seconds
+		close(stop)
+		r.AwayMs = append(r.AwayMs, (<-away).Seconds()*1000)
 		l.drain(2, time.Minute)
 		if number%20 == 19 {
 			t.Logf("guard: %d of %d faults", number+1, s.faults)
@@ -74,8 +69,8 @@ func guard(t harness.T, s settings) (any, []string) {
 	}
 	l.judge(&r, faults)
 	return r, []string{fmt.Sprintf("%d kills and %d hangs of the worker: %d pods came, %d were refused within 0.5 s of one, %d "+
-		"later; %d running pods were touched; the plugin was asked again after %.0f ms (median), %.0f ms (at most).", r.Kills, r.Hangs,
-		r.Pods, r.RefusedWithin500ms, r.RefusedLater, r.Touched, percentile(r.ServesAfterMs, 50), percentile(r.ServesAfterMs, 100))}
+		"later; %d running pods were touched; the kubelet lacked GPUs for %.0f ms (median), %.0f ms (at most).", r.Kills, r.Hangs,
+		r.Pods, r.RefusedWithin500ms, r.RefusedLater, r.Touched, percentile(r.AwayMs, 50), percentile(r.AwayMs, 100))}
 }
 
 // judge counts the refused pods, by the time between the last fault and their Binding, and the running ones that were

@@ -48,6 +48,7 @@ TEST_F(AuditTest, FindsAGpuWithSharesThatTheKubeletGaveAsAWhole) {
   NodeSpec node = ANode("n").Gpus(2).Spec();
   node.gpus[0].uuid = "GPU-0";
   node.gpus[1].uuid = "GPU-1";
+  node.carries_out = true;
   Apply(NodeUpserted{node});
   Bound(APod("a").Share(300), {0});
   Bound(APod("b").Share(300), {0});

@@ -61,6 +61,35 @@ TEST_F(WaitingPodsTest, APodIsFoundByItsNameTheOneThatCameLastFirst) {
   EXPECT_FALSE(waiting_.FindNamed("default", "plain")) << "it asks for nothing of ours";
 }
 
+TEST_F(WaitingPodsTest, APodThatIsSchedulersAloneIsFoundByItsNameAndScheduler) {
+  waiting_.Put(OfScheduler(APod("plain"), "other-scheduler"));
+  waiting_.Put(Waiting(APod("ours").Whole(1)));
+  const auto other = waiting_.FindOther("default", "plain");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->pod->id.uid, "uid-plain");
+  EXPECT_EQ(other->pod->scheduler, "other-scheduler");
+  EXPECT_FALSE(waiting_.FindOther("default", "ours"));
+  EXPECT_FALSE(waiting_.FindOther("other", "plain"));
+  waiting_.Remove("uid-plain");
+  EXPECT_FALSE(waiting_.FindOther("default", "plain"));
+}
+
+TEST_F(WaitingPodsTest, WhatKubeSchedulerSaidIsKeptAndCounted) {
+  for (const APod& pod : {APod("p").Whole(1), APod("plain")}) {
+    WaitingPod waiting = Waiting(pod);
+    waiting_.Put(waiting);
+    const std::size_t before = waiting_.bytes();
+    waiting.scheduler_said = std::string(700, 'x');
+    waiting_.Put(waiting);
+    EXPECT_EQ(waiting_.bytes(), before + 700);
+  }
+  EXPECT_EQ(waiting_.Find("uid-p")->scheduler_said.size(), 700u);
+  EXPECT_EQ(waiting_.FindOther("default", "plain")->scheduler_said.size(), 700u);
+  waiting_.Remove("uid-p");
+  waiting_.Remove("uid-plain");
+  EXPECT_EQ(waiting_.bytes(), 0u);
+}
+
 TEST_F(WaitingPodsTest, APodIsFoundByItsUid) {
   waiting_.Put(Waiting(APod("p").Whole(1)));
   waiting_.Put(Waiting(APod("p").Uid("uid-next").Whole(2)));

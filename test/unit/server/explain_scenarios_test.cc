@@ -39,13 +39,14 @@ class ScenarioWorld {
   void Arrive(Json pod) {
     Json& metadata = pod["metadata"];
     metadata["namespace"] = metadata.value("namespace", "default");
-    metadata["uid"] = metadata["name"];
+    metadata["uid"] = metadata.value("uid", metadata["name"].get<std::string>());
     pod["spec"]["schedulerName"] = pod["spec"].value("schedulerName", "default-scheduler");
     const auto seen = wire::DecodeObservedPod(PaddedText(pod.dump()), rules_);
     ASSERT_TRUE(seen) << seen.error().message;
     waiting_.Put({.pod = std::make_shared<const PodRequest>(seen->pod),
                   .gated = seen->gated,
-                  .unschedulable = true});
+                  .unschedulable = true,
+                  .scheduler_said = seen->scheduler_said});
   }
   // Their scheduler asks about all that it may, and finds no node.
   void AskAboutAll() {
@@ -57,6 +58,9 @@ class ScenarioWorld {
     }
     extender_.LookAtGangs();
   }
+
+  // A pod that was there leaves.
+  void Delete(const std::string& uid) { waiting_.Remove(uid); }
 
   std::string Answer(const std::string& ask) {
     const std::size_t space = ask.find(' ');
@@ -89,8 +93,16 @@ class ScenarioWorld {
                      PolicyOf(config_, EngineFor(config_, nullptr, *state_.Current()))};
   const wire::NodeRules node_rules_{config_, AllDialects()};
   const Readiness readiness_{nullptr};
-  const Live live_{extender_, state_, waiting_, gangs_, domains_, rules_, node_rules_, readiness_};
+  const Live live_{extender_, state_,      waiting_,   gangs_, domains_,
+                   rules_,    node_rules_, readiness_, true};
 };
+
+// The first line, or two where the first is kube-scheduler's.
+std::string FirstOf(const std::string& answer) {
+  const std::size_t end = answer.find('\n');
+  if (!answer.starts_with("kube-scheduler said: ")) return answer.substr(0, end);
+  return answer.substr(0, end) + " " + answer.substr(end + 1, answer.find('\n', end + 1) - end - 1);
+}
 
 TEST(ExplainScenarios, EveryAnswerIsTheOneThatSomebodyHasReadAndFoundTrue) {
   const std::vector<Json> scenarios = Scenarios("explain");
@@ -100,9 +112,10 @@ TEST(ExplainScenarios, EveryAnswerIsTheOneThatSomebodyHasReadAndFoundTrue) {
     ScenarioWorld world(scenario["cluster"]);
     for (const Json& pod : scenario.value("waiting", Json::array())) world.Arrive(pod);
     world.AskAboutAll();
+    for (const Json& uid : scenario.value("deleted", Json::array())) world.Delete(uid);
     for (const Json& pod : scenario.value("elsewhere", Json::array())) world.Arrive(pod);
     const std::string answer = world.Answer(scenario["ask"]);
-    EXPECT_EQ(answer.substr(0, answer.find('\n')), scenario["answer"].get<std::string>());
+    EXPECT_EQ(FirstOf(answer), scenario["answer"].get<std::string>());
     const std::string advice = scenario.value("advice", "");
     EXPECT_EQ(answer.find("\nAdvice: " + advice + "\n") == std::string::npos, advice.empty())
         << answer;
