@@ -29,7 +29,8 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr Duration kMostPerRequest = seconds(5);
-constexpr Duration kFirstPause = seconds(1), kLongestPause = minutes(5);  // between attempts
+constexpr Duration kFirstAttemptPause = seconds(1),
+                   kLongestAttemptPause = minutes(5);  // between attempts
 constexpr Duration kFirstProbePause = seconds(10);
 // Looks whether somebody else has changed the Node. 5,000 nodes make three requests a second.
 constexpr Duration kLookAgain = minutes(30);
@@ -178,13 +179,14 @@ class NodePublisher::Impl {
     }
     const MutexLock lock(mutex_);
     if (!facts) {
-      probe_pause_ = std::min<Duration>(probe_pause_ * 2, kLongestPause);
+      probe_pause_ = std::min<Duration>(probe_pause_ * 2, kLongestAttemptPause);
       probe_at_ = Now() + probe_pause_;
       return;
     }
     probe_pause_ = kFirstProbePause;
     // A driver that is not there yet has no GPUs: look again, seldom.
-    probe_at_ = facts->gpus.empty() && facts->mig.empty() ? Now() + kLongestPause : Instant::max();
+    probe_at_ =
+        facts->gpus.empty() && facts->mig.empty() ? Now() + kLongestAttemptPause : Instant::max();
     if (*says_.facts == *facts) return;
     says_.facts = std::make_shared<const NodeFacts>(*std::move(facts));
     Changed();
@@ -251,13 +253,13 @@ class NodePublisher::Impl {
     const MutexLock lock(mutex_);
     if (!outcome) {
       known_.reset();
-      pause_ = std::min<Duration>(pause_ * 2, kLongestPause);
+      pause_ = std::min<Duration>(pause_ * 2, kLongestAttemptPause);
       const Duration longest =
-          std::max(pause_, std::min(retry_after.value_or(pause_), kLongestPause));
+          std::max(pause_, std::min(retry_after.value_or(pause_), kLongestAttemptPause));
       write_at_ = Now() + longest / 2 + PartOf(longest / 2);
       return;
     }
-    pause_ = kFirstPause;
+    pause_ = kFirstAttemptPause;
     written_ = std::max(written_, version);
     write_at_ = NextWrite();
     changed_.NotifyAll();
@@ -295,7 +297,7 @@ class NodePublisher::Impl {
   }
 
   [[nodiscard]] Instant NextWrite() const {
-    const Instant soon = Now() + kFirstPause;
+    const Instant soon = Now() + kFirstAttemptPause;
     if (writes_.size() < kMostWrites) return soon;
     return std::max(soon, writes_.front() + kWritesWithin);
   }
@@ -319,7 +321,7 @@ class NodePublisher::Impl {
   KubeletPolicies policies_;
   std::deque<Instant> writes_;                   // the last kMostWrites
   std::map<std::string, std::string> problems_;  // by kind: what was said last
-  Duration pause_ = kFirstPause, probe_pause_ = kFirstProbePause;
+  Duration pause_ = kFirstAttemptPause, probe_pause_ = kFirstProbePause;
   Instant write_at_;  // not before
   Instant look_at_;
   Instant probe_at_{};
