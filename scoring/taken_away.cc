@@ -35,8 +35,8 @@ bool PodsAreTakenAway(const Node& node, const PodRequest& pod, std::int64_t give
 
 bool AnyEvictionsWillDo(const Node& node, const PodRequest& pod) {
   const NodeSpec& spec = node.spec();
-  const bool is_limited = KubeletLimits(spec, pod.shape) &&
-                          spec.topology_manager.policy != TopologyPolicy::kBestEffort;
+  const bool is_limited =
+      KubeletLimits(spec, pod.shape) && spec.topology_manager.policy != TopologyPolicy::kBestEffort;
   const bool is_fussy = pod.shape.links.limits() || !pod.shape.gpu_rules.empty() || is_limited;
   const bool is_known = std::ranges::all_of(spec.gpus, &GpuSpec::healthy) && node.claimed() == 0;
   if (is_fussy || !is_known || !CountsGpus(spec)) return false;

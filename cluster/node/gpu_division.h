@@ -23,8 +23,8 @@ bool KubeletLimits(const NodeSpec& spec, const RequestShape& shape);
 std::vector<GpuStep> StepsOf(const RequestShape& shape);
 
 // What each step has of `gpus`; GPUs that one container leaves to the next are in both. If the
-// kubelet can give the pod this set, it gives it so, up to GPUs of one NUMA node that change places.
-// nullopt: it cannot. Requires: KubeletLimits.
+// kubelet can give the pod this set, it gives it so, up to GPUs of one NUMA node that change
+// places. nullopt: it cannot. Requires: KubeletLimits.
 std::optional<std::vector<GpuMask>> DivideGpus(const NodeSpec& spec, const RequestShape& shape,
                                                GpuMask gpus);
 

@@ -10,9 +10,9 @@
 // that a ResourceClaim holds in part has nothing free. A grant of a GPU that the spec does not
 // have (any more) is assumed to be one of those that it has.
 //
-// What a pod was given (PodRecord::given) outranks what other pods were only planned with: a planned
-// whole GPU that another pod was given is assumed to be one of those that are left. If the agents
-// of the node say the same GPU of two pods, it counts for the first by UID.
+// What a pod was given (PodRecord::given) outranks what other pods were only planned with: a
+// planned whole GPU that another pod was given is assumed to be one of those that are left. If the
+// agents of the node say the same GPU of two pods, it counts for the first by UID.
 //
 // Some GPUs are closed: nothing more of them is given, and what is held stays held. These are the
 // unhealthy ones. If the node has `missing` GPUs and their identity is unknown, the freest GPUs are

@@ -5,8 +5,8 @@
 // tenant may create pods that name a node and a GPU.
 //
 // Assumed devices (assumed_grants.h) are left out, and those of pods that were given theirs: they
-// need no record of who said what, and Node sees to what others claim of them (given_grants.h). Nodes need not be known; MIG devices are counted
-// on known nodes alone.
+// need no record of who said what, and Node sees to what others claim of them (given_grants.h).
+// Nodes need not be known; MIG devices are counted on known nodes alone.
 #pragma once
 
 #include <cstdint>

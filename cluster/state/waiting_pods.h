@@ -5,8 +5,8 @@
 // extender does not learn of all of them: if kube-scheduler's own filters leave no node, it is not
 // called. And it may be asked about pods that do not exist, by programs that simulate scheduling.
 //
-// Pods that neither ask for GPUs nor name a gang, nor are refused, are kube-scheduler's alone: their
-// names are kept, and not what they ask for.
+// Pods that neither ask for GPUs nor name a gang, nor are refused, are kube-scheduler's alone:
+// their names are kept, and not what they ask for.
 // A pod leaves when it has a node, is deleted, or is gone. One that gets its node is bound in
 // ClusterState first: for a moment it is in both, never in neither.
 //

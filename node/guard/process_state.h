@@ -18,7 +18,8 @@ enum class ProcessState {
 
 ProcessState StateOf(pid_t process);
 
-// The state's letter in the text of /proc/PID/stat; '\0': none. A program's name may have any bytes.
+// The state's letter in the text of /proc/PID/stat; '\0': none. A program's name may have any
+// bytes.
 char StateLetter(std::string_view stat);
 
 }  // namespace berth::node

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FolderWatch: waits until something is to be done: the kubelet has made its socket anew, a time has
-// come, or Wake was called.
+// FolderWatch: waits until something is to be done: the kubelet has made its socket anew, a time
+// has come, or Wake was called.
 #pragma once
 
 #include <cstdint>

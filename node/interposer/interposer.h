@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interposer: device plugins register with it, and it registers with the kubelet in their place, one
-// ResourceProxy for each resource.
+// Interposer: device plugins register with it, and it registers with the kubelet in their place,
+// one ResourceProxy for each resource.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

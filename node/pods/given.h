@@ -31,8 +31,9 @@ bool ReportsDevices(std::string_view kubelet_version);
 bool KeepsBothPlugins(std::string_view kubelet_version);
 
 // The value of the annotation for a pod and what the kubelet lists of it. nullopt: none is to be
-// written, because the devices are as planned, the status says them, or the annotation does already.
-// `kubelet_reports`: the kubelet's version says so; a container that runs shows whether it is true.
+// written, because the devices are as planned, the status says them, or the annotation does
+// already. `kubelet_reports`: the kubelet's version says so; a container that runs shows whether it
+// is true.
 std::optional<std::string> GivenText(const OwnPod& pod, const ListedPod& listed,
                                      const std::set<std::string>& resources, const NodeFacts& facts,
                                      bool kubelet_reports);
@@ -50,7 +51,8 @@ class GivenWriter {
     std::function<std::shared_ptr<const NodeFacts>()> facts;
     std::string node;
     Log& log;
-    // Whether the kubelet keeps several plugins of one resource (Kubernetes 1.37), once it is known.
+    // Whether the kubelet keeps several plugins of one resource (Kubernetes 1.37), once it is
+    // known.
     std::function<void(bool keeps)> on_keeps_both;
   };
   // References: they live longer.

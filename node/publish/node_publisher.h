@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NodePublisher: keeps the annotations of this Node that tell Berth what the node is and who carries
-// its choice out:
+// NodePublisher: keeps the annotations of this Node that tell Berth what the node is and who
+// carries its choice out:
 //
 //   berth.dev/carries-out   the resources for which this agent stands in the path
 //   berth.dev/kubelet       policies of the kubelet (kubelet_policies.h)

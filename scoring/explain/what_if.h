@@ -70,7 +70,7 @@ struct WhatIfAnswer {
   std::int64_t fitting = 0;  // how many pods have a place
   // How many of these care which GPUs they get, and the device plugin makes that choice.
   std::int64_t plans_only = 0;
-  EditedNodes nodes;         // its snapshot has all of these pods
+  EditedNodes nodes;  // its snapshot has all of these pods
   std::vector<ModelSummary> before, after;
 };
 

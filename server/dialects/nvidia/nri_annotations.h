@@ -8,9 +8,9 @@
 //   nvidia.cdi.k8s.io/pod: ...        every container without an annotation of its own
 //
 // Nothing on a node says by itself that the plugin runs. The operator of the cluster says it by the
-// label berth.dev/nri, whose value is the CDI vendor of the GPUs: k8s.device-plugin.nvidia.com where
-// NVIDIA's device plugin writes the CDI specification (GPU Operator), nvidia.com where the toolkit's
-// packages do. The annotations are written with the binding and never read back.
+// label berth.dev/nri, whose value is the CDI vendor of the GPUs: k8s.device-plugin.nvidia.com
+// where NVIDIA's device plugin writes the CDI specification (GPU Operator), nvidia.com where the
+// toolkit's packages do. The annotations are written with the binding and never read back.
 #pragma once
 
 #include <cstddef>
@@ -37,9 +37,9 @@ std::string_view NriVendor(const Labels& labels);
 std::string NriProblem(const Labels& labels);
 
 // Adds the annotations for a share of GPUs that no agent hands out: one for each container that has
-// a part of it. One for the pod, with all its GPUs, where there are more than kMostNriContainers, or
-// the name of one is too long for a key (above 53 characters). None where a UUID is unknown or no
-// name of a CDI device. Requires: the node has the devices (CheckDevices).
+// a part of it. One for the pod, with all its GPUs, where there are more than kMostNriContainers,
+// or the name of one is too long for a key (above 53 characters). None where a UUID is unknown or
+// no name of a CDI device. Requires: the node has the devices (CheckDevices).
 void WriteNri(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
               wire::Annotations& annotations);
 

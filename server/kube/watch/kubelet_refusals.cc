@@ -194,9 +194,8 @@ void KubeletRefusals::Refused(const Lost& lost, const std::string& words, Instan
   if (!facts) return;
   const char* why_not = lost.why_not_counted;
   if (why_not == nullptr && *facts != lost.start.facts) why_not = kNodeChanged;
-  const std::string follows = why_not != nullptr
-                                  ? std::string(", which does not count: ") + why_not
-                                  : Count(lost, words, now);
+  const std::string follows = why_not != nullptr ? std::string(", which does not count: ") + why_not
+                                                 : Count(lost, words, now);
   parts_.log(true, "pod_not_admitted",
              "node " + lost.start.node + ": its kubelet rejected pod " + lost.pod.full_name() +
                  " (" + words + ")" + follows);

@@ -18,9 +18,9 @@ namespace berth::wire {
 inline constexpr std::string_view kGpuHealthKey = "berth.dev/gpu-health";
 inline constexpr std::size_t kMostUnwellIds = 256;  // of one node, those of MIG devices among them
 
-// Closes these GPUs in a node that has its GPUs and their UUIDs. IDs of MIG devices are passed over,
-// and all of them where the node does not say its UUIDs. Returns what could not be read, with the
-// key; the rest counts. Empty = nothing.
+// Closes these GPUs in a node that has its GPUs and their UUIDs. IDs of MIG devices are passed
+// over, and all of them where the node does not say its UUIDs. Returns what could not be read, with
+// the key; the rest counts. Empty = nothing.
 std::string CloseUnwell(std::string_view ids, NodeSpec& spec);
 
 }  // namespace berth::wire

@@ -8,8 +8,8 @@
 //
 // Of a resource in the first one, containers get the devices that Berth chose. The second one is
 // the kubelet's configuration; fields that are not named here are ignored, and all may be left out.
-// "numa":"lifted" says that the kubelet does not know the NUMA nodes of the GPUs, so that its policy
-// limits nothing. Pure functions.
+// "numa":"lifted" says that the kubelet does not know the NUMA nodes of the GPUs, so that its
+// policy limits nothing. Pure functions.
 #pragma once
 
 #include <cstddef>

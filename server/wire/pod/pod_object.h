@@ -43,7 +43,8 @@ struct ObservedPod {
   bool lacks_devices = false;
   // What it was given, by the kubelet or else by the node's agent; nullptr: nobody says it.
   std::shared_ptr<const GivenDevices> given = nullptr;
-  // What is wrong with an annotation, or with what it was given: pod, key, what was wanted and found. Empty = nothing.
+  // What is wrong with an annotation, or with what it was given: pod, key, what was wanted and
+  // found. Empty = nothing.
   std::string problem;
 };
 
