@@ -73,6 +73,9 @@ class Reports final : public InterposerReports {
   void Unhealthy(const std::string& resource, std::set<std::string> devices) override {
     if (publisher != nullptr) publisher->Health(resource, std::move(devices));
   }
+  void NumaNodes(const std::string& resource, bool known) override {
+    if (publisher != nullptr) publisher->NumaNodes(resource, known);
+  }
   void PluginRegistered() override {
     if (publisher != nullptr) publisher->PluginRegistered();
   }
@@ -91,7 +94,6 @@ PublisherOptions PublisherFor(const NodeOptions& options, Log& log) {
   if (!options.kubelet_url.empty() && options.kubeconfig.empty()) {
     publish.kubelet_token_file = std::string(kServiceAccountFolder) + "/token";
   }
-  publish.lift_numa = options.lift_numa;
   publish.log = [&log](std::string_view line) {
     log.Write(LogLevel::kInfo, "node", {{"text", line}});
   };

@@ -46,6 +46,8 @@ class InterposerReports {
   virtual ~InterposerReports() = default;
   virtual void Carries(std::set<std::string> resources) = 0;
   virtual void Unhealthy(const std::string& resource, std::set<std::string> devices) = 0;
+  // Whether the plugin's devices say on which NUMA nodes they are, as the kubelet sees them.
+  virtual void NumaNodes(const std::string& resource, bool known) = 0;
   virtual void PluginRegistered() = 0;
 };
 

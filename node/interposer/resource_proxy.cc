@@ -35,6 +35,12 @@ std::set<std::string> UnhealthyOf(const v1beta1::ListAndWatchResponse& list) {
   return ids;
 }
 
+bool SaysNumaNodes(const v1beta1::ListAndWatchResponse& list) {
+  return std::ranges::any_of(list.devices(), [](const v1beta1::Device& device) {
+    return device.has_topology() && device.topology().nodes_size() > 0;
+  });
+}
+
 }  // namespace
 
 ResourceProxy::ResourceProxy(ProxyContext& context, std::string resource)
@@ -80,6 +86,7 @@ void ResourceProxy::TakeList(std::uint64_t generation, v1beta1::ListAndWatchResp
   if (context_.lift_numa) {
     for (v1beta1::Device& device : *list.mutable_devices()) device.clear_topology();
   }
+  context_.reports.NumaNodes(resource_, SaysNumaNodes(list));
   const MutexLock lock(mutex_);
   if (generation != generation_) return;
   SetList(std::move(list));

@@ -76,7 +76,7 @@ std::string KubeletUrl(const std::string& url) {
   return url.substr(0, host) + "[" + url.substr(host, port - host) + "]" + url.substr(port);
 }
 
-std::string KubeletAnnotation(const KubeletPolicies& policies, bool lift_numa) {
+std::string KubeletAnnotation(const KubeletPolicies& policies, bool numa_lifted) {
   Json json = Json::object();
   const auto add = [&json](std::string_view key, const std::string& word) {
     if (!word.empty()) json[std::string(key)] = word;
@@ -84,7 +84,7 @@ std::string KubeletAnnotation(const KubeletPolicies& policies, bool lift_numa) {
   add(kPolicy, policies.topology_manager);
   add(kScope, policies.topology_manager_scope);
   add(kCpus, policies.cpu_manager);
-  if (lift_numa) json["numa"] = "lifted";
+  if (numa_lifted) json["numa"] = "lifted";
   return json.empty() ? "" : wire::JsonText(json);
 }
 

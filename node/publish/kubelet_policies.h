@@ -6,8 +6,9 @@
 //                       "topologyManagerScope":"container","cpuManagerPolicy":"static",
 //                       "numa":"lifted"}
 //
-// All fields are optional: what is not there is not known. "numa": "lifted" says that the agent
-// does not pass the NUMA nodes of devices on, so the Topology Manager does not limit the choice.
+// All fields are optional: what is not there is not known. "numa": "lifted" says that the
+// kubelet does not know the NUMA nodes of the devices, so that its Topology Manager does not limit
+// the choice: their plugin does not name them, or the agent does not pass them on.
 #pragma once
 
 #include <string>
@@ -37,6 +38,6 @@ KubeletPolicies PoliciesOfConfigFile(std::string_view yaml);
 std::string KubeletUrl(const std::string& url);
 
 // "" where nothing is known and nothing is lifted.
-std::string KubeletAnnotation(const KubeletPolicies& policies, bool lift_numa);
+std::string KubeletAnnotation(const KubeletPolicies& policies, bool numa_lifted);
 
 }  // namespace berth::node

@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/text.h"
 #include "config/kubeconfig.h"
+#include "node/kubelet/plugin_file.h"
 #include "node/publish/child_output.h"
 #include "node/publish/kubelet_policies.h"
 #include "node/publish/node_annotations.h"
@@ -77,6 +78,13 @@ class NodePublisher::Impl {
     const MutexLock lock(mutex_);
     if (!says_.SetUnhealthy(resource, std::move(unhealthy))) return;
     Changed();
+  }
+
+  void NumaNodes(const std::string& resource, bool known) BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (numa_known_.size() >= kMostResources && !numa_known_.contains(resource)) return;
+    numa_known_[resource] = known;
+    SayKubelet();
   }
 
   void PluginRegistered() BERTH_EXCLUDES(mutex_) {
@@ -193,15 +201,19 @@ class NodePublisher::Impl {
   }
 
   void AskKubelet() BERTH_EXCLUDES(mutex_) {
-    if (options_.kubelet_url.empty() && options_.kubelet_config_file.empty() &&
-        !options_.lift_numa) {
-      return;
-    }
+    if (options_.kubelet_url.empty() && options_.kubelet_config_file.empty()) return;
     auto policies = PoliciesOfKubelet();
     Problem("kubelet", policies ? "" : "policies of the kubelet: " + policies.error().message);
     const MutexLock lock(mutex_);
     if (policies) policies_ = *std::move(policies);
-    std::string text = KubeletAnnotation(policies_, options_.lift_numa);
+    SayKubelet();
+  }
+
+  void SayKubelet() BERTH_REQUIRES(mutex_) {
+    const bool lifted =
+        !numa_known_.empty() &&
+        std::ranges::none_of(numa_known_, [](const auto& entry) { return entry.second; });
+    std::string text = KubeletAnnotation(policies_, lifted);
     if (says_.kubelet == text) return;
     says_.kubelet = std::move(text);
     Changed();
@@ -317,8 +329,7 @@ class NodePublisher::Impl {
   // Of the thread alone, or before it starts.
   std::mt19937_64 random_;
   ChildRunner child_;
-  std::optional<NodeAnnotations> known_;  // nullopt: the Node is to be read
-  KubeletPolicies policies_;
+  std::optional<NodeAnnotations> known_;         // nullopt: the Node is to be read
   std::deque<Instant> writes_;                   // the last kMostWrites
   std::map<std::string, std::string> problems_;  // by kind: what was said last
   Duration pause_ = kFirstAttemptPause, probe_pause_ = kFirstProbePause;
@@ -333,6 +344,8 @@ class NodePublisher::Impl {
   std::uint64_t version_ BERTH_GUARDED_BY(mutex_) =
       1;  // of says_: the first write corrects an old Node
   std::uint64_t written_ BERTH_GUARDED_BY(mutex_) = 0;  // the version that the Node has
+  KubeletPolicies policies_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, bool> numa_known_ BERTH_GUARDED_BY(mutex_);  // by resource
   bool probe_asked_ BERTH_GUARDED_BY(mutex_) = false;
   bool urgent_ BERTH_GUARDED_BY(mutex_) = false;  // somebody waits in Flush
   bool stop_ BERTH_GUARDED_BY(mutex_) = false;
@@ -352,6 +365,10 @@ void NodePublisher::Carries(std::set<std::string> resources) {
 
 void NodePublisher::Health(const std::string& resource, std::set<std::string> unhealthy_ids) {
   impl_->Health(resource, std::move(unhealthy_ids));
+}
+
+void NodePublisher::NumaNodes(const std::string& resource, bool known) {
+  impl_->NumaNodes(resource, known);
 }
 
 void NodePublisher::PluginRegistered() { impl_->PluginRegistered(); }

@@ -38,7 +38,6 @@ struct PublisherOptions {
   std::string kubelet_token_file;   // of the service account
   std::string kubelet_ca_file;      // "" = the kubelet's certificate is not checked
   std::string kubelet_config_file;  // read where the kubelet gives no answer; "" = none
-  bool lift_numa = false;           // say that the plugin's NUMA nodes are not passed on
 
   // The first write comes after a random part of this, so that thousands of nodes that start at
   // once do not write at once.
@@ -66,6 +65,10 @@ class NodePublisher {
   // The devices of a resource that its plugin calls unhealthy, as it names them; of replicas
   // ("GPU-...::3") the part before "::" counts.
   void Health(const std::string& resource, std::set<std::string> unhealthy_ids);
+
+  // Whether the kubelet knows the NUMA nodes of a resource's devices. If it knows none of any
+  // resource, its Topology Manager limits nothing, and the Node says so.
+  void NumaNodes(const std::string& resource, bool known);
 
   // A plugin has come: the machine may have other devices now. Probes again.
   void PluginRegistered();

@@ -35,11 +35,13 @@ class Seen final : public node::InterposerReports {
   void Unhealthy(const std::string& /*resource*/, std::set<std::string> devices) override {
     Set(unhealthy_, std::move(devices));
   }
+  void NumaNodes(const std::string& /*resource*/, bool known) override { numa_known = known; }
   void PluginRegistered() override { ++registered; }
 
   std::set<std::string> carries() { return Get(carries_); }
   std::set<std::string> unhealthy() { return Get(unhealthy_); }
   std::atomic<int> registered = 0;
+  std::atomic<bool> numa_known = false;
 
  private:
   void Set(std::set<std::string>& to, std::set<std::string> value) {
@@ -147,6 +149,7 @@ TEST_F(InterposerTest, StandsInThePathAndPassesEverythingThrough) {
   EXPECT_TRUE(Eventually([this] { return seen_.carries() == std::set<std::string>{kGpu}; }));
   EXPECT_GE(seen_.registered, 1);
   EXPECT_TRUE(kubelet_->HasNuma(kGpu));
+  EXPECT_TRUE(seen_.numa_known);
   plugin_->SetDevices({"g0", "g1"}, "g1");
   EXPECT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 1; }));
   EXPECT_EQ(seen_.unhealthy(), std::set<std::string>{"g1"});
@@ -263,6 +266,7 @@ TEST_F(InterposerTest, AWorkerTakesOverFromTheOneBefore) {
   EXPECT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 4; }));
   EXPECT_EQ(kubelet_->Endpoint(kGpu), kOurs);
   EXPECT_FALSE(kubelet_->HasNuma(kGpu));
+  EXPECT_FALSE(seen_.numa_known);
 }
 
 TEST_F(InterposerTest, RefusesNamesThatAreNone) {

@@ -379,6 +379,7 @@ TEST_F(KubeletRefusalsTest, ThatSayDevicesAreInUsePauseTheNodeBrieflyAtFirst) {
   EXPECT_TRUE(log_.back().ends_with("for 10 minutes")) << log_.back();
   clock_.Advance(minutes(10));
   refusals_.Look();
+  ShowOn("d", "dead");
   Run("d", "dead");
   refusals_.Look();
   Place("e", "dead");

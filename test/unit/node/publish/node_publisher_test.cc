@@ -212,17 +212,23 @@ TEST(NodePublisherTest, WritesDevicesThatFlapAtMostSixTimesAMinute) {
   EXPECT_LE(api.Patches(), 6u);
 }
 
-TEST(NodePublisherTest, SaysThePoliciesOfTheKubeletsFileAndThatNumaIsLifted) {
+TEST(NodePublisherTest, SaysThatNumaIsLiftedWhileNoPluginNamesNumaNodes) {
   OneNode api;
   const TempFile file("topologyManagerPolicy: restricted\n");
   PublisherOptions options = At(seconds(0));
   options.kubelet_config_file = file.path();
-  options.lift_numa = true;
   NodePublisher publisher(api, "n1", options);
-  EXPECT_TRUE(Eventually([&] { return !api.Annotation("berth.dev/kubelet").empty(); }));
-  EXPECT_EQ(api.Annotation("berth.dev/kubelet"),
-            R"({"topologyManagerPolicy":"restricted","topologyManagerScope":"container",)"
-            R"("cpuManagerPolicy":"none","numa":"lifted"})");
+  const std::string policies =
+      R"({"topologyManagerPolicy":"restricted","topologyManagerScope":"container",)"
+      R"("cpuManagerPolicy":"none")";
+  const auto says = [&](const char* rest) {
+    return Eventually([&] { return api.Annotation("berth.dev/kubelet") == policies + rest; });
+  };
+  EXPECT_TRUE(says("}"));
+  publisher.NumaNodes("nvidia.com/gpu", false);
+  EXPECT_TRUE(says(R"(,"numa":"lifted"})"));
+  publisher.NumaNodes("example.com/nic", true);
+  EXPECT_TRUE(says("}"));
 }
 
 TEST(NodePublisherTest, ANameThatNoNodeHasIsNotAskedFor) {
