@@ -19,7 +19,7 @@ namespace berth::node {
 namespace {
 
 constexpr Duration kFirstRestartPause = std::chrono::seconds(1);  // before a new worker
-constexpr Duration kLongestPause = std::chrono::seconds(5);
+constexpr Duration kLongestRestartPause = std::chrono::seconds(5);
 constexpr Duration kLasted = std::chrono::seconds(10);  // a worker after which pauses are short
 constexpr Duration kMostForTheWorker = std::chrono::seconds(2);  // to end by itself
 constexpr Duration kMostHandBack = std::chrono::seconds(6);
@@ -147,7 +147,7 @@ void Guard::WorkerEnded() {
   const bool lasted = ended_ - worker_.started() >= kLasted;
   log_.Write(stopping_ ? LogLevel::kInfo : LogLevel::kError, "worker_ended",
              {{"outcome", worker_.outcome()}});
-  pause_ = lasted ? kFirstRestartPause : std::min(pause_ * 2, kLongestPause);
+  pause_ = lasted ? kFirstRestartPause : std::min(pause_ * 2, kLongestRestartPause);
   next_start_ = ended_ + (lasted ? kFirstRestartPause : pause_ / 2);
   // Plugins that start now find the kubelet.
   if (const Status led = folder_.LeadToKubelet(); !led) {
