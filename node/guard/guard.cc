@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "node/guard/hand_back.h"
 #include "node/guard/process_state.h"
 #include "node/guard/resident.h"
 
@@ -153,14 +154,18 @@ void Guard::WorkerEnded() {
   if (const Status led = folder_.LeadToKubelet(); !led) {
     log_.Write(LogLevel::kError, "plugins_not_led", {{"problem", led.error().message}});
   }
-  if (!handed_back_early_) StartHandBack(false);
+  StartHandBack(handed_back_early_ ? HandBackWhen::kLastLook : HandBackWhen::kWorkerGone);
   if (!options_.node_name.empty()) withdraw_.Start(Command("withdraw", options_), kMostWithdraw);
 }
 
-void Guard::StartHandBack(bool worker_lives) {
+void Guard::StartHandBack(HandBackWhen when) {
+  if (hand_back_.running()) {
+    look_again_ = true;
+    return;
+  }
   std::vector<std::string> arguments = Command("hand-back", options_);
-  if (worker_lives) arguments.emplace_back("--worker-lives");
-  if (hand_back_.running()) return;
+  if (when == HandBackWhen::kWorkerServes) arguments.emplace_back("--worker-lives");
+  if (when == HandBackWhen::kLastLook) arguments.emplace_back("--last-look");
   if (!hand_back_.Start(std::move(arguments), kMostHandBack)) {
     log_.Write(LogLevel::kError, "hand_back_not_started", {});
   }
@@ -171,6 +176,7 @@ void Guard::HandedBack() {
              {{"outcome", hand_back_.outcome()},
               {"milliseconds", Millis(Instant::clock::now() - hand_back_.started())}});
   if (stopping_ && worker_.running()) worker_.Signal(SIGTERM);
+  if (std::exchange(look_again_, false)) StartHandBack(HandBackWhen::kLastLook);
 }
 
 void Guard::Stop() {
@@ -181,7 +187,7 @@ void Guard::Stop() {
   if (heartbeat_.KubeletKeepsBoth()) {
     handed_back_early_ = true;
     stop_by_ += kMostHandBack;
-    StartHandBack(true);  // the worker ends after it
+    StartHandBack(HandBackWhen::kWorkerServes);  // the worker ends after it
   } else {
     worker_.Signal(SIGTERM);
   }
