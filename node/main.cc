@@ -11,6 +11,7 @@
 
 #include "node/facts/facts_command.h"
 #include "node/guard/guard.h"
+#include "node/guard/hand_back.h"
 #include "node/options.h"
 #include "node/worker.h"
 #include "server/cli/command_line.h"
@@ -23,6 +24,7 @@ struct Flags {
   NodeOptions options;
   int heartbeat = -1;
   bool worker_lives = false;
+  bool last_look = false;
 };
 
 void AddOptions(CLI::App& app, NodeOptions& options) {
@@ -72,6 +74,11 @@ int RunGuard(const NodeOptions& options, Log& log) {
   return CommandLine::kFailure;
 }
 
+HandBackWhen WhenOf(const Flags& flags) {
+  if (flags.last_look) return HandBackWhen::kLastLook;
+  return flags.worker_lives ? HandBackWhen::kWorkerServes : HandBackWhen::kWorkerGone;
+}
+
 int Main(int argc, char** argv) {
   prctl(PR_SET_NAME, "berth-node");  // also where it was started as /proc/self/exe
   CLI::App app("The agent of a GPU node: the kubelet uses the GPUs that Berth chose");
@@ -86,6 +93,8 @@ int Main(int argc, char** argv) {
   CLI::App* const hand_back =
       app.add_subcommand("hand-back", "Register the device plugins with the kubelet, and exit");
   hand_back->add_flag("--worker-lives", flags.worker_lives, "The worker still serves")->group("");
+  hand_back->add_flag("--last-look", flags.last_look, "After a hand-back with --worker-lives")
+      ->group("");
   CLI::App* const withdraw =
       app.add_subcommand("withdraw", "Take berth.dev/carries-out from the Node, and exit");
   try {
@@ -101,7 +110,7 @@ int Main(int argc, char** argv) {
   BlockSignals();
   Log log(LogLevel::kInfo);
   if (*worker) return RunWorker(flags.options, flags.heartbeat, log);
-  if (*hand_back) return RunHandBack(flags.options, flags.worker_lives, log);
+  if (*hand_back) return RunHandBack(flags.options, WhenOf(flags), log);
   if (*withdraw) return RunWithdraw(flags.options, log);
   return RunGuard(flags.options, log);
 }

@@ -202,12 +202,12 @@ int RunWorker(const NodeOptions& options, int heartbeat, Log& log) {
   return ran ? 0 : 1;
 }
 
-int RunHandBack(const NodeOptions& options, bool worker_lives, Log& log) {
+int RunHandBack(const NodeOptions& options, HandBackWhen when, Log& log) {
   const AgentFolder folder(options.folder);
   KubeletPodResources kubelet(options.pod_resources);
   bool all = true;
   for (const HandedBack& plugin :
-       HandBack(ReadPlugins(folder.plugin_file()), kubelet, {options.folder, worker_lives})) {
+       HandBack(ReadPlugins(folder.plugin_file()), kubelet, {options.folder, when})) {
     const bool good = plugin.registered && plugin.devices > 0;
     all = all && good;
     log.Write(

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "node/guard/hand_back.h"
 #include "node/guard/process_state.h"
 #include "node/guard/resident.h"
 
@@ -19,7 +20,7 @@ namespace berth::node {
 namespace {
 
 constexpr Duration kFirstRestartPause = std::chrono::seconds(1);  // before a new worker
-constexpr Duration kLongestPause = std::chrono::seconds(5);
+constexpr Duration kLongestRestartPause = std::chrono::seconds(5);
 constexpr Duration kLasted = std::chrono::seconds(10);  // a worker after which pauses are short
 constexpr Duration kMostForTheWorker = std::chrono::seconds(2);  // to end by itself
 constexpr Duration kMostHandBack = std::chrono::seconds(6);
@@ -147,20 +148,24 @@ void Guard::WorkerEnded() {
   const bool lasted = ended_ - worker_.started() >= kLasted;
   log_.Write(stopping_ ? LogLevel::kInfo : LogLevel::kError, "worker_ended",
              {{"outcome", worker_.outcome()}});
-  pause_ = lasted ? kFirstRestartPause : std::min(pause_ * 2, kLongestPause);
+  pause_ = lasted ? kFirstRestartPause : std::min(pause_ * 2, kLongestRestartPause);
   next_start_ = ended_ + (lasted ? kFirstRestartPause : pause_ / 2);
   // Plugins that start now find the kubelet.
   if (const Status led = folder_.LeadToKubelet(); !led) {
     log_.Write(LogLevel::kError, "plugins_not_led", {{"problem", led.error().message}});
   }
-  if (!handed_back_early_) StartHandBack(false);
+  StartHandBack(handed_back_early_ ? HandBackWhen::kLastLook : HandBackWhen::kWorkerGone);
   if (!options_.node_name.empty()) withdraw_.Start(Command("withdraw", options_), kMostWithdraw);
 }
 
-void Guard::StartHandBack(bool worker_lives) {
+void Guard::StartHandBack(HandBackWhen when) {
+  if (hand_back_.running()) {
+    look_again_ = true;
+    return;
+  }
   std::vector<std::string> arguments = Command("hand-back", options_);
-  if (worker_lives) arguments.emplace_back("--worker-lives");
-  if (hand_back_.running()) return;
+  if (when == HandBackWhen::kWorkerServes) arguments.emplace_back("--worker-lives");
+  if (when == HandBackWhen::kLastLook) arguments.emplace_back("--last-look");
   if (!hand_back_.Start(std::move(arguments), kMostHandBack)) {
     log_.Write(LogLevel::kError, "hand_back_not_started", {});
   }
@@ -171,6 +176,7 @@ void Guard::HandedBack() {
              {{"outcome", hand_back_.outcome()},
               {"milliseconds", Millis(Instant::clock::now() - hand_back_.started())}});
   if (stopping_ && worker_.running()) worker_.Signal(SIGTERM);
+  if (std::exchange(look_again_, false)) StartHandBack(HandBackWhen::kLastLook);
 }
 
 void Guard::Stop() {
@@ -181,7 +187,7 @@ void Guard::Stop() {
   if (heartbeat_.KubeletKeepsBoth()) {
     handed_back_early_ = true;
     stop_by_ += kMostHandBack;
-    StartHandBack(true);  // the worker ends after it
+    StartHandBack(HandBackWhen::kWorkerServes);  // the worker ends after it
   } else {
     worker_.Signal(SIGTERM);
   }

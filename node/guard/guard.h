@@ -18,6 +18,8 @@
 
 namespace berth::node {
 
+enum class HandBackWhen;
+
 // How long a worker may give no heartbeat.
 struct GuardLimits {
   Duration beats_every = std::chrono::milliseconds(120);
@@ -40,7 +42,7 @@ class Guard {
   void StartWorker();
   void WatchWorker();
   void WorkerEnded();
-  void StartHandBack(bool worker_lives);
+  void StartHandBack(HandBackWhen when);
   void HandedBack();
   void Stop();
   void WatchKubelet();
@@ -58,6 +60,7 @@ class Guard {
   bool stopping_ = false;
   bool done_ = false;
   bool handed_back_early_ = false;  // while the worker still served
+  bool look_again_ = false;         // after the hand-back that runs
   Instant stop_by_{};
   Duration pause_;
   Instant next_start_{};

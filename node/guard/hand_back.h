@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -16,10 +15,16 @@
 
 namespace berth::node {
 
+// What the worker is doing meanwhile.
+enum class HandBackWhen {
+  kWorkerGone,    // the kubelet may not have seen its end yet
+  kWorkerServes,  // and the kubelet keeps both (Kubernetes 1.37)
+  kLastLook,      // gone, after a hand-back while it served: only what the kubelet lacks
+};
+
 struct HandBackOptions {
   std::string folder;  // the kubelet's, of device plugins
-  // The worker still serves, and the kubelet keeps both (Kubernetes 1.37).
-  bool worker_lives = false;
+  HandBackWhen when = HandBackWhen::kWorkerGone;
   Duration limit = std::chrono::seconds(5);
 };
 
@@ -32,6 +37,10 @@ struct HandedBack {
 
 // Registers each plugin and looks whether the kubelet has devices of it then; again where it has
 // none: the end of the worker's stream may come late, and takes a newer registration with it.
+//
+// Each registration is under a new name, a link DIR/berth/run/back-*.sock. The kubelet of 1.37 knows
+// plugins by the path of their socket: one that registers twice under the same path is refused, and
+// the kubelet misses its end from then on.
 std::vector<HandedBack> HandBack(const std::vector<PluginAddress>& plugins, PodResources& kubelet,
                                  const HandBackOptions& options);
 

@@ -14,6 +14,7 @@ constexpr Duration kLongestTryPause = std::chrono::seconds(2);
 constexpr Duration kMostRegister = std::chrono::seconds(5);
 constexpr Duration kStreamAfterRegister = std::chrono::seconds(1);
 constexpr Duration kLookForCancel = std::chrono::milliseconds(400);
+constexpr const char* kAlready = "already connected";  // the kubelet's words, since 1.37
 constexpr const char* kUnhealthy = "Unhealthy";
 
 grpc::Status NoPlugin(const std::string& resource) {
@@ -110,7 +111,7 @@ void ResourceProxy::PluginEnded(std::uint64_t generation) {
 Instant ResourceProxy::Upkeep(Instant now) {
   Instant next = now + std::chrono::hours(1);
   bool registers = false;
-  if (Renews()) KubeletIsNew();
+  if (Renews()) NextName();
   {
     const MutexLock lock(mutex_);
     if (plugin_ended_ && list_ && !marked_gone_) {
@@ -138,7 +139,7 @@ bool ResourceProxy::Renews() {
 }
 
 Instant ResourceProxy::Register(Instant now) {
-  const std::string endpoint = EndpointFor(resource_);
+  const std::string endpoint = EndpointFor(resource_, registration_);
   PluginAddress ours;
   {
     const MutexLock lock(mutex_);
@@ -154,10 +155,18 @@ Instant ResourceProxy::Register(Instant now) {
   }
   const Status registered =
       RegisterWithKubelet(context_.folder + "/" + kKubeletSocket, ours, kMostRegister);
+  const bool stale = !registered && registered.error().message.find(kAlready) != std::string::npos;
+  if (stale) NextName();
   const MutexLock lock(mutex_);
   // The kubelet asks for the list right after.
   if (registered) next_try_ = Instant::clock::now() + kStreamAfterRegister;
   return next_try_;
+}
+
+// The kubelet may not have seen the end of the last stream, and refuses its name then.
+void ResourceProxy::NextName() {
+  ++registration_;
+  KubeletIsNew();
 }
 
 void ResourceProxy::KubeletIsNew() {

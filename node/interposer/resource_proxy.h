@@ -90,10 +90,12 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   std::vector<std::string> Preferred(const v1beta1::ContainerPreferredAllocationRequest& request);
   bool Renews() BERTH_EXCLUDES(mutex_);
   Instant Register(Instant now) BERTH_EXCLUDES(mutex_);
+  void NextName() BERTH_EXCLUDES(mutex_);
 
   ProxyContext& context_;
   const std::string resource_;
   std::unique_ptr<grpc::Server> server_;  // of the thread of Upkeep
+  unsigned registration_ = 0;             // of the thread of Upkeep: makes the socket's name new
 
   mutable Mutex mutex_;
   CondVar changed_;

@@ -47,12 +47,13 @@ Status CheckEndpoint(std::string_view name) {
   return {};
 }
 
-std::string EndpointFor(std::string_view resource) {
+std::string EndpointFor(std::string_view resource, unsigned number) {
   std::string name = "berth-" + std::string(resource);
   std::ranges::replace(name, '/', '-');
   std::ranges::replace(name, '.', '-');
-  constexpr std::size_t kMost = 63;
-  return name.substr(0, kMost) + ".sock";
+  constexpr std::size_t kMost = 56;
+  const std::string counted = number == 0 ? "" : "-" + std::to_string(number);
+  return name.substr(0, kMost) + counted + ".sock";
 }
 
 std::string_view WithoutReplica(std::string_view device) {

@@ -18,7 +18,8 @@ Status CheckResourceName(std::string_view name);
 Status CheckEndpoint(std::string_view name);
 
 // "nvidia.com/gpu" -> "berth-nvidia-com-gpu.sock".
-std::string EndpointFor(std::string_view resource);
+// With a number: "berth-nvidia-com-gpu-2.sock".
+std::string EndpointFor(std::string_view resource, unsigned number = 0);
 
 // "GPU-1::3", the fourth replica of a GPU that is shared by time -> "GPU-1".
 std::string_view WithoutReplica(std::string_view device);

@@ -97,6 +97,38 @@ func TestNodeAgentIsReplacedWithoutARefusal(t *testing.T) {
 	}
 }
 
+// Each hand-back leaves the kubelet with a plugin that it asks and whose end it notices, as the first one did.
+func TestNodeAgentIsReplacedAgainAndAgain(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{}, "a")
+	node := c.nodes["a"]
+	run := func(name string) {
+		t.Helper()
+		c.CreatePods(harness.Work(name, gpus(2)))
+		c.WaitPhase(name, 30*time.Second, v1.PodRunning)
+		c.DeletePod(name)
+	}
+	for i := range 4 {
+		waitCarries(t, node, harness.GPUResource)
+		run(fmt.Sprintf("with-%d", i))
+		node.AgentProcess.Stop()
+		run(fmt.Sprintf("without-%d", i))
+		if i == 2 {
+			node.Plugin.Kill()
+			node.WaitGPUs(0)
+			node.StartPlugin()
+			node.WaitGPUs()
+			run("new-plugin")
+		}
+		node.StartAgent()
+	}
+	waitCarries(t, node, harness.GPUResource)
+	node.Plugin.Kill()
+	node.WaitGPUs(0)
+	node.StartPlugin()
+	node.WaitGPUs()
+	run("last")
+}
+
 // The first of these plugins lies in its list, the others do not answer: the node runs pods without GPUs all the time.
 func TestNodeAgentSurvivesPluginsThatLie(t *testing.T) {
 	c := startAgentCluster(t, harness.MachineOptions{}, "a")

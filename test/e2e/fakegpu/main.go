@@ -58,11 +58,11 @@ func main() {
 func comma(r rune) bool { return r == ',' || r == '\n' }
 
 // serve starts all plugins, and again whenever somebody makes the registration socket anew: the kubelet removes the
-// sockets of plugins when it starts.
+// sockets of plugins when it starts. A link is looked at itself, not what it leads to: NVIDIA's plugin watches the folder.
 func serve(plugins []*plugin, socket string) {
 	var served os.FileInfo
 	for ; ; time.Sleep(50 * time.Millisecond) {
-		now, err := os.Stat(socket)
+		now, err := os.Lstat(socket)
 		if err != nil || (served != nil && os.SameFile(now, served) && now.ModTime().Equal(served.ModTime())) {
 			continue
 		}
