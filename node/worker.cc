@@ -29,7 +29,8 @@ namespace berth::node {
 namespace {
 
 constexpr Duration kBeat = std::chrono::milliseconds(120);
-constexpr int kBeatsToTrim = 80;                            // when the start is over
+constexpr int kBeatsToTrim = 80;      // when the start is over
+constexpr int kBeatsUntilNext = 250;  // 30 s: what admissions used meanwhile is given back too
 constexpr Duration kLate = std::chrono::milliseconds(500);  // of a call, before it counts as hung
 constexpr Duration kMostFarewell = std::chrono::seconds(1);
 constexpr Duration kNextProblem = std::chrono::seconds(35);  // the reflector asks again within it
@@ -54,7 +55,7 @@ class Pulse {
       : thread_([heartbeat, &calls](const std::stop_token& stop) {
           for (int beat = 0; heartbeat != nullptr && !stop.stop_requested(); ++beat) {
             if (calls.InTime(kLate)) heartbeat->Beat();
-            if (beat == kBeatsToTrim) TrimResident();
+            if (beat % kBeatsUntilNext == kBeatsToTrim && calls.Idle()) TrimResident();
             std::this_thread::sleep_for(kBeat);
           }
         }) {}

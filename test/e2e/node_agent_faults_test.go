@@ -69,6 +69,10 @@ func TestNodeAgentGoesOnAfterRestartsOfPluginAndKubelet(t *testing.T) {
 	c.runMore("plugin")
 	node.RestartKubelet()
 	node.WaitGPUs()
+	// To the first pods that it sees, a new kubelet does not give what pods before it had, and may be gone.
+	c.CreatePods(harness.Work("plain", nil))
+	c.WaitPhase("plain", 30*time.Second, v1.PodRunning)
+	c.DeletePod("plain")
 	c.runMore("kubelet")
 	c.checkPlanned(t, 9)
 }

@@ -67,11 +67,15 @@ class GuardTest : public testing::Test {
   // Until the plugin serves the kubelet by itself.
   Millis UntilHandedBack() {
     const auto began = std::chrono::steady_clock::now();
-    EXPECT_TRUE(Eventually([this] { return ServedBy("gpu.sock"); }));
+    EXPECT_TRUE(Eventually([this] {
+      back_ = kubelet_->Endpoint(kGpu);
+      return back_.starts_with("berth/run/back-") && kubelet_->Allocatable(kGpu) == 2;
+    }));
     return std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - began);
   }
 
   std::string folder_;
+  std::string back_;  // the name under which the plugin was handed back
   std::unique_ptr<FakeKubelet> kubelet_;
   std::unique_ptr<FakePlugin> plugin_;
   std::unique_ptr<ChildProcess> agent_;
@@ -86,6 +90,20 @@ TEST_F(GuardTest, AWorkerThatIsKilledIsReplacedByThePluginAndThenByANewOne) {
   std::printf("handed back %ld ms after SIGKILL\n", static_cast<long>(took.count()));
   EXPECT_LT(took, kMost);
   EXPECT_TRUE(Eventually([this] { return ServedBy(kOurs); }));
+}
+
+// A kubelet of 1.37 refuses a name that it knows, and no longer sees the end of who has it.
+TEST_F(GuardTest, EveryHandBackIsUnderANewName) {
+  ASSERT_EQ(kill(Worker(), SIGKILL), 0);
+  UntilHandedBack();
+  const std::string first = back_;
+  EXPECT_TRUE(Eventually([this] { return ServedBy(kOurs); }));
+  agent_->Signal(SIGTERM);
+  UntilHandedBack();
+  EXPECT_NE(back_, first);
+  EXPECT_EQ(agent_->Wait(), 0);
+  EXPECT_EQ(fs::read_symlink(folder_ + "/" + back_), "../../gpu.sock");
+  EXPECT_FALSE(fs::exists(folder_ + "/" + first));
 }
 
 TEST_F(GuardTest, AWorkerThatIsStoppedIsKilled) {

@@ -99,6 +99,7 @@ TEST(PluginNames, ArePathsOfNothingElse) {
   }
   EXPECT_FALSE(node::CheckEndpoint(std::string(64, 'a')));
   EXPECT_EQ(node::EndpointFor("nvidia.com/gpu"), "berth-nvidia-com-gpu.sock");
+  EXPECT_EQ(node::EndpointFor("nvidia.com/gpu", 2), "berth-nvidia-com-gpu-2.sock");
 }
 
 TEST(PluginFile, ReadsBackWhatItWroteAndLeavesTheRestOut) {
