@@ -14,9 +14,9 @@ import (
 )
 
 // give writes into the pod's status, as its kubelet does, that it has these GPUs of its node.
-func give(t *testing.T, c cluster, name string, health v1.ResourceHealthStatus, gpus ...int) {
+func give(t *testing.T, plane *harness.Plane, name string, health v1.ResourceHealthStatus, gpus ...int) {
 	t.Helper()
-	pod := c.Pod(name)
+	pod := plane.Pod(name)
 	pod.Status.Phase = v1.PodRunning
 	devices := v1.ResourceStatus{Name: harness.GPUResource}
 	for _, gpu := range gpus {
@@ -25,7 +25,7 @@ func give(t *testing.T, c cluster, name string, health v1.ResourceHealthStatus, 
 	}
 	pod.Status.ContainerStatuses = []v1.ContainerStatus{
 		{Name: "main", AllocatedResourcesStatus: []v1.ResourceStatus{devices}}}
-	written, err := c.Client.CoreV1().Pods(harness.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	written, err := plane.Client.CoreV1().Pods(harness.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,9 +68,9 @@ func TestPodsHoldTheGPUsThatTheKubeletGaveThem(t *testing.T) {
 	c.WaitBound(30 * time.Second)
 	wantGPUs(t, c, "first", 0, 1, 2, 3)
 	wantMetric(t, c, "berth_pods_on_other_gpus", 0)
-	give(t, c, "first", v1.ResourceHealthStatusHealthy, 2, 3, 4, 5)
+	give(t, c.Plane, "first", v1.ResourceHealthStatusHealthy, 2, 3, 4, 5)
 	wantMetric(t, c, "berth_pods_on_other_gpus", 1)
-	wantParts(t, c.ask("explain", "pod", "first"),
+	wantParts(t, c.ask("explain", "pod", harness.Namespace+"/first"),
 		"with GPU 2, GPU 3, GPU 4, GPU 5 (planned: GPU 0, GPU 1, GPU 2, GPU 3; the kubelet gave other GPUs)")
 	wantParts(t, c.ask("explain", "node", "node-0000"), "1 pod has other GPUs than planned")
 
@@ -105,7 +105,7 @@ func TestAGPUThatIsUnhealthyUnderItsPodIsClosedByName(t *testing.T) {
 	c := startCluster(t, 1)
 	c.CreatePods(harness.Pod("first", harness.Ask{harness.GPUResource: "1"}))
 	c.WaitBound(30 * time.Second)
-	give(t, c, "first", v1.ResourceHealthStatusUnhealthy, 0)
+	give(t, c.Plane, "first", v1.ResourceHealthStatusUnhealthy, 0)
 	harness.Eventually(t, "the GPU to be closed", 15*time.Second, func() error {
 		return contains(c.ask("explain", "node", "node-0000"), "unhealthy GPUs by status of pods")
 	})

@@ -199,14 +199,16 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	berth.WaitReady()
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	plane.CreatePods(append(withAndWithoutGPUs("pod"), harness.Pod("slice", harness.Ask{"nvidia.com/mig-1g.10gb": "1"}))...)
+	plane.CreatePods(harness.Pod("linked", harness.Ask{harness.GPUResource: "2"}))
 	plane.WaitBound(30 * time.Second)
+	give(t, plane, "linked", v1.ResourceHealthStatusHealthy, 6, 7)
 	past := harness.Pod("past-berth", harness.Ask{harness.GPUResource: "1"})
 	past.Spec.NodeName = "node-0003"
 	plane.CreatePods(past, harness.Pod("too-large", harness.Ask{harness.GPUResource: "9"}))
 
 	// The gauges of the books follow what happens.
 	for name, want := range map[string]float64{"berth_pods_without_devices": 1, "berth_reservations": 0, "berth_nodes": 6,
-		"berth_ready": 1, "berth_leader": 1, "berth_leader_labelled": 1, "berth_gpus": 32} {
+		"berth_ready": 1, "berth_leader": 1, "berth_pods_with_given_gpus": 1, "berth_leader_labelled": 1, "berth_gpus": 32} {
 		harness.Eventually(t, name, 15*time.Second, func() error {
 			if got := berth.Metric(name); len(samplesOf(berth.Metrics())[name]) == 0 || got != want {
 				return fmt.Errorf("want %g, got %g", want, got)

@@ -154,6 +154,9 @@ func TestNodeAgentSurvivesPluginsThatLie(t *testing.T) {
 	node.PluginFlags = opposite
 	node.StartPlugin()
 	node.WaitGPUs()
-	c.CreatePods(harness.Work("after", gpus(8)))
+	// After two pods that were refused Berth binds none there for a while, and is right: the kubelet is asked past it.
+	after := harness.Work("after", gpus(8))
+	after.Spec.NodeName = "a"
+	c.CreatePods(after)
 	c.WaitPhase("after", time.Minute, v1.PodRunning)
 }
