@@ -27,7 +27,7 @@ func (m *Machine) WatchDevices(want int, stop <-chan struct{}) time.Duration {
 		select {
 		case <-stop:
 			return away
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(25 * time.Millisecond):
 		}
 		limit, cancel := context.WithTimeout(background(), time.Second)
 		answer, err := client.GetAllocatableResources(limit, &podresources.AllocatableResourcesRequest{})

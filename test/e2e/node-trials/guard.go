@@ -90,7 +90,8 @@ func (l *lab) judge(r *guarded, faults []time.Time) {
 		}
 		last := time.Time{}
 		for _, fault := range faults {
-			if fault.Before(seen.Bound) {
+			// A call that was under way at the fault is lost with the worker.
+			if fault.Add(-500 * time.Millisecond).Before(seen.Bound) {
 				last = fault
 			}
 		}
