@@ -39,8 +39,8 @@ struct HandedBack {
 // none: the end of the worker's stream may come late, and takes a newer registration with it.
 //
 // Each registration is under a new name, a link DIR/berth/run/back-*.sock. The kubelet of 1.37
-// knows plugins by the path of their socket: one that registers twice under the same path is refused, and
-// the kubelet misses its end from then on.
+// knows plugins by the path of their socket: one that registers twice under the same path is
+// refused, and the kubelet misses its end from then on.
 std::vector<HandedBack> HandBack(const std::vector<PluginAddress>& plugins, PodResources& kubelet,
                                  const HandBackOptions& options);
 
