@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -43,8 +44,9 @@ func namespacesMissing() string {
 	}
 	try := exec.Command("/bin/sh", "-c", `mount --make-rprivate / && mount -t overlay overlay `+
 		`-o lowerdir=lower,upperdir=upper,workdir=work all && d=$(ls -d /sys/fs/cgroup/memory /sys/fs/cgroup | head -n 1) `+
-		`&& mkdir -p "$d/berth-e2e-try" && rmdir "$d/berth-e2e-try"`)
+		`&& mkdir -p "$d/$NAME" && rmdir "$d/$NAME"`)
 	try.Dir = dir
+	try.Env = append(os.Environ(), "NAME=berth-e2e-try-"+strconv.Itoa(os.Getpid())) // tests run beside each other
 	try.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
 	if output, err := try.CombinedOutput(); err != nil {
 		return fmt.Sprintf("no namespaces, overlays or cgroups here: %v: %s", err, strings.TrimSpace(string(output)))
