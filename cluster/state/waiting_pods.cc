@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/values/held_bytes.h"
 #include "cluster/values/request_size.h"
 
@@ -46,7 +47,10 @@ void WaitingPods::SetPod(const std::string& uid, Entry& entry, WaitingPod pod, s
   entry.pod = std::move(pod);
   entry.bytes = bytes;
   bytes_ += entry.bytes;
-  if (!entry.outlined && entry.bytes > kSmallBytes) large_.emplace(entry.bytes, uid);
+  const bool has_request = entry.pod.pod != nullptr;
+  if (has_request && !entry.outlined && entry.bytes > kSmallBytes) {
+    large_.emplace(entry.bytes, uid);
+  }
 }
 
 void WaitingPods::Uncount(std::string_view uid, const Entry& entry) {
@@ -117,7 +121,8 @@ void WaitingPods::Put(WaitingPod pod) {
     }
     Other other;
     if (!is_kept) {
-      other = {pod.pod->id.namespace_name, pod.pod->id.name, pod.pod->scheduler};
+      other = {pod.pod->id.namespace_name, pod.pod->id.name,
+               Shortened(pod.pod->scheduler, kLongestScheduler)};
       pod.pod = nullptr;
     }
     dead_.Erase(uid);

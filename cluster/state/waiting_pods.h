@@ -57,6 +57,8 @@ class WaitingPods {
   // About what the pods take; those of up to kSmallBytes are kept whole beyond it too.
   static constexpr std::size_t kMostBytes = std::size_t{128} << 20;
   static constexpr std::size_t kSmallBytes = std::size_t{4} << 10;
+  // The API server takes schedulerName of any length.
+  static constexpr std::size_t kLongestScheduler = 253;
   static constexpr std::size_t kMostHeldBack = 65'536;  // arrivals; later ones are not reported
 
   explicit WaitingPods(OnArrival on_arrival = {}, std::size_t most_bytes = kMostBytes)

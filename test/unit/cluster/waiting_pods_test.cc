@@ -282,6 +282,20 @@ TEST(WaitingPodsMemory, SmallOnesAreKeptWholeWhateverTheirNumber) {
   for (const WaitingPod& pod : waiting.Everybody()) EXPECT_NE(pod.pod->labels, nullptr);
 }
 
+// Anybody may create pods without GPUs, with a schedulerName of any length.
+TEST(WaitingPodsMemory, PodsThatAreSchedulersAloneAreSmallWhateverTheirSchedulersName) {
+  WaitingPods waiting({}, 10'000);
+  for (int i = 0; i < 100; ++i) {
+    waiting.Put(OfScheduler(APod("plain-" + std::to_string(i)), std::string(100'000, 's')));
+  }
+  EXPECT_LE(waiting.bytes(), 100 * WaitingPods::kSmallBytes);
+  waiting.Put(Large("ours", 5000));
+  EXPECT_TRUE(waiting.FindNamed("default", "ours"));
+  ASSERT_TRUE(waiting.FindOther("default", "plain-99"));
+  EXPECT_LE(waiting.FindOther("default", "plain-99")->pod->scheduler.size(),
+            WaitingPods::kLongestScheduler);
+}
+
 TEST(WaitingPodsMemory, AChangeMakesOneWholeWhenThereIsRoomAgain) {
   WaitingPods waiting({}, kMostBytes);
   waiting.Put(Large("b", 500'000));
