@@ -18,6 +18,13 @@ constexpr GpuMask AllGpus(int gpus) { return gpus == 64 ? ~GpuMask{0} : (GpuMask
 // The set of the lowest GPU alone; 0 of an empty set.
 constexpr GpuMask LowestBit(GpuMask set) { return set & (~set + 1); }
 
+// The set of the lowest `count`; all of a set that has no more.
+constexpr GpuMask LowestBits(GpuMask set, int count) {
+  GpuMask lowest = 0;
+  for (; set != 0 && count > 0; set &= set - 1, --count) lowest |= LowestBit(set);
+  return lowest;
+}
+
 // Calls visit(gpu) for each, the lowest first.
 template <class Visit>
 void ForEachGpu(GpuMask set, Visit visit) {

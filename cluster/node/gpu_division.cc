@@ -8,13 +8,6 @@
 namespace berth {
 namespace {
 
-// The lowest `count` of the set.
-GpuMask LowestOf(GpuMask set, int count) {
-  GpuMask lowest = 0;
-  for (; set != 0 && count > 0; set &= set - 1, --count) lowest |= LowestBit(set);
-  return lowest;
-}
-
 // How many GPUs the pod has in all.
 int SumOf(std::span<const GpuStep> steps) {
   int sum = 0, reusable = 0;
@@ -54,8 +47,8 @@ std::optional<std::vector<GpuMask>> DivideGpus(const NodeSpec& spec, const Reque
       offer = manager.OfferTo(spec.links.numa_nodes(), left, reusable, step.count);
     }
     if (!offer.admits) return std::nullopt;
-    const GpuMask reused = LowestOf(reusable, step.count);
-    const GpuMask fresh = LowestOf(offer.gpus, step.count - std::popcount(reused));
+    const GpuMask reused = LowestBits(reusable, step.count);
+    const GpuMask fresh = LowestBits(offer.gpus, step.count - std::popcount(reused));
     sets.push_back(reused | fresh);
     left &= ~fresh;
     reusable = step.ends_first ? reusable | fresh : reusable & ~reused;

@@ -111,6 +111,13 @@ Status CheckDevices(const Placement& placement, const NodeSpec& node) {
   return {};
 }
 
+void CloseGpu(NodeSpec& spec, GpuSpec& gpu, std::string_view said_by) {
+  if (!gpu.healthy) return;
+  gpu.healthy = false;
+  spec.missing = std::max(spec.missing - 1, 0);
+  if (spec.named_gpus_condition.empty()) spec.named_gpus_condition = said_by;
+}
+
 Node::Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods, Claims claims)
     : spec_(std::move(spec)), pods_(std::move(pods)), claims_(std::move(claims)) {
   CountAll();

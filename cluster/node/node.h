@@ -143,6 +143,10 @@ Status Validate(const NodeSpec& spec);
 // that it does not have.
 Status CheckDevices(const Placement& placement, const NodeSpec& node);
 
+// A GPU of the node is unhealthy: one less is missing without a name. said_by: who says so; the
+// first such GPU of the node decides. Nothing changes if it is unhealthy already.
+void CloseGpu(NodeSpec& spec, GpuSpec& gpu, std::string_view said_by);
+
 // What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty if the
 // GPU can never hold it: too small, or asked by memory that is unknown. Of several GPUs it is one
 // of the shares. Inline: the innermost step of every evaluation.

@@ -51,10 +51,7 @@ void UnwellGpus::Close(NodeSpec& said, const PodRecords& pods) {
   }
   entry.said = std::make_shared<const NodeSpec>(said);
   for (GpuSpec& gpu : said.gpus) {
-    if (!gpu.healthy || !entry.ids.contains(gpu.uuid)) continue;
-    gpu.healthy = false;
-    said.missing = std::max(said.missing - 1, 0);
-    if (said.named_gpus_condition.empty()) said.named_gpus_condition = kSaidBy;
+    if (entry.ids.contains(gpu.uuid)) CloseGpu(said, gpu, kSaidBy);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "node/kubelet/plugin_file.h"
 #include "node/kubelet/plugin_names.h"
 
@@ -201,9 +202,7 @@ void Interposer::Report() {
   }
   if (carried == carried_) return;
   carried_ = carried;
-  std::string names;
-  for (const std::string& resource : carried) names += (names.empty() ? "" : ",") + resource;
-  log_.Write(LogLevel::kInfo, "carries_out", {{"resources", names}});
+  log_.Write(LogLevel::kInfo, "carries_out", {{"resources", Join(carried, ",")}});
   reports_.Carries(std::move(carried));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/text.h"
 #include "node/kubelet/plugin_file.h"
 #include "node/pods/answer.h"
 
@@ -12,12 +13,6 @@ namespace {
 
 std::int64_t Micros(Duration time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
-}
-
-std::string Joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
 }
 
 // What is planned for the container; where its own plan has another number of devices, as of an
@@ -125,7 +120,7 @@ void PlanChooser::Note(const PreferredQuestion& question, const Look& look, cons
               {"container", last.container},
               {"candidates", look.matched.candidates.size()},
               {"by", choice.by},
-              {"devices", Joined(choice.answer)},
+              {"devices", Join(choice.answer, ",")},
               {"microseconds", Micros(look.waited)},
               {"problem", problem}});
   const MutexLock lock(mutex_);
@@ -177,8 +172,8 @@ void PlanChooser::Given(const std::string& resource, const std::vector<std::stri
                    {{"resource", resource},
                     {"pod", last.pod},
                     {"container", last.container},
-                    {"answered", Joined(answer)},
-                    {"given", Joined(given)}});
+                    {"answered", Join(answer, ",")},
+                    {"given", Join(given, ",")}});
       }
       last_.erase(found);
     }

@@ -25,11 +25,7 @@ GpuMask InTurn(const NodeSpec& spec, GpuMask free, GpuMask suiting, const Reques
   for (const GpuStep& step : StepsOf(shape)) {
     const auto offer = OfferTo(spec, free, reusable, step.count);
     if (!offer.admits) return 0;
-    GpuMask reused = 0;
-    for (GpuMask left = reusable; left != 0 && std::popcount(reused) < step.count;
-         left &= left - 1) {
-      reused |= LowestBit(left);
-    }
+    const GpuMask reused = LowestBits(reusable, step.count);
     const int more = step.count - std::popcount(reused);
     const GpuMask fresh =
         more == 0 ? 0 : spec.links.Choose(offer.gpus & suiting, more, {}, tenants);

@@ -227,9 +227,7 @@ std::string NamedBy(const std::string& condition) {
 }
 
 std::string ListText(const std::vector<DeviceGrant>& grants) {
-  std::string text;
-  for (const DeviceGrant& grant : grants) text += (text.empty() ? "" : ", ") + TextOf(grant);
-  return text;
+  return Join(grants, ", ", [](const DeviceGrant& grant) { return TextOf(grant); });
 }
 
 // What it has; behind it, what it was planned with, if that is something else.

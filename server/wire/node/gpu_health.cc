@@ -10,13 +10,6 @@ namespace {
 
 constexpr std::string_view kSaidBy = "annotation berth.dev/gpu-health";
 
-void Close(GpuSpec& gpu, NodeSpec& spec) {
-  if (!gpu.healthy) return;
-  gpu.healthy = false;
-  spec.missing = std::max(spec.missing - 1, 0);
-  if (spec.named_gpus_condition.empty()) spec.named_gpus_condition = kSaidBy;
-}
-
 }  // namespace
 
 std::string CloseUnwell(std::string_view ids, NodeSpec& spec) {
@@ -31,7 +24,7 @@ std::string CloseUnwell(std::string_view ids, NodeSpec& spec) {
     }
     const auto gpu = std::ranges::find(spec.gpus, id, &GpuSpec::uuid);
     if (gpu != spec.gpus.end()) {
-      Close(*gpu, spec);
+      CloseGpu(spec, *gpu, kSaidBy);
     } else if (problem.empty() && !id.starts_with("MIG-")) {
       problem = key + "want UUIDs of the node's " + std::to_string(spec.gpus.size()) +
                 " GPUs, got \"" + Shortened(id, 64) + "\"";
