@@ -24,6 +24,7 @@
 #include "node/publish/node_publisher.h"
 #include "server/kube/client/api_path.h"
 #include "server/kube/client/http_api_client.h"
+#include "server/wire/node/kubelet_annotation.h"
 
 namespace berth::node {
 namespace {
@@ -226,7 +227,8 @@ int RunWithdraw(const NodeOptions& options, Log& log) {
   request.method = "PATCH";
   request.path = *path;
   request.content_type = "application/merge-patch+json";
-  request.body = R"({"metadata":{"annotations":{"berth.dev/carries-out":null}}})";
+  request.body =
+      R"({"metadata":{"annotations":{")" + std::string(wire::kCarriesOutKey) + R"(":null}}})";
   request.timeout = std::chrono::seconds(3);
   const Result<kube::ApiResponse> response = (*client)->Send(request);
   if (response && response->ok()) return 0;

@@ -11,6 +11,7 @@
 #include "node/facts/nvml_library.h"
 #include "node/facts/nvml_probe.h"
 #include "server/wire/json/strict_json.h"
+#include "server/wire/node/gpu_health.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
 #include "topology/mig/mig_catalog.h"
@@ -19,8 +20,6 @@ namespace berth::node {
 namespace {
 
 using wire::Json;
-
-constexpr std::string_view kUuidsAnnotation = "berth.dev/gpu-uuids";
 
 void AddProblem(std::string text, std::vector<std::string>& problems) {
   if (problems.size() < kMostProblems) problems.push_back(Shortened(text, kMostProblemBytes));
@@ -124,7 +123,7 @@ std::string MigAnnotation(const FoundMachine& found) {
 
 void AddUuids(const std::vector<GpuFact>& gpus, NodeFacts& facts) {
   if (!gpus.empty()) {
-    facts.annotations[std::string(kUuidsAnnotation)] = Join(gpus, ",", &GpuFact::id);
+    facts.annotations[std::string(wire::kGpuUuidsKey)] = Join(gpus, ",", &GpuFact::id);
   }
 }
 

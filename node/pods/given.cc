@@ -8,6 +8,7 @@
 
 #include "node/kubelet/plugin_names.h"
 #include "server/kube/client/api_path.h"
+#include "server/wire/pod/given_json.h"
 
 namespace berth::node {
 namespace {
@@ -184,11 +185,12 @@ bool GivenWriter::Write(const OwnPod& pod, const std::string& text) {
   request.timeout = kMostPerWrite;
   // With the UID: another pod of that name is not to have it.
   request.body =
-      GivenJson{{"metadata", {{"uid", pod.uid}, {"annotations", {{"berth.dev/given", text}}}}}}
-          .dump(-1, ' ', false, GivenJson::error_handler_t::replace);
+      GivenJson{{"metadata", {{"uid", pod.uid}, {"annotations", {{wire::kGivenKey, text}}}}}}.dump(
+          -1, ' ', false, GivenJson::error_handler_t::replace);
   const Result<kube::ApiResponse> response = parts_.client.Send(request);
-  const bool gone = response && (response->status == 404 || response->status == 409);
-  if (response && (response->ok() || gone)) {
+  // The pod has gone, or another one has its name.
+  if (response && (response->status == 404 || response->status == 409)) return true;
+  if (response && response->ok()) {
     parts_.log.Write(LogLevel::kInfo, "given_written",
                      {{"pod", pod.namespace_name + "/" + pod.name}, {"given", text}});
     problem_.clear();

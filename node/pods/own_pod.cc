@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "node/kubelet/plugin_names.h"
+#include "server/wire/pod/devices_annotation.h"
+#include "server/wire/pod/given_json.h"
 
 namespace berth::node {
 namespace {
@@ -16,13 +19,13 @@ using PodJson = nlohmann::json;
 constexpr std::size_t kMostContainers = 500;
 constexpr std::size_t kMostAsked = 1'000'000;
 
-const PodJson& At(const PodJson& object, const char* key) {
+const PodJson& At(const PodJson& object, std::string_view key) {
   static const PodJson nothing;
   const auto found = object.is_object() ? object.find(key) : object.end();
   return found == object.end() ? nothing : *found;
 }
 
-std::string PodText(const PodJson& object, const char* key) {
+std::string PodText(const PodJson& object, std::string_view key) {
   const PodJson& found = At(object, key);
   return found.is_string() ? found.get<std::string>() : std::string();
 }
@@ -96,8 +99,8 @@ Result<OwnPod> ParseOwnPod(std::string_view text, std::string_view node) {
   AddStatuses(At(status, "initContainerStatuses"), pod);
   AddStatuses(At(status, "containerStatuses"), pod);
   const PodJson& annotations = At(meta, "annotations");
-  pod.given = PodText(annotations, "berth.dev/given");
-  if (const std::string devices = PodText(annotations, "berth.dev/devices"); !devices.empty()) {
+  pod.given = PodText(annotations, wire::kGivenKey);
+  if (const std::string devices = PodText(annotations, wire::kDevicesKey); !devices.empty()) {
     Result<PodPlan> plan = ParsePlan(devices, node);
     if (plan) {
       pod.plan = *std::move(plan);

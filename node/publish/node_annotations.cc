@@ -5,6 +5,10 @@
 #include <array>
 
 #include "server/wire/json/strict_json.h"
+#include "server/wire/node/gpu_health.h"
+#include "server/wire/node/kubelet_annotation.h"
+#include "server/wire/node/mig_json.h"
+#include "server/wire/node/topology_json.h"
 
 namespace berth::node {
 namespace {
@@ -22,12 +26,12 @@ struct Key {
   std::string_view name;
   Foreign foreign;
 };
-constexpr std::array<Key, 6> kKeys = {{{"berth.dev/carries-out", Foreign::kReplaced},
-                                       {"berth.dev/kubelet", Foreign::kReplaced},
-                                       {"berth.dev/gpu-health", Foreign::kReplaced},
-                                       {"berth.dev/gpu-uuids", Foreign::kCorrected},
-                                       {"berth.dev/topology", Foreign::kStays},
-                                       {"berth.dev/mig", Foreign::kStays}}};
+constexpr std::array<Key, 6> kKeys = {{{wire::kCarriesOutKey, Foreign::kReplaced},
+                                       {wire::kKubeletKey, Foreign::kReplaced},
+                                       {wire::kGpuHealthKey, Foreign::kReplaced},
+                                       {wire::kGpuUuidsKey, Foreign::kCorrected},
+                                       {wire::kTopologyAnnotation, Foreign::kStays},
+                                       {wire::kMigAnnotation, Foreign::kStays}}};
 
 // The object at that place; empty where there is none.
 const Json& ObjectAt(const Json& json, std::string_view key) {

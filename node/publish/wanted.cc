@@ -9,7 +9,12 @@
 #include <vector>
 
 #include "base/text.h"
+#include "node/kubelet/plugin_names.h"
 #include "server/wire/json/strict_json.h"
+#include "server/wire/node/gpu_health.h"
+#include "server/wire/node/kubelet_annotation.h"
+#include "server/wire/node/mig_json.h"
+#include "server/wire/node/topology_json.h"
 #include "topology/mig/mig_profile.h"
 
 namespace berth::node {
@@ -17,9 +22,8 @@ namespace {
 
 using wire::Json;
 
-constexpr std::string_view kMigKey = "berth.dev/mig";
-constexpr std::array<std::string_view, 3> kFactKeys = {"berth.dev/gpu-uuids", "berth.dev/topology",
-                                                       kMigKey};
+constexpr std::array<std::string_view, 3> kFactKeys = {
+    wire::kGpuUuidsKey, wire::kTopologyAnnotation, wire::kMigAnnotation};
 
 // nullopt for "": the annotation is not there.
 std::optional<std::string> Unless(std::string text) {
@@ -49,7 +53,7 @@ std::string WithAllocator(const std::string& mig, const std::set<std::string>& c
 bool WhatIsSaid::SetUnhealthy(const std::string& resource, std::set<std::string> ids) {
   std::set<std::string> devices;
   for (const std::string& id : ids) {
-    const std::string device = id.substr(0, id.find("::"));
+    const std::string device(WithoutReplica(id));
     if (device.empty() || device.size() > kMostIdBytes) continue;
     if (devices.size() == kMostUnhealthy) break;
     devices.insert(device);
@@ -64,15 +68,15 @@ WantedAnnotations Wanted(const WhatIsSaid& says, bool mig_single) {
   WantedAnnotations wanted;
   std::vector<std::string> carries(says.carries.begin(), says.carries.end());
   carries.resize(std::min(carries.size(), kMostCarried));
-  wanted["berth.dev/carries-out"] = Unless(Join(carries, ","));
-  wanted["berth.dev/gpu-health"] = Unless(UnhealthyDevices(says));
-  if (!says.kubelet.empty()) wanted["berth.dev/kubelet"] = says.kubelet;
+  wanted[std::string(wire::kCarriesOutKey)] = Unless(Join(carries, ","));
+  wanted[std::string(wire::kGpuHealthKey)] = Unless(UnhealthyDevices(says));
+  if (!says.kubelet.empty()) wanted[std::string(wire::kKubeletKey)] = says.kubelet;
   // A driver that is away for a moment has no GPUs: what was published stays.
   if (says.facts->gpus.empty() && says.facts->mig.empty()) return wanted;
   for (const std::string_view key : kFactKeys) {
     const auto found = says.facts->annotations.find(std::string(key));
     std::string text = found == says.facts->annotations.end() ? "" : found->second;
-    if (key == kMigKey && !text.empty()) {
+    if (key == wire::kMigAnnotation && !text.empty()) {
       text = mig_single ? "" : WithAllocator(text, says.carries);
     }
     // Where something could not be found out, what was published before stays too.

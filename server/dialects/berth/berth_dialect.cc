@@ -38,12 +38,11 @@ constexpr std::array<std::string_view, 12> kOtherKeys = {
     "berth.dev/gang",     "berth.dev/gang-by",         "berth.dev/gang-size",
     "berth.dev/gang-min", "berth.dev/checkpointed-at", "berth.dev/keep"};
 
-constexpr std::string_view kUuidsKey = "berth.dev/gpu-uuids";
 constexpr std::size_t kLongestUuid = 64;
 
-constexpr std::array kNodeKeys = {
-    wire::kTopologyAnnotation, wire::kMigAnnotation, kUuidsKey,
-    wire::kCarriesOutKey,      wire::kKubeletKey,    wire::kGpuHealthKey};
+constexpr std::array kNodeKeys = {wire::kTopologyAnnotation, wire::kMigAnnotation,
+                                  wire::kGpuUuidsKey,        wire::kCarriesOutKey,
+                                  wire::kKubeletKey,         wire::kGpuHealthKey};
 constexpr std::array kPodKeys = {kPrefix};
 constexpr std::array kGrants = {wire::kDevicesKey};
 
@@ -168,8 +167,8 @@ class BerthNode final : public wire::NodeReading {
   explicit BerthNode(const wire::NodeFacts& facts) : facts_(facts) {}
 
   void CountGpus(wire::GpuDraft& draft) override {
-    const std::string_view text = facts_.Annotation(kUuidsKey);
-    if (!text.empty()) draft.uuids = wire::AnnouncedUuids{kUuidsKey, ReadUuids(text)};
+    const std::string_view text = facts_.Annotation(wire::kGpuUuidsKey);
+    if (!text.empty()) draft.uuids = wire::AnnouncedUuids{wire::kGpuUuidsKey, ReadUuids(text)};
     Take(wire::kCarriesOutKey, wire::ParseCarriesOut, draft.carried_out, draft);
     Take(wire::kKubeletKey, wire::ParseKubelet, draft.topology_manager, draft);
   }

@@ -15,6 +15,8 @@
 
 namespace berth::wire {
 
+// The UUIDs of the node's GPUs by index, joined by commas.
+inline constexpr std::string_view kGpuUuidsKey = "berth.dev/gpu-uuids";
 inline constexpr std::string_view kGpuHealthKey = "berth.dev/gpu-health";
 inline constexpr std::size_t kMostUnwellIds = 256;  // of one node, those of MIG devices among them
 
