@@ -15,6 +15,8 @@ namespace {
 constexpr Duration kLongestTryPause = std::chrono::seconds(2);
 constexpr Duration kMostRegister = std::chrono::seconds(5);
 constexpr Duration kMostStandBy = std::chrono::seconds(1);
+constexpr Duration kAfterStart = std::chrono::seconds(3);  // of the kubelet: many pods may wait
+constexpr Duration kAfterQuestion = std::chrono::milliseconds(300);
 constexpr Duration kNextStandBy = std::chrono::seconds(10);  // after one that failed
 constexpr Duration kMostForCalls = std::chrono::seconds(1);  // to end before a new registration
 constexpr Duration kOurEndIsSeen = std::chrono::milliseconds(60);  // of our stream, by the kubelet
@@ -145,18 +147,21 @@ Instant ResourceProxy::Upkeep(Instant now) {
 }
 
 // Has the kubelet have the plugin directly too. The kubelet asks the one that registered last, so
-// we register again after it.
+// we register again after it: in a moment without admissions, since the plugin chooses meanwhile.
 Instant ResourceProxy::StandBy(Instant now) {
   const Instant nothing = now + std::chrono::hours(1);
   PluginAddress plugin;
   std::uint64_t generation = 0;
+  Instant calm{};
   {
     const MutexLock lock(mutex_);
-    if (plugin_ended_ || !list_) return nothing;
+    if (plugin_ended_ || !list_ || streams_ == 0) return nothing;
     plugin = address_;
     generation = generation_;
+    calm = std::max(since_ + kAfterStart, asked_ + kAfterQuestion);
   }
   if (!context_.stand_by || IsDirect(context_.folder, plugin)) return nothing;
+  if (now < calm) return calm;
   if (generation == stood_by_ && now < next_stand_by_) return next_stand_by_;
   stood_by_ = generation;
   next_stand_by_ = now + kNextStandBy;
@@ -324,6 +329,7 @@ std::vector<std::string> ResourceProxy::Preferred(
   {
     const MutexLock lock(mutex_);
     question.since = since_;
+    asked_ = Instant::clock::now();
   }
   const AskPlugin ask =
       [this, &request](

@@ -121,6 +121,7 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   Instant listed_ BERTH_GUARDED_BY(mutex_){};  // when the list was new
   int streams_ BERTH_GUARDED_BY(mutex_) = 0;   // to the kubelet
   Instant since_ BERTH_GUARDED_BY(mutex_){};   // the newest of them
+  Instant asked_ BERTH_GUARDED_BY(mutex_){};   // by the kubelet, what is preferred
   bool ending_ BERTH_GUARDED_BY(mutex_) = false;
   Instant next_try_ BERTH_GUARDED_BY(mutex_){};
   Duration pause_ BERTH_GUARDED_BY(mutex_) = kFirstPause;
