@@ -25,7 +25,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help build demo test image release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +113,11 @@ e2e-demo: build ## A control plane with Berth in front and two nodes that run po
 
 e2e-demo-stop: ## Stop what e2e-demo left running
 	@$(E2E)/program.sh demo -stop build/e2e-demo
+
+image: build ## The image, without docker: dist/berth-TAG-linux-ARCH.oci.tar; IMAGE=registry/berth (berth) TAG=tag (dev)
+	@release/image.sh '$(or $(IMAGE),berth):$(or $(TAG),dev)' $(BIN) \
+	  "dist/berth-$(or $(TAG),dev)-linux-$$(dpkg --print-architecture).oci.tar"
+	@ls -s --block-size=KiB dist/*.oci.tar
 
 release: ## The files of a release in dist/: VERSION=x.y.z IMAGE=registry/berth [URL=where they will be]
 	$(call install,$(PACKAGES))
