@@ -63,6 +63,8 @@ install -m 644 /etc/debian_version etc/
 install -m 644 /usr/lib/os-release etc/
 cd - >/dev/null
 libraries=$(libraries_of "${programs[@]/#/$from/}")
+version=$("$from/berth" version)
+version=${version#berth }
 libc=$(grep '/libc\.so\.6$' <<<"$libraries")
 for library in "${for_drivers[@]}"; do libraries+=$'\n'${libc%/*}/$library; done
 for library in $libraries; do
@@ -106,7 +108,7 @@ cat >"$work/config" <<JSON
 "config":{"User":"65532:65532","ExposedPorts":{"8888/tcp":{}},"Env":["PATH=/usr/local/bin"],"WorkingDir":"/",
 "Entrypoint":["/usr/local/bin/berth"],"Cmd":["serve"],
 "Labels":{"$label.created":"$created","$label.licenses":"Apache-2.0","$label.revision":"$revision",
-"$label.title":"berth","$label.version":"$tag"}},
+"$label.title":"berth","$label.version":"$version"}},
 "rootfs":{"type":"layers","diff_ids":[$(join "${diffs[@]}")]},
 "history":[{"created":"$created","comment":"libraries"},{"created":"$created","comment":"programs"}]}
 JSON

@@ -40,8 +40,9 @@ string(JSON user GET "${config}" config User)
 string(JSON start GET "${config}" config Entrypoint 0)
 string(JSON version GET "${config}" config Labels org.opencontainers.image.version)
 string(JSON created GET "${config}" created)
-if(NOT "${name} ${user} ${start} ${version} ${created}" STREQUAL
-   "registry.example.com:5000/gpu/berth:1.2.3 65532:65532 /usr/local/bin/berth 1.2.3 2023-11-14T22:13:20Z")
+execute_process(COMMAND ${PROGRAMS}/berth version OUTPUT_VARIABLE is OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(NOT "${name} ${user} ${start} berth ${version} ${created}" STREQUAL
+   "registry.example.com:5000/gpu/berth:1.2.3 65532:65532 /usr/local/bin/berth ${is} 2023-11-14T22:13:20Z")
   message(FATAL_ERROR "got ${name} ${user} ${start} ${version} ${created}")
 endif()
 set(root ${FOLDER}/root)
