@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/version.h"
 #include "config/print.h"
 #include "config/schema.h"
 #include "scoring/explain/node_edits.h"
@@ -257,7 +258,7 @@ int Main(int argc, char** argv) {
   const bool is_plugin = std::string_view(argv[0]).ends_with("kubectl-berth");
   CLI::App app("GPU placement for Kubernetes as a scheduler extender",
                is_plugin ? "kubectl-berth" : "berth");
-  CommandLine line(app, BERTH_VERSION);
+  CommandLine line(app, std::string(BerthVersion()));
   ServeFlags serve;
   AddServe(app, serve);
   CLI::App* const config = app.add_subcommand("config", "Check, print or describe a configuration");
@@ -291,7 +292,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("top")) return PrintOr(TopCommand(explain_flags));
   if (app.got_subcommand("plan")) return PrintOr(PlanCommand(plan_flags));
   if (app.got_subcommand("version")) {
-    std::printf("berth %s\n", BERTH_VERSION);
+    std::printf("berth %s\n", std::string(BerthVersion()).c_str());
     return 0;
   }
   if (config->got_subcommand("schema")) {
