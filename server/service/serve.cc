@@ -87,7 +87,7 @@ class Service {
                    .waker = kube_ ? &kube_->pod_waker() : nullptr,
                    .history = kube_ ? &kube_->gang_history() : nullptr},
                   PolicyNow()),
-        reload_(std::move(config_file), {extender_, log_, metrics_, mix_, InBackground(learning_),
+        reload_(std::move(config_file), {extender_, log_, metrics_, mix_, EnginesBackground(),
                                          [this](const Config& changed) { UseClasses(changed); }}),
         verbs_(extender_, pod_rules_, metrics_) {}
 
@@ -235,7 +235,13 @@ class Service {
   }
 
   [[nodiscard]] Extender::Policy PolicyNow() {
-    return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current(), InBackground(learning_)));
+    return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current(), EnginesBackground()));
+  }
+
+  // When a background is done depends on the machine. On an embedded cluster nobody waits for a
+  // millisecond, and the same calls are to give the same answers: replays and the demo count on it.
+  [[nodiscard]] Background EnginesBackground() {
+    return kube_ ? InBackground(learning_) : Background();
   }
 
   [[nodiscard]] dialects::ExtensionParts ExtensionsFilled() {
