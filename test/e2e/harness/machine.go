@@ -5,6 +5,7 @@ package harness
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,9 @@ type MachineOptions struct {
 	Kubelet string
 	// Webhook has the kubelet ask the API server who asks it, and for what they have rights.
 	Webhook bool
+	// Address is an address of this machine at which the kubelet listens on the usual port, as manifests have it; in a
+	// network of the test's own. "" is loopback, and a port that nobody else has.
+	Address string
 	// FakeNUMA has the machine show two NUMA nodes.
 	FakeNUMA bool
 	// Debian takes the installed containerd instead of the one that was built with the tests.
@@ -87,13 +91,16 @@ func (p *Plane) StartMachine(options MachineOptions) *Machine {
 	m.number = machines.started
 	machines.started++
 	machines.Unlock()
-	port := FreePort(p.T)
-	m.KubeletURL = "https://" + address(port)
+	listen := address(FreePort(p.T))
+	if m.Address != "" {
+		listen = net.JoinHostPort(m.Address, "10250")
+	}
+	m.KubeletURL = "https://" + listen
 	m.cgroup = fmt.Sprintf("%s%d-%s", cgroupPrefix, os.Getpid(), options.Name)
 	if err := os.MkdirAll(filepath.Join(m.Dir, "cni"), 0o755); err != nil {
 		p.T.Fatalf("%v", err)
 	}
-	m.writeConfigs(port)
+	m.writeConfigs(listen)
 	m.startInit()
 	if m.Pretended {
 		m.Start("fakecri", Binary(p.T, "fakecri"), m.runtimeSocket())
@@ -194,7 +201,13 @@ func (m *Machine) Path(file string) string { return fmt.Sprintf("/proc/%d/root%s
 // Kill ends everything on the machine at once, as when it loses its power.
 func (m *Machine) Kill() { m.init.Kill() }
 
-// ImportImage gives the machine an image of ImageArchive.
+// Images are the names of the images that the machine has.
+func (m *Machine) Images() string {
+	m.plane.T.Helper()
+	return m.Run(nil, m.binary("ctr"), "--namespace=k8s.io", "images", "ls", "--quiet")
+}
+
+// ImportImage gives the machine an image of ImageArchive, or another that containerd takes.
 func (m *Machine) ImportImage(archive []byte) {
 	m.plane.T.Helper()
 	m.waitFile(m.runtimeSocket())
