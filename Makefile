@@ -51,8 +51,10 @@ build: ## Optimised build in build/release/, binaries in build/release/bin/
 	@cmake --preset release $(if $(VERSION),-DBERTH_VERSION='$(VERSION)') >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target berth berth-replay berth-node
 
-demo: build ## A GPU workload over HTTP against `berth serve`, and a table; TRACE=dir takes openb CSV files
-	@$(BIN)/berth-replay demo $(if $(TRACE),--trace '$(TRACE)') $(if $(SEED),--seed $(SEED))
+demo: ## Berth beside kube-scheduler and FGD: live page, bars, a report of plots; TRACE=dir takes openb CSV files, SEED=n
+	$(call install,$(PACKAGES))
+	@JOBS=$(JOBS) cmake/build-quietly.sh berth berth-replay
+	@$(BIN)/berth-replay demo --report build/demo $(if $(TRACE),--trace '$(TRACE)') $(if $(SEED),--seed $(SEED))
 
 # The control plane is built beside Berth, at low priority; what it lacks does not keep the other tests from running.
 # End-to-end tests wait more than they compute: one more at a time than there are cores.

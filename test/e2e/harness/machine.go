@@ -38,14 +38,17 @@ type MachineOptions struct {
 	FakeNUMA bool
 	// Debian takes the installed containerd instead of the one that was built with the tests.
 	Debian bool
+	// Pretended has a runtime that runs no containers: the kubelet is real, and admits many pods at little cost.
+	Pretended bool
 }
 
-// Machine is a node that runs containers: containerd, a kubelet and a device plugin of GPUs that do not exist, in a
-// mount and a PID namespace of their own.
+// Machine is a node that runs containers: containerd (or a runtime that pretends), a kubelet and a device plugin of GPUs
+// that do not exist, in a mount and a PID namespace of their own.
 type Machine struct {
 	MachineOptions
 	Dir string
-	// Containerd, Kubelet, Plugin and Agent are its programs; each may be killed and started again.
+	// Containerd (none where the runtime is pretended), Kubelet, Plugin and Agent are its programs; each may be killed and
+	// started again.
 	Containerd, Kubelet, Plugin, AgentProcess *Inside
 	// KubeletURL is where the kubelet answers: /configz, /pods.
 	KubeletURL string
@@ -80,7 +83,7 @@ func (p *Plane) StartNode(options MachineOptions) *Machine {
 	return m
 }
 
-// StartMachine starts one with containerd only.
+// StartMachine starts one with its runtime only.
 func (p *Plane) StartMachine(options MachineOptions) *Machine {
 	p.T.Helper()
 	m := &Machine{MachineOptions: options, plane: p, Dir: p.file("node-" + options.Name), healthPort: FreePort(p.T)}
@@ -99,9 +102,34 @@ func (p *Plane) StartMachine(options MachineOptions) *Machine {
 	}
 	m.writeConfigs(listen)
 	m.startInit()
+	if m.Pretended {
+		m.Start("fakecri", Binary(p.T, "fakecri"), m.runtimeSocket())
+		m.waitFile(m.runtimeSocket())
+		return m
+	}
 	m.Containerd = m.Start("containerd", m.binary("containerd"), "--config", m.file("containerd.toml"))
 	m.ImportImage(ImageArchive(p.T, WorkImage, map[string]string{"/work": Binary(p.T, "work")}, "/work"))
 	return m
+}
+
+// runtimeSocket is where the runtime listens, on the machine.
+func (m *Machine) runtimeSocket() string {
+	if m.Pretended {
+		return "/run/fakecri.sock"
+	}
+	return "/run/containerd/containerd.sock"
+}
+
+// waitFile waits for a file of the machine.
+func (m *Machine) waitFile(file string) {
+	m.plane.T.Helper()
+	Eventually(m.plane.T, file+" on "+m.Name, 30*time.Second, func() error {
+		if m.Containerd != nil && !m.Containerd.Running() {
+			m.plane.T.Fatalf("containerd on %s ended: %s", m.Name, m.Containerd.logTail(5))
+		}
+		_, err := os.Stat(m.Path(file))
+		return err
+	})
 }
 
 func (m *Machine) file(name string) string { return filepath.Join(m.Dir, name) }
@@ -182,13 +210,7 @@ func (m *Machine) Images() string {
 // ImportImage gives the machine an image of ImageArchive, or another that containerd takes.
 func (m *Machine) ImportImage(archive []byte) {
 	m.plane.T.Helper()
-	Eventually(m.plane.T, "containerd on "+m.Name, 30*time.Second, func() error {
-		if !m.Containerd.Running() {
-			m.plane.T.Fatalf("containerd on %s ended: %s", m.Name, m.Containerd.logTail(5))
-		}
-		_, err := os.Stat(m.Path("/run/containerd/containerd.sock"))
-		return err
-	})
+	m.waitFile(m.runtimeSocket())
 	m.Run(archive, m.binary("ctr"), "--namespace=k8s.io", "images", "import", "-")
 }
 
