@@ -202,6 +202,10 @@ void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
                    "Manifests with pods, Jobs, Deployments, StatefulSets (YAML or JSON); - is "
                    "standard input")
       ->type_name("FILE");
+  plan->add_option("-n,--namespace", flags.namespace_name,
+                   "Namespace of manifests that have none; default: that of kubectl's context, "
+                   "or default")
+      ->type_name("NAMESPACE");
   CLI::Option* const grow = plan->add_option("--grow", flags.grow,
                                              "For each pool, how many waiting pods (or pods of -f) "
                                              "1..COUNT more nodes would place")

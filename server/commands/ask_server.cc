@@ -40,6 +40,24 @@ Errc CodeOf(int status) {
   return status == 400 || status == 413 ? Errc::kInvalidArgument : Errc::kUnavailable;
 }
 
+// What keeps people from Berth on the way through the API server, and what to do; empty: not known.
+std::string AdviceOn(int status, std::string_view text) {
+  const auto has = [text](std::string_view part) { return text.find(part) != text.npos; };
+  if (status == 403 && has("services/proxy")) {
+    return "ask an administrator for the group berth-viewers (manifests/components/viewers)";
+  }
+  if (has("no endpoints available")) {
+    return "no pod of Berth leads there: look at kubectl get pods -A -l "
+           "app.kubernetes.io/name=berth; another namespace or Service: --service NAMESPACE/NAME";
+  }
+  if (has("error trying to reach service")) {
+    return "a NetworkPolicy may keep the API server from Berth: put the addresses of your API "
+           "servers into berth-viewers (manifests/components/viewers); administrators can use "
+           "--via port-forward";
+  }
+  return "";
+}
+
 Result<std::string> Ask(const std::string& address, const std::string& who, const char* method,
                         const std::string& path, const std::string& body) {
   BERTH_TRY(http::HttpClient client, http::HttpClient::Connect(address));
@@ -51,7 +69,9 @@ Result<std::string> Ask(const std::string& address, const std::string& who, cons
 
 Result<std::string> BodyOf(int status, std::string body, const std::string& who) {
   if (status == 200) return body;
-  return Fail(CodeOf(status), who + ": " + ErrorIn(status, body));
+  const std::string text = ErrorIn(status, body);
+  const std::string advice = AdviceOn(status, text);
+  return Fail(CodeOf(status), who + ": " + text + (advice.empty() ? "" : "; " + advice));
 }
 
 Result<std::string> AskServer(const ServerAddress& at, const char* method, const std::string& path,

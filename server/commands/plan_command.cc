@@ -72,9 +72,17 @@ void AddNames(const char* field, const std::vector<std::string>& names, std::str
   body += ']';
 }
 
+// The namespace of objects that name none: as kubectl would create them.
+Result<std::string> NamespaceFor(const PlanFlags& flags) {
+  if (!flags.namespace_name.empty()) return flags.namespace_name;
+  if (!flags.at.cluster || !flags.cluster.empty() || flags.files.empty()) return "default";
+  return CurrentNamespace(*flags.at.cluster);
+}
+
 // The body of POST /plan.
 Result<std::string> RequestOf(const PlanFlags& flags) {
   BERTH_TRY_STATUS(Check(flags));
+  BERTH_TRY(const std::string space, NamespaceFor(flags));
   std::string body = "{";
   if (flags.grow > 0) body += R"("grow":)" + std::to_string(flags.grow);
   if (!flags.files.empty()) body += flags.grow > 0 ? R"(,"pods":[)" : R"("pods":[)";
@@ -96,6 +104,10 @@ Result<std::string> RequestOf(const PlanFlags& flags) {
   if (!flags.like.empty()) body += ']';
   AddNames("remove", flags.remove, body);
   AddNames("machine_types", flags.machine_types, body);
+  if (space != "default") {  // a Berth of version 0.1.0 knows no other
+    body += R"(,"namespace":)";
+    wire::AppendString(body, space);
+  }
   return body + "}";
 }
 
