@@ -25,7 +25,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo docs pictures test release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help build demo docs pictures test image release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,7 +48,7 @@ endef
 
 build: ## Optimised build in build/release/, binaries in build/release/bin/
 	$(call install,$(PACKAGES))
-	@cmake --preset release >/dev/null
+	@cmake --preset release $(if $(VERSION),-DBERTH_VERSION='$(VERSION)') >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target berth berth-replay berth-node
 
 demo: ## Berth beside kube-scheduler and FGD: live page, bars, a report of plots; TRACE=dir takes openb CSV files, SEED=n
@@ -116,9 +116,15 @@ e2e-demo: build ## A control plane with Berth in front and two nodes that run po
 e2e-demo-stop: ## Stop what e2e-demo left running
 	@$(E2E)/program.sh demo -stop build/e2e-demo
 
-release: ## The files of a release in dist/: VERSION=x.y.z IMAGE=registry/berth [URL=where they will be]
+image: ## The image, without docker: dist/berth-TAG-linux-ARCH.oci.tar; IMAGE=registry/berth (berth) TAG=tag (dev)
+	@$(MAKE) --no-print-directory build VERSION="$$(release/version.sh)"
+	@release/image.sh '$(or $(IMAGE),berth):$(or $(TAG),dev)' $(BIN) \
+	  "dist/berth-$(or $(TAG),dev)-linux-$$(dpkg --print-architecture).oci.tar"
+	@ls -s --block-size=KiB dist/*.oci.tar
+
+release: ## The files of a release, or of this commit, in dist/; VERSION=x.y.z IMAGE=registry/berth URL=where they will be
 	$(call install,$(PACKAGES))
-	@release/release.sh '$(VERSION)' '$(IMAGE)' $(if $(URL),'$(URL)')
+	@release/release.sh '$(VERSION)' '$(IMAGE)' '$(URL)'
 
 sanitize: ## All tests of one process under address+undefined, those with threads under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))

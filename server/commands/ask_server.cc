@@ -24,15 +24,15 @@ Result<std::string> AddressOf(const std::string& server) {
 }
 
 // What a server says of an error: {"error":"TEXT"}, or a Status of the API server before it.
-std::string ErrorIn(const http::HttpClient::Answer& answer) {
-  const wire::Json json = wire::Json::parse(answer.body, nullptr, false);
+std::string ErrorIn(int status, const std::string& body) {
+  const wire::Json json = wire::Json::parse(body, nullptr, false);
   if (json.is_object() && json.contains("error") && json["error"].is_string()) {
     return json["error"].get<std::string>();
   }
   if (json.is_object() && json.contains("message") && json["message"].is_string()) {
     return json["message"].get<std::string>();
   }
-  return "status " + std::to_string(answer.status);
+  return "status " + std::to_string(status);
 }
 
 Errc CodeOf(int status) {
@@ -44,11 +44,15 @@ Result<std::string> Ask(const std::string& address, const std::string& who, cons
                         const std::string& path, const std::string& body) {
   BERTH_TRY(http::HttpClient client, http::HttpClient::Connect(address));
   BERTH_TRY(http::HttpClient::Answer answer, client.Ask(method, path, body));
-  if (answer.status == 200) return std::move(answer.body);
-  return Fail(CodeOf(answer.status), who + ": " + ErrorIn(answer));
+  return BodyOf(answer.status, std::move(answer.body), who);
 }
 
 }  // namespace
+
+Result<std::string> BodyOf(int status, std::string body, const std::string& who) {
+  if (status == 200) return body;
+  return Fail(CodeOf(status), who + ": " + ErrorIn(status, body));
+}
 
 Result<std::string> AskServer(const ServerAddress& at, const char* method, const std::string& path,
                               const std::string& body) {

@@ -19,14 +19,16 @@ import (
 	"berth.dev/e2e/harness"
 )
 
-// The API server proxies to no loopback address. This one is of a network of the test's own (RFC 5737).
+// The API server proxies to no loopback address. This one is of a network of the test's own (RFC 5737), which also has
+// that of the Service of the API server.
 const (
 	podAddress   = "192.0.2.10"
 	ownNetwork   = "BERTH_E2E_OWN_NETWORK"
-	enterNetwork = `ip link set lo up && ip addr add ` + podAddress + `/32 dev lo && exec "$0" "$@"`
+	enterNetwork = `ip link set lo up && for a in ` + podAddress + ` ` + harness.APIServiceIP +
+		`; do ip addr add $a/32 dev lo; done && exec "$0" "$@"`
 )
 
-// inOwnNetwork runs the test in a network namespace in which this machine has podAddress, and says whether this is it.
+// inOwnNetwork runs the test in a network namespace in which this machine has these addresses, and says whether this is it.
 func inOwnNetwork(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(ownNetwork) != "" {

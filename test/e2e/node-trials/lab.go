@@ -37,13 +37,14 @@ var (
 	nvidias     = arm{"NVIDIA's preference", false, "nvidia"}
 )
 
-// newLab starts one with these links; close ends it.
-func newLab(a arm, nodes int, links harness.Links, pluginFlags ...string) *lab {
+// newLab starts one with so many nodes and these links; close ends it.
+func newLab(a arm, s settings, nodes int, links harness.Links, pluginFlags ...string) *lab {
 	command := &harness.Command{}
 	l := &lab{t: command, plane: harness.NewPlane(command), close: command.Close}
 	for i := range nodes {
 		flags := append([]string{"-prefer", a.prefer}, pluginFlags...)
-		node := l.plane.StartNode(harness.MachineOptions{Name: fmt.Sprintf("n%d", i), Agent: a.agent, PluginFlags: flags})
+		node := l.plane.StartNode(harness.MachineOptions{
+			Name: fmt.Sprintf("n%d", i), Agent: a.agent, PluginFlags: flags, Pretended: s.pretended})
 		node.Annotate("berth.dev/topology", links.Annotation())
 		if a.agent {
 			node.StartAgent()

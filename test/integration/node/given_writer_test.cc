@@ -115,6 +115,16 @@ TEST_F(GivenWriterTest, TriesAgainWhatWasRefused) {
   EXPECT_EQ(api_->writes().size(), so_far);
 }
 
+TEST_F(GivenWriterTest, TriesAgainByItselfWhatWasRefused) {
+  Start("v1.35.1", 403);
+  ASSERT_TRUE(Eventually([this] { return api_->writes().size() >= 3; }));
+  api_->status = 200;
+  const std::size_t so_far = api_->writes().size();
+  ASSERT_TRUE(Eventually([&] { return api_->writes().size() > so_far; }));
+  std::this_thread::sleep_for(node::GivenWriter::kFirstRetry * 2);
+  EXPECT_LE(api_->writes().size(), so_far + 2);  // one may have been refused meanwhile
+}
+
 TEST_F(GivenWriterTest, LeavesItToKubeletsThatSayIt) {
   Start("v1.37.2");
   EXPECT_TRUE(Eventually([this] { return keeps_both_.load(); }));
