@@ -34,7 +34,7 @@ func commandsOf(page string) string {
 	return strings.Join(script, "\n")
 }
 
-// What docs/start.md promises: the manifests apply, one pod gets GPUs and the other is told why it waits.
+// What docs/start.md promises: the manifests apply, one pod gets GPUs, and Berth knows why the other waits.
 func TestCommandsOfTheStartPage(t *testing.T) {
 	needBerth(t)
 	text, err := os.ReadFile("docs/start.md")
