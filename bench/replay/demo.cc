@@ -86,7 +86,7 @@ std::string Times(const SessionResult& served) {
   return text;
 }
 
-// At the last percent of arrivals of which the curve knows something.
+// When the last pods have arrived.
 double IdlePercent(const Json& curve) {
   for (std::size_t i = curve.size(); i-- > 0;) {
     if (curve[i].is_number()) return 100 - curve[i].get<double>();

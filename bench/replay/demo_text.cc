@@ -38,7 +38,7 @@ std::string Repeated(const std::string& bar, double times) {
   return text;
 }
 
-std::string Idle(const DemoRow& row) { return WithCommas(std::llround(row.idle_gpus)); }
+std::string IdleText(const DemoRow& row) { return WithCommas(std::llround(row.idle_gpus)); }
 
 }  // namespace
 
@@ -62,7 +62,7 @@ std::string DemoTable(const DemoRuns& runs, const std::string& bar) {
   for (const DemoRow& row : rows) {
     const std::string placed = WithCommas(row.placed), refused = WithCommas(row.refused);
     table += line(row.policy.c_str(), About(row.policy).meaning.data(), placed.c_str(),
-                  refused.c_str(), Idle(row).c_str()) +
+                  refused.c_str(), IdleText(row).c_str()) +
              Repeated(bar, most > 0 ? kWidestBar * row.idle_gpus / most : 0) + "\n";
   }
   return table;
@@ -71,12 +71,12 @@ std::string DemoTable(const DemoRuns& runs, const std::string& bar) {
 std::string DemoSentence(const DemoRuns& runs) {
   const DemoRow& own = runs.rows.front();
   const std::vector<DemoRow> others(runs.rows.begin() + 1, runs.rows.end());
-  std::string sentence = "Of " + WithCommas(runs.gpus) + " GPUs " + Idle(own) + " stay idle";
+  std::string sentence = "Of " + WithCommas(runs.gpus) + " GPUs " + IdleText(own) + " stay idle";
   if (others.empty()) return sentence + ".";
-  sentence +=
-      "; " + std::string(About(others.front().policy).subject) + " leaves " + Idle(others.front());
+  sentence += "; " + std::string(About(others.front().policy).subject) + " leaves " +
+              IdleText(others.front());
   for (std::size_t i = 1; i < others.size(); ++i) {
-    sentence += ", " + std::string(About(others[i].policy).subject) + " " + Idle(others[i]);
+    sentence += ", " + std::string(About(others[i].policy).subject) + " " + IdleText(others[i]);
   }
   return sentence + ".";
 }

@@ -48,7 +48,7 @@ func forged(node *harness.Machine, others []string) []map[string]string {
 	}
 }
 
-// A tenant forges every annotation of the agent on his own pods, which come through Berth and past it. Whoever comes
+// A tenant forges every annotation of the agent on his own pods, which come through Berth and past it. Every pod that comes
 // after runs on the planned GPUs, nobody shares one, and nothing has to start anew.
 func TestNodeAgentHoldsAgainstTheAnnotationsOfATenant(t *testing.T) {
 	c := startAgentCluster(t, harness.MachineOptions{Pretended: true}, "a")

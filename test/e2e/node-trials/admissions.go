@@ -58,7 +58,7 @@ func admit(t harness.T, a arm, s settings) admitted {
 	random := rand.New(rand.NewPCG(s.seed, 0))
 	r := admitted{Arm: a.Name, Refused: map[string]int{}}
 	start := time.Now()
-	for made := 0; made < s.pods; {
+	for made := 0; made < s.pods && time.Since(start) < s.longest; {
 		batch := 1 + random.IntN(20)
 		for range batch {
 			l.plane.CreatePods(randomPod(random, fmt.Sprintf("p-%05d", made)))

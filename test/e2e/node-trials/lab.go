@@ -84,6 +84,7 @@ func (l *lab) unfinished() []v1.Pod {
 func (l *lab) drain(most int, limit time.Duration) {
 	harness.Eventually(l.t, fmt.Sprintf("all pods but %d to end", most), limit, func() error {
 		if left := l.unfinished(); len(left) > most {
+			time.Sleep(200 * time.Millisecond) // to list them all costs the API server more than the pods do
 			return fmt.Errorf("%d are left: %s on %q: %s %s", len(left), left[0].Name, left[0].Spec.NodeName,
 				left[0].Status.Phase, harness.WhyPending(&left[0]))
 		}

@@ -24,7 +24,7 @@ import (
 type settings struct {
 	nodes, pods, faults int
 	seed                uint64
-	idle                time.Duration
+	idle, longest       time.Duration
 	agent, alone        bool
 	pretended           bool
 }
@@ -46,6 +46,7 @@ func main() {
 	flag.IntVar(&s.faults, "faults", 100, "kills and hangs of guard")
 	flag.Uint64Var(&s.seed, "seed", 1, "seed of all that is random")
 	flag.DurationVar(&s.idle, "idle", 30*time.Second, "how long idle looks")
+	flag.DurationVar(&s.longest, "longest", 12*time.Hour, "each arm of admissions makes no new pods after that time")
 	flag.BoolVar(&s.agent, "agent", true, "measure berth-node too; admissions and stream can do without")
 	flag.BoolVar(&s.alone, "alone", true, "measure the plugin without berth-node too")
 	flag.BoolVar(&s.pretended, "pretended", false, "nodes whose runtime runs no containers: many pods at little cost")

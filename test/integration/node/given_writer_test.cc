@@ -52,8 +52,8 @@ class Kubelet final : public node::PodResources {
     return std::vector<node::ListedPod>{{"a", "p", {{"main", {{"nvidia.com/gpu", {"g5"}}}}}},
                                         {"a", "planned", {{"main", {{"nvidia.com/gpu", {"g1"}}}}}}};
   }
-  Result<std::map<std::string, std::size_t>> Allocatable(Duration /*limit*/) override {
-    return std::map<std::string, std::size_t>{};
+  Result<node::DevicesByResource> Allocatable(Duration /*limit*/) override {
+    return node::DevicesByResource{};
   }
   std::atomic<int> lists = 0;
 };
