@@ -14,6 +14,7 @@
 #include "cluster/node/node.h"
 #include "cluster/values/given_devices.h"
 #include "cluster/values/placement.h"
+#include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
 #include "cluster/values/refused_ask.h"
 
@@ -38,6 +39,7 @@ struct PodBound {
   // What it was given (given_grants.h); nullptr: nobody says it now. It takes precedence over the
   // placement, and what was said once holds as long as the pod is there.
   std::shared_ptr<const GivenDevices> given = nullptr;
+  PodLife life = {};
 };
 struct PodGone {
   std::string uid;

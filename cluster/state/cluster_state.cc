@@ -51,6 +51,18 @@ bool HasDevicesOf(const PodRecord& now, const PodRecord& before) {
          now.placement.mig == before.placement.mig;
 }
 
+// An answer about a pod's devices alone says nothing of its life, and nothing of that is taken back.
+// held: as it was on the same node; nullptr: it was not there.
+PodLife LifeOf(const PodRecord* held, const PodBound& bound) {
+  PodLife life = bound.life;
+  if (held == nullptr || held->placement.node != bound.placement.node) return life;
+  if (!life.started) life.started = held->life.started;
+  if (!life.ends) life.ends = held->life.ends;
+  life.comes_back |= held->life.comes_back;
+  if (life.replica_set.empty()) life.replica_set = held->life.replica_set;
+  return life;
+}
+
 // Whether the event changes anything: most changes of a pod concern its status. Of its gang the
 // name counts: what else is known of it is its PodGroup's news.
 bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& placement,
@@ -59,7 +71,7 @@ bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& place
   using enum Role;
   const bool same = held.state == PodState::kBound && held.placement == placement &&
                     held.said == said && held.given == given && held.leaving == bound.leaving &&
-                    held.pod.gang.id == bound.pod.gang.id &&
+                    held.life == LifeOf(&held, bound) && held.pod.gang.id == bound.pod.gang.id &&
                     SameIn<kKind, kTurn, kLoss, kIdentity, kShown>(held.pod, bound.pod);
   return !same;
 }
@@ -141,6 +153,7 @@ void ClusterState::Book(const PodBound& bound) {
   if (held != nullptr && !IsNews(*held, bound, placement, said, given)) return;
   PodRecord record = {bound.pod, placement, PodState::kBound, {}, bound.devices_annotated};
   record.leaving = bound.leaving;
+  record.life = LifeOf(held.get(), bound);
   record.said = said;
   record.given = given;
   Keep(Kept(std::move(record)));
@@ -168,6 +181,7 @@ bool ClusterState::BookGiven(const PodBound& bound,
   PodRecord record = {bound.pod, std::move(placement), PodState::kBound, {}};
   record.annotated = bound.devices_annotated;
   record.leaving = bound.leaving;
+  record.life = LifeOf(held.get(), bound);
   record.given = counts;
   record.planned = std::move(planned);
   Keep(Kept(std::move(record)));
@@ -203,7 +217,10 @@ void ClusterState::ReconsiderFreed() {
 
 void ClusterState::FindNamedGpus(const NodeSpec& spec) {
   for (const auto& held : PodRecords(PodsOn(spec.name))) {
-    if (held->said != nullptr) Book({held->pod, *held->said, held->annotated, held->leaving});
+    if (held->said == nullptr) continue;
+    PodBound bound{held->pod, *held->said, held->annotated, held->leaving};
+    bound.life = held->life;
+    Book(bound);
   }
 }
 
@@ -211,6 +228,7 @@ void ClusterState::FindGivenGpus(const NodeSpec& spec) {
   for (const auto& held : PodRecords(PodsOn(spec.name))) {
     if (held->given == nullptr) continue;
     PodBound bound{held->pod, held->placement, held->annotated, held->leaving};
+    bound.life = held->life;
     if (held->planned) bound.placement.grants = *held->planned;
     (void)BookGiven(bound, held->given);
   }
