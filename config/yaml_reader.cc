@@ -9,7 +9,7 @@
 #include "base/edit_distance.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "cluster/values/quantity.h"
+#include "base/quantity.h"
 
 namespace berth {
 
