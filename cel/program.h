@@ -10,7 +10,8 @@
 // (test/cel).
 //
 // Bounds: text of 10 KiB and 250 levels (Kubernetes' own), cost of 1,000,000 units per device
-// (Kubernetes' own; a unit is some 10 ns), and what Kubernetes leaves to its memory: kMostBytes.
+// (Kubernetes' own; a unit is some 10 ns), and what Kubernetes leaves to its machine: kMostBytes
+// and kMostSteps (cel/value.h).
 #pragma once
 
 #include <cstddef>
@@ -25,8 +26,6 @@ namespace berth::cel {
 
 inline constexpr std::size_t kLongestExpression = 10 * 1024;  // CELSelectorExpressionMaxLength
 inline constexpr std::uint64_t kMostCost = 1'000'000;         // CELSelectorExpressionMaxCost
-// Of texts, lists and maps that one evaluation makes; beyond, it is kUnsupported.
-inline constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
 
 class Plan;
 
