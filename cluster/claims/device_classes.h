@@ -31,6 +31,7 @@ struct DeviceClass {
   // The profile, if its devices are the MIG devices of one profile and no others; nullopt: unknown.
   std::optional<MigProfile> profile;
   std::vector<std::string> selectors = {};  // CEL; a device has to suit them all
+  bool readable = true;                     // no selector is of another kind
   std::vector<DeviceConfig> configs = {};   // of all its devices: without names of requests
   friend bool operator==(const DeviceClass&, const DeviceClass&) = default;
 };

@@ -57,6 +57,8 @@ struct DevicePool {
   bool usable = true;
   // Of one generation, by name.
   std::vector<std::shared_ptr<const PublishedSlice>> slices;
+  // The same slices, and not others of the same content.
+  friend bool operator==(const DevicePool&, const DevicePool&) = default;
 };
 using DevicePools = std::vector<DevicePool>;  // in the order above
 

@@ -17,6 +17,8 @@ enum class Walk : std::uint8_t {
   kUnknown,
 };
 
+constexpr int kLongSearch = 2000;  // steps: from then on it pays to ask whether it can succeed
+
 std::size_t At(int position) { return static_cast<std::size_t>(position); }
 
 // What the devices picked so far leave of a claim's constraint.
@@ -64,8 +66,9 @@ class SetSearch {
     most_steps_ = kMostFitSteps;
     if (const Walk walk = Prepare(); walk != Walk::kDone) return {.end = EndOf(walk)};
     const Walk walk = Next({}, 0, false, 0);
-    if (walk != Walk::kDone) return {.end = EndOf(walk)};
-    return {.end = SearchEnd::kFound, .devices = picked_};
+    if (impossible_) return {.end = SearchEnd::kNone, .steps = steps_};
+    if (walk != Walk::kDone) return {.end = EndOf(walk), .steps = steps_};
+    return {.end = SearchEnd::kFound, .devices = picked_, .steps = steps_};
   }
 
   // `first`: what First found, with another SetSearch of the question.
@@ -78,7 +81,10 @@ class SetSearch {
     best_rating_ = rate(best_);
     most_steps_ = kMostSetSteps;
     const Walk walk = Next({}, 0, false, 0);
-    return {.end = SearchEnd::kFound, .devices = best_, .is_best = walk != Walk::kUnknown};
+    return {.end = SearchEnd::kFound,
+            .devices = best_,
+            .is_best = walk != Walk::kUnknown,
+            .steps = first.steps + steps_};
   }
 
  private:
@@ -112,6 +118,42 @@ class SetSearch {
       state.match[At(device)] = question_.match(of, device);
     }
     return state.match[At(device)];
+  }
+
+  // Whether some request wants more than there is for it alone: then nothing of what is tried for
+  // the others matters. False where a selector fails: an error ends the search, if it gets there.
+  bool IsImpossible() {
+    bool impossible = false;
+    for (int claim = 0; claim < static_cast<int>(question_.claims.size()); ++claim) {
+      const auto requests = static_cast<int>(question_.claims[At(claim)].requests.size());
+      for (int request = 0; request < requests; ++request) {
+        bool possible = false;
+        const int options = static_cast<int>(RequestOf({claim, request, 0}).options.size());
+        for (int option = 0; option < options; ++option) {
+          const std::int64_t there_are = CountOf({claim, request, option});
+          if (there_are < 0) return false;
+          const std::int64_t wanted = StateOf({claim, request, option}).wanted;
+          possible = possible || (there_are >= wanted &&
+                                  !(OptionAt({claim, request, option}).all && wanted == 0));
+        }
+        impossible = impossible || !possible;
+      }
+    }
+    impossible_ = impossible;
+    return impossible;
+  }
+
+  // The free devices for an option; -1 where that is not known for all.
+  std::int64_t CountOf(const OptionOf& of) {
+    std::int64_t count = 0;
+    for (int device = 0; device < static_cast<int>(question_.devices.size()); ++device) {
+      const SearchDevice& candidate = question_.devices[At(device)];
+      if (candidate.taken || !question_.pools[At(candidate.pool)].usable) continue;
+      const DeviceMatch match = Match(of, device);
+      if (match == DeviceMatch::kError || match == DeviceMatch::kUnknown) return -1;
+      count += match == DeviceMatch::kYes ? 1 : 0;
+    }
+    return count;
   }
 
   // How many devices each option wants. kDone, kError or kUnknown.
@@ -199,6 +241,9 @@ class SetSearch {
 
   Walk NextOfAny(const OptionOf& of, std::int64_t nth, bool in_option, int start) {
     for (int device = start; device < static_cast<int>(question_.devices.size()); ++device) {
+      if (++steps_ > most_steps_ || (steps_ == kLongSearch && IsImpossible())) {
+        return Walk::kUnknown;
+      }
       const SearchDevice& candidate = question_.devices[At(device)];
       if (!question_.pools[At(candidate.pool)].usable || IsTaken(device)) continue;
       const DeviceMatch match = Match(of, device);
@@ -359,6 +404,7 @@ class SetSearch {
   std::vector<PickedDevice> picked_;
   int steps_ = 0;
   int most_steps_ = 0;
+  bool impossible_ = false;
 
   const RateSet* rate_ = nullptr;
   std::vector<std::vector<int>> fixed_;  // options, by claim and request

@@ -114,11 +114,12 @@ struct PickedDevices {
   // In the order of claims and requests; of one request by device.
   std::vector<PickedDevice> devices = {};
   bool is_best = false;  // of BestSet: every set was looked at
+  int steps = 0;
 };
 
-// So often is a device looked for: some milliseconds at most.
-inline constexpr int kMostFitSteps = 100'000;
-inline constexpr int kMostSetSteps = 20'000;
+// So many devices are looked at, each as often as the search comes by: a millisecond or two.
+inline constexpr int kMostFitSteps = 200'000;
+inline constexpr int kMostSetSteps = 100'000;
 
 // Of a complete set: less is better, the first number first.
 using SetRating = std::array<std::int64_t, 4>;

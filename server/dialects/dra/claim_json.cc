@@ -124,7 +124,7 @@ class ClaimReader {
       } else if (key == "count") {
         want.count = content.get_int64();
       } else if (key == "tolerations") {
-        ReadDeviceTolerations(content.get_array(), want);
+        ReadDeviceTolerations(content, want);
       } else if (key == "adminAccess") {
         if (content.get_bool()) Refuse(kForAdministration);
       } else {
@@ -135,10 +135,13 @@ class ClaimReader {
     return want;
   }
 
-  void ReadDeviceTolerations(array list, DeviceWant& want) {
-    want.tolerations_json = std::string(std::string_view(list.raw_json()));
-    list.reset();
-    want.tolerations = wire::ReadTolerations(list);
+  // From a copy: simdjson reads a list once, and its text is needed too.
+  void ReadDeviceTolerations(value list, DeviceWant& want) {
+    want.tolerations_json = std::string(std::string_view(simdjson::to_json_string(list)));
+    const PaddedText copy(want.tolerations_json);
+    simdjson::ondemand::parser parser;
+    simdjson::ondemand::document document = parser.iterate(wire::ViewOf(copy));
+    want.tolerations = wire::ReadTolerations(document.get_array());
     if (want.tolerations.size() > kMostDeviceTolerations) Refuse(kTooLarge);
   }
 
@@ -260,6 +263,11 @@ std::string EncodeAllocationPatch(const OpenClaim& claim, const ClaimAllocation&
   return JsonText(
       {{"metadata", MetadataOf(claim)},
        {"status", {{"allocation", written}, {"reservedFor", Json::array({reserved})}}}});
+}
+
+std::string EncodeDeallocationPatch(const OpenClaim& claim) {
+  return JsonText({{"metadata", MetadataOf(claim)},
+                   {"status", {{"allocation", nullptr}, {"reservedFor", nullptr}}}});
 }
 
 }  // namespace berth::dialects

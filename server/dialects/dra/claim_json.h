@@ -71,5 +71,8 @@ struct ClaimAllocation {
 std::string EncodeFinalizerPatch(const OpenClaim& claim);
 std::string EncodeAllocationPatch(const OpenClaim& claim, const ClaimAllocation& allocation,
                                   const PodId& pod, WallTime now);
+// Of the status: the claim is as it was before, but for its finalizer, which Kubernetes removes
+// with the claim.
+std::string EncodeDeallocationPatch(const OpenClaim& claim);
 
 }  // namespace berth::dialects

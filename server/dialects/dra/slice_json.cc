@@ -38,13 +38,17 @@ class SliceReader {
  public:
   explicit SliceReader(PublishedSlice& slice) : slice_(slice) {}
 
-  Status Read(object spec) {
+  // Of which driver, pool and node it is.
+  void ReadNames(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
       if (key == "driver") slice_.driver = TextOf(content);
       if (key == "nodeName") slice_.node = TextOf(content);
       if (key == "pool") ReadPool(content.get_object());
     });
-    spec.reset();
+  }
+
+  // Requires: the names are read.
+  Status ReadDevices(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
       if (key == "sharedCounters") ReadCounters(content.get_array(), "name", slice_.counters);
       if (key != "devices") return;
@@ -175,10 +179,15 @@ class SliceReader {
 Result<PublishedSlice> DecodePublishedSlice(const PaddedText& text) {
   PublishedSlice slice;
   Status read;
+  SliceReader reader(slice);
+  // Twice, since attributes without a domain have that of the driver, wherever it stands.
   BERTH_TRY(wire::ObjectMeta meta,
             wire::ReadNamed(text, "ResourceSlice", [&](std::string_view key, value content) {
-              if (key == "spec") read = SliceReader(slice).Read(content.get_object());
+              if (key == "spec") reader.ReadNames(content.get_object());
             }));
+  BERTH_TRY_STATUS(wire::ReadNamed(text, "ResourceSlice", [&](std::string_view key, value content) {
+    if (key == "spec") read = reader.ReadDevices(content.get_object());
+  }));
   BERTH_TRY_STATUS(read);
   slice.name = std::move(meta.name);
   return slice;
