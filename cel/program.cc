@@ -97,6 +97,9 @@ class Folding {
 
   bool FoldCall(Node& node) {
     if (node.function == Function::kIn) return FoldIn(node);
+    if (node.function == Function::kIndex || node.function == Function::kOptionalIndex) {
+      return CheckKey(*node.children[1]);
+    }
     if (node.function == Function::kMatches || node.function == Function::kFind ||
         node.function == Function::kFindAll) {
       return CompilePattern(node);
@@ -109,6 +112,12 @@ class Folding {
     if (value.is(Kind::kError)) return Stop(FailureKind::kRefused, Text(value));
     Become(node, value);
     return true;
+  }
+
+  bool CheckKey(const Node& key) {
+    const bool good = key.kind != NodeKind::kConst || key.value.is_number() ||
+                      key.value.is(Kind::kBool) || key.value.is(Kind::kString);
+    return good || Stop(FailureKind::kRefused, "no index can be such a value");
   }
 
   static bool FoldIn(Node& node) {
@@ -180,8 +189,8 @@ Expected<bool> Program::Matches(const Device& device, std::uint64_t* cost) const
   if (const std::string_view what = evaluator.arena().unsupported(); !what.empty()) {
     return Fail(FailureKind::kUnsupported, std::string(what));
   }
-  if (evaluator.too_expensive()) {
-    return Fail(FailureKind::kFailed, "it costs more than Kubernetes lets an expression cost");
+  if (const std::string_view why = evaluator.failure(); !why.empty()) {
+    return Fail(FailureKind::kFailed, std::string(why));
   }
   if (value.is(Kind::kError)) return Fail(FailureKind::kFailed, Text(value));
   if (!value.is(Kind::kBool)) {

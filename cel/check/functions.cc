@@ -11,6 +11,8 @@
 namespace berth::cel {
 namespace {
 
+// In Kubernetes' order: an unknown type becomes what the first overload takes that it may be.
+//
 // "PARAMETER, ... > RESULT" of each overload; a single letter is a variable, "." before the first
 // parameter makes it a member: `.string, int > string`.
 struct Row {
@@ -42,8 +44,8 @@ const std::vector<Row>& Rows() {
       {"_>=_", Function::kGreaterEquals, BERTH_CEL_ORDERED},
       {"_+_",
        Function::kAdd,
-       {"double, double > double", "int, int > int", "list(A), list(A) > list(A)",
-        "string, string > string", "uint, uint > uint"}},
+       {"bytes, bytes > bytes", "double, double > double", "int, int > int",
+        "list(A), list(A) > list(A)", "string, string > string", "uint, uint > uint"}},
       {"_-_",
        Function::kSubtract,
        {"double, double > double", "int, int > int", "uint, uint > uint"}},
@@ -80,8 +82,8 @@ const std::vector<Row>& Rows() {
 
       {"size",
        Function::kSize,
-       {"list(A) > int", ".list(A) > int", "map(A, B) > int", ".map(A, B) > int", "string > int",
-        ".string > int"}},
+       {"bytes > int", ".bytes > int", "list(A) > int", ".list(A) > int", "map(A, B) > int",
+        ".map(A, B) > int", "string > int", ".string > int"}},
       {"contains", Function::kContains, {".string, string > bool"}},
       {"endsWith", Function::kEndsWith, {".string, string > bool"}},
       {"startsWith", Function::kStartsWith, {".string, string > bool"}},
@@ -93,10 +95,10 @@ const std::vector<Row>& Rows() {
       {"charAt", Function::kCharAt, {".string, int > string"}},
       {"indexOf",
        Function::kIndexOf,
-       {".list(A), A > int", ".string, string > int", ".string, string, int > int"}},
+       {".string, string > int", ".string, string, int > int", ".list(A), A > int"}},
       {"lastIndexOf",
        Function::kLastIndexOf,
-       {".list(A), A > int", ".string, string > int", ".string, string, int > int"}},
+       {".string, string > int", ".string, string, int > int", ".list(A), A > int"}},
       {"lowerAscii", Function::kLowerAscii, {".string > string"}},
       {"upperAscii", Function::kUpperAscii, {".string > string"}},
       {"replace",
@@ -231,12 +233,13 @@ class SignatureReader {
   }
 
   static TypePtr Named(std::string_view name) {
-    constexpr std::array<std::pair<std::string_view, TypeKind>, 8> kNames = {
+    constexpr std::array<std::pair<std::string_view, TypeKind>, 9> kNames = {
         {{"bool", TypeKind::kBool},
          {"int", TypeKind::kInt},
          {"uint", TypeKind::kUint},
          {"double", TypeKind::kDouble},
          {"string", TypeKind::kString},
+         {"bytes", TypeKind::kBytes},
          {"dyn", TypeKind::kDyn},
          {"quantity", TypeKind::kQuantity},
          {"semver", TypeKind::kVersion}}};

@@ -51,9 +51,9 @@ bool SameType(const StaticType& a, const StaticType& b) {
 }
 
 std::string TypeText(const StaticType& type) {
-  constexpr std::array<const char*, 15> kNames = {
-      "dyn", "bool",          "int",  "uint",     "double", "string", "null",           "list",
-      "map", "optional_type", "type", "quantity", "semver", "device", "an unknown type"};
+  constexpr std::array<const char*, 16> kNames = {
+      "dyn",  "bool", "int",           "uint", "double",   "string", "bytes",  "null",
+      "list", "map",  "optional_type", "type", "quantity", "semver", "device", "an unknown type"};
   std::string text = kNames[static_cast<std::size_t>(type.kind)];
   for (std::size_t i = 0; i < type.parameters.size() && text.size() < 200; ++i) {
     text += (i == 0 ? "(" : ", ") + TypeText(*type.parameters[i]);

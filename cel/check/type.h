@@ -21,6 +21,7 @@ enum class TypeKind : std::uint8_t {
   kUint,
   kDouble,
   kString,
+  kBytes,  // that no value has: the first that an unknown type becomes where bytes are taken
   kNull,
   kList,
   kMap,

@@ -34,6 +34,41 @@ std::optional<std::int64_t> PlaceOf(const Value& key) {
   }
 }
 
+// Whether Kubernetes looks for the overload once it has the arguments. Like those of more than two
+// arguments, and those with a pattern, such calls end at the first error and cost nothing where it
+// is before the last argument; others evaluate all of their arguments.
+bool FindsOverload(const Node& call) {
+  switch (call.function) {
+    case Function::kToDyn:
+    case Function::kType:
+    case Function::kSize:
+    case Function::kSort:
+    case Function::kSortByKeys:
+      return false;
+    default:
+      return call.overload == nullptr && call.function >= Function::kToBool;
+  }
+}
+
+// Kubernetes' account of costs takes it for granted that these have a list, and breaks off the
+// whole evaluation where an error is in its place; and where a version is looked up in a set.
+bool BreaksOff(const Node& call, Args args) {
+  if (call.overload == nullptr) return false;
+  switch (call.function) {
+    case Function::kIn:
+      return call.in_set && args[0].is(Kind::kVersion);
+    case Function::kSort:
+    case Function::kDistinct:
+      return !args[0].is(Kind::kList);
+    case Function::kSortByKeys:
+      return !args[1].is(Kind::kList);
+    case Function::kFlatten:
+      return args.size() == 2 && !args[1].is(Kind::kInt);
+    default:
+      return false;
+  }
+}
+
 bool IsKey(const Value& value) {
   return value.is_number() || value.is(Kind::kBool) || value.is(Kind::kString);
 }
@@ -42,7 +77,9 @@ bool IsKey(const Value& value) {
 
 void Evaluator::Charge(std::uint64_t cost) {
   cost_ += cost;
-  if (cost_ > kMostCost) too_expensive_ = stopped_ = true;
+  if (cost_ <= kMostCost || stopped_) return;
+  stopped_ = true;
+  failure_ = "it costs more than Kubernetes lets an expression cost";
 }
 
 void Evaluator::CheckBounds() {
@@ -130,12 +167,13 @@ Evaluator::Path Evaluator::Follow(const Node& node) {
   if (path.value.is(Kind::kError) || path.absent) return path;
   const bool select = node.kind == NodeKind::kSelect;
   const Value key = select ? Value::Text(node.name) : KeyOf(*node.children[1]);
-  if (key.is(Kind::kError)) {
-    path.value = key;
-    return path;
-  }
   path.optional = path.optional || node.function == Function::kOptionalIndex ||
                   node.function == Function::kOptionalSelect;
+  if (key.is(Kind::kError)) {
+    path.value = key;
+    if (!path.optional) Charge(1);
+    return path;
+  }
   Qualify(path, key);
   return path;
 }
@@ -191,12 +229,15 @@ void Evaluator::Qualify(Path& path, const Value& key) {
 
 Value Evaluator::EvalHas(const Node& select) {
   Path path = Follow(*select.children[0]);
-  if (path.value.is(Kind::kError)) return path.value;
-  if (path.absent) return Value::Bool(false);
-  const bool was_optional = std::exchange(path.optional, true);
-  const std::uint64_t before = cost_;
-  Qualify(path, Value::Text(select.name));
-  if (!was_optional && cost_ == before) Charge(1);
+  if (!path.value.is(Kind::kError) && !path.absent) {
+    const bool was_optional = std::exchange(path.optional, true);
+    const std::uint64_t before = cost_;
+    Qualify(path, Value::Text(select.name));
+    if (!was_optional && cost_ == before) Charge(1);
+  }
+  // Kubernetes takes off what a name at the beginning has cost, be it that there was none: less than
+  // nothing is more than anything to it.
+  if (path.conditional && cost_-- == 0) Charge(0);
   return path.value.is(Kind::kError) ? path.value : Value::Bool(!path.absent);
 }
 
@@ -243,8 +284,8 @@ Value Evaluator::EvalCall(const Node& call) {
     values[i] = Eval(*call.children[i]);
     if (stopped()) return Value::Null();
     if (!values[i].is(Kind::kError)) continue;
-    // Kubernetes evaluates both sides of an operator, but of three arguments none behind an error.
-    if (count > 2) return values[i];
+    const bool ends = count > 2 || call.pattern || FindsOverload(call);
+    if (ends && i + 1 < count) return values[i];
     if (error == nullptr) error = &values[i];
   }
   const Args args(values.data(), count);
@@ -254,12 +295,18 @@ Value Evaluator::EvalCall(const Node& call) {
   } else {
     result = error != nullptr ? *error : Call(call, args, arena_);
   }
+  if (BreaksOff(call, args)) {
+    stopped_ = true;
+    failure_ = "a list cannot be sorted, flattened or searched";
+    return Value::Null();
+  }
   if (!call.in_set) Charge(CallCost(call, args, result, arena_));
   CheckBounds();
   return result;
 }
 
 Value Evaluator::EvalList(const Node& node) {
+  Charge(kListCost);
   std::vector<Value> items;
   items.reserve(node.children.size());
   for (std::size_t i = 0; i < node.children.size(); ++i) {
@@ -272,13 +319,13 @@ Value Evaluator::EvalList(const Node& node) {
     }
     items.push_back(item);
   }
-  Charge(kListCost);
   const Value list = Value::Of(arena_.NewList(std::move(items)));
   CheckBounds();
   return list;
 }
 
 Value Evaluator::EvalMap(const Node& node) {
+  Charge(kMapCost);
   MapValue& map = arena_.NewMap();
   for (std::size_t i = 0; i < node.children.size(); i += 2) {
     const Value key = Eval(*node.children[i]);
@@ -302,7 +349,6 @@ Value Evaluator::EvalMap(const Node& node) {
     if (!left_out) map.entries.emplace_back(key, value);
   }
   arena_.Grow(map.entries.size() * 2 * sizeof(Value));
-  Charge(kMapCost);
   CheckBounds();
   return Value::Of(map);
 }

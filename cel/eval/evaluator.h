@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "cel/device.h"
@@ -19,12 +20,12 @@ class Evaluator {
   Evaluator(const Plan& plan, const Device& device)
       : plan_(plan), device_(device), slots_(static_cast<std::size_t>(plan.slots)) {}
 
-  // Means nothing where too_expensive() or arena().unsupported() say so.
+  // Means nothing where failure() or arena().unsupported() say something.
   Value Run() { return Eval(*plan_.root); }
 
   [[nodiscard]] std::uint64_t cost() const { return cost_; }
-  // More than kMostCost: Kubernetes ends the evaluation.
-  [[nodiscard]] bool too_expensive() const { return too_expensive_; }
+  // Why Kubernetes breaks off the evaluation, whatever || and && would make of an error.
+  [[nodiscard]] std::string_view failure() const { return failure_; }
   [[nodiscard]] const Arena& arena() const { return arena_; }
 
  private:
@@ -67,7 +68,7 @@ class Evaluator {
   std::vector<Slot> slots_;
   Arena arena_;
   std::uint64_t cost_ = 0;
-  bool too_expensive_ = false;
+  std::string_view failure_;
   bool stopped_ = false;
 };
 

@@ -168,7 +168,6 @@ Value In(const Node& call, const Value& value, const Value& in, Arena& arena) {
     return Value::Bool(MapHas(in, value, arena));
   }
   if (!in.is(Kind::kList)) return NoOverload(arena);
-  if (call.in_set && value.is(Kind::kVersion)) return arena.Error("a version in a list of others");
   for (const Value& item : in.list->items) {
     if (call.in_set) {
       if (IsInSet(value, item, arena)) return Value::Bool(true);

@@ -54,7 +54,7 @@ Value Ordered(Function function, std::strong_ordering order) {
   }
 }
 
-Value Order(Function function, const Value& a, const Value& b, Arena& arena) {
+Value CompareParts(Function function, const Value& a, const Value& b, Arena& arena) {
   if (a.kind != b.kind) return NoOverload(arena);
   if (a.is(Kind::kVersion)) return Ordered(function, *a.version <=> *b.version);
   if (!a.is(Kind::kQuantity)) return NoOverload(arena);
@@ -105,7 +105,7 @@ Value CallQuantity(Function function, Args args, Arena& arena) {
     case Function::kIsGreaterThan:
     case Function::kIsLessThan:
     case Function::kCompareTo:
-      return Order(function, args[0], args[1], arena);
+      return CompareParts(function, args[0], args[1], arena);
     case Function::kAddQuantity:
     case Function::kSubQuantity:
       return Sum(function, args[0], args[1], arena);

@@ -31,7 +31,7 @@ std::size_t ExponentSize(std::string_view text) {
 }
 
 // The text begins with a digit, or with a point and a digit.
-Token Number(std::string_view text) {
+Token NumberToken(std::string_view text) {
   const auto with_u = [text](std::size_t size) {
     return size < text.size() && (text[size] == 'u' || text[size] == 'U');
   };
@@ -177,7 +177,7 @@ Expected<Token> Next(std::string_view rest, std::size_t& size) {
     return Token{TokenKind::kString, rest.substr(0, size), std::move(literal.content)};
   }
   if (IsDigitOf(c) || (c == '.' && IsDigitOf(second))) {
-    Token number = Number(rest);
+    Token number = NumberToken(rest);
     size = number.text.size() + (number.kind == TokenKind::kUint ? 1 : 0);
     return number;
   }

@@ -213,14 +213,13 @@ struct Macro {
   Expected<NodePtr> (*expand)(Expansion&);
 };
 
-constexpr std::array<Macro, 19> kMacros = {{
+constexpr std::array<Macro, 18> kMacros = {{
     {"all", 2, [](Expansion& e) { return e.All(1); }},
     {"all", 3, [](Expansion& e) { return e.All(2); }},
     {"exists", 2, [](Expansion& e) { return e.Exists(1); }},
     {"exists", 3, [](Expansion& e) { return e.Exists(2); }},
     {"exists_one", 2, [](Expansion& e) { return e.ExistsOne(1); }},
     {"exists_one", 3, [](Expansion& e) { return e.ExistsOne(2); }},
-    {"existsOne", 2, [](Expansion& e) { return e.ExistsOne(1); }},
     {"existsOne", 3, [](Expansion& e) { return e.ExistsOne(2); }},
     {"map", 2, [](Expansion& e) { return e.List(1); }},
     {"map", 3, [](Expansion& e) { return e.List(1); }},

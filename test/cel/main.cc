@@ -29,7 +29,8 @@ using berth::cel::Version;
 using Json = nlohmann::json;
 
 AttributeValue Attribute(const Json& json) {
-  const auto& [kind, value] = *json.items().begin();
+  const std::string kind = json.begin().key();
+  const Json& value = json.begin().value();
   if (kind == "int") return value.get<std::int64_t>();
   if (kind == "bool") return value.get<bool>();
   if (kind == "string") return value.get<std::string>();
@@ -45,10 +46,12 @@ AttributeValue Attribute(const Json& json) {
 Device DeviceOf(const Json& json) {
   Device device(json.at("driver").get<std::string>());
   device.SetAllowMultipleAllocations(json.value("allowMultipleAllocations", false));
-  for (const auto& [name, value] : json.value("attributes", Json::object()).items()) {
+  const Json attributes = json.value("attributes", Json::object());
+  const Json capacity = json.value("capacity", Json::object());
+  for (const auto& [name, value] : attributes.items()) {
     device.SetAttribute(name, Attribute(value));
   }
-  for (const auto& [name, value] : json.value("capacity", Json::object()).items()) {
+  for (const auto& [name, value] : capacity.items()) {
     device.SetCapacity(name, *Amount::Parse(value.get<std::string>()));
   }
   return device;
