@@ -2,8 +2,6 @@
 #include "scoring/claims/claim_choice.h"
 
 #include <algorithm>
-#include <bit>
-#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -23,11 +21,14 @@ std::size_t FreeOn(const NodeDevices& node) {
 }
 
 std::vector<std::size_t> FewestFreeFirst(std::span<const ClaimNode> nodes) {
-  std::vector<std::pair<std::size_t, std::size_t>> order;
-  for (std::size_t i = 0; i < nodes.size(); ++i) order.emplace_back(FreeOn(*nodes[i].devices), i);
+  using Order = std::tuple<std::size_t, std::string_view, std::size_t>;  // free, name, position
+  std::vector<Order> order;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    order.emplace_back(FreeOn(*nodes[i].devices), nodes[i].name, i);
+  }
   std::ranges::sort(order);
   std::vector<std::size_t> sorted;
-  for (const auto& [free, node] : order) sorted.push_back(node);
+  for (const Order& node : order) sorted.push_back(std::get<2>(node));
   return sorted;
 }
 

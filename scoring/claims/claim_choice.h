@@ -12,7 +12,8 @@
 //           resource.kubernetes.io/pcieRoot say; of MIG devices the GPU with the fewest free units
 //   whole   the least broken: free^2 - (free - taken)^2, summed over the NUMA groups
 //
-// Of equal ones it is the node with the fewest free devices, then the earlier; on a node the first.
+// Of equal ones it is the node with the fewest free devices, then the first by name; on a node the
+// first set.
 // Nodes with the fewest free devices are looked at first, until kMostChoiceSteps. Pure but for the
 // costs that the question counts.
 #pragma once
