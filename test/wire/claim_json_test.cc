@@ -138,6 +138,11 @@ TEST(ClaimJson, MoreThanKubernetesAdmitsIsAnObstacle) {
   EXPECT_EQ(ObstacleOf(claim), too_large);
   EXPECT_LE(Decode(claim)->asks.requests.size(), kMostClaimRequests);
   claim = Claim();
+  Json& request = claim["spec"]["devices"]["requests"][0];
+  for (int i = 0; i < 9; ++i) request["firstAvailable"].push_back(request["exactly"]);
+  request.erase("exactly");
+  EXPECT_EQ(ObstacleOf(claim), too_large);
+  claim = Claim();
   for (int i = 0; i < 40; ++i) Exactly(claim)["selectors"].push_back(Cel("true"));
   EXPECT_EQ(ObstacleOf(claim), too_large);
   claim = Claim();
