@@ -25,7 +25,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help build demo docs pictures test image release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,11 +48,13 @@ endef
 
 build: ## Optimised build in build/release/, binaries in build/release/bin/
 	$(call install,$(PACKAGES))
-	@cmake --preset release >/dev/null
+	@cmake --preset release $(if $(VERSION),-DBERTH_VERSION='$(VERSION)') >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target berth berth-replay berth-node
 
-demo: build ## A GPU workload over HTTP against `berth serve`, and a table; TRACE=dir takes openb CSV files
-	@$(BIN)/berth-replay demo $(if $(TRACE),--trace '$(TRACE)') $(if $(SEED),--seed $(SEED))
+demo: ## Berth beside kube-scheduler and FGD: live page, bars, a report of plots; TRACE=dir takes openb CSV files, SEED=n
+	$(call install,$(PACKAGES))
+	@JOBS=$(JOBS) cmake/build-quietly.sh berth berth-replay
+	@$(BIN)/berth-replay demo --report build/demo $(if $(TRACE),--trace '$(TRACE)') $(if $(SEED),--seed $(SEED))
 
 # The control plane is built beside Berth, at low priority; what it lacks does not keep the other tests from running.
 # End-to-end tests wait more than they compute: one more at a time than there are cores.
@@ -117,9 +119,15 @@ e2e-demo: build ## A control plane with Berth in front and two nodes that run po
 e2e-demo-stop: ## Stop what e2e-demo left running
 	@$(E2E)/program.sh demo -stop build/e2e-demo
 
-release: ## The files of a release in dist/: VERSION=x.y.z IMAGE=registry/berth [URL=where they will be]
+image: ## The image, without docker: dist/berth-TAG-linux-ARCH.oci.tar; IMAGE=registry/berth (berth) TAG=tag (dev)
+	@$(MAKE) --no-print-directory build VERSION="$$(release/version.sh)"
+	@release/image.sh '$(or $(IMAGE),berth):$(or $(TAG),dev)' $(BIN) \
+	  "dist/berth-$(or $(TAG),dev)-linux-$$(dpkg --print-architecture).oci.tar"
+	@ls -s --block-size=KiB dist/*.oci.tar
+
+release: ## The files of a release, or of this commit, in dist/; VERSION=x.y.z IMAGE=registry/berth URL=where they will be
 	$(call install,$(PACKAGES))
-	@release/release.sh '$(VERSION)' '$(IMAGE)' $(if $(URL),'$(URL)')
+	@release/release.sh '$(VERSION)' '$(IMAGE)' '$(URL)'
 
 sanitize: ## All tests of one process under address+undefined, those with threads under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))
@@ -167,6 +175,14 @@ bench: ## Every benchmark, as ratios against a baseline of the same run (bench/R
 	@$(BIN)/berth-micro
 	@$(BIN)/berth-kube-bench
 	@bench/replay/table.sh $(BIN)/berth-replay "$$BERTH_DATA"
+
+docs: ## The site in build/site, from docs/: strict, nothing from another host
+	$(call install,python3-venv)
+	@docs/site/build.sh
+
+pictures: build ## The pictures of the documentation anew, from a run of the demo
+	@$(BIN)/berth-replay demo --report build/demo </dev/null | sed -n '1,/^Of /p' >docs/pictures/demo.txt
+	@python3 docs/site/pictures.py $(BIN)/berth
 
 lint: ## Format and shell scripts
 	$(call install,$(LINT_PACKAGES))

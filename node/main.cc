@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/version.h"
 #include "node/facts/facts_command.h"
 #include "node/guard/guard.h"
 #include "node/guard/hand_back.h"
@@ -82,7 +83,7 @@ HandBackWhen WhenOf(const Flags& flags) {
 int Main(int argc, char** argv) {
   prctl(PR_SET_NAME, "berth-node");  // also where it was started as /proc/self/exe
   CLI::App app("The agent of a GPU node: the kubelet uses the GPUs that Berth chose");
-  app.set_version_flag("--version", std::string(BERTH_VERSION));
+  app.set_version_flag("--version", "berth-node " + std::string(BerthVersion()));
   Flags flags;
   AddOptions(app, flags.options);
   app.fallthrough();

@@ -133,8 +133,9 @@ class Worker {
     publisher_.emplace(*client_, options.node_name, PublisherFor(options, log));
     given_.emplace(GivenWriter::Parts{*client_, pods_, kubelet_, [this] { return Facts(); },
                                       options.node_name, log,
-                                      [heartbeat](bool keeps) {
+                                      [this, heartbeat](bool keeps) {
                                         if (heartbeat) heartbeat->SetKubeletKeepsBoth(keeps);
+                                        if (keeps) interposer_.KubeletKeepsBoth(kubelet_);
                                       }});
     reports_.publisher = &*publisher_;
     reports_.given = &*given_;
@@ -208,13 +209,19 @@ int RunHandBack(const NodeOptions& options, HandBackWhen when, Log& log) {
   const AgentFolder folder(options.folder);
   KubeletPodResources kubelet(options.pod_resources);
   bool all = true;
+  std::vector<PluginAddress> plugins;
   for (const HandedBack& plugin :
        HandBack(ReadPlugins(folder.plugin_file()), kubelet, {options.folder, when})) {
     const bool good = plugin.registered && plugin.devices > 0;
     all = all && good;
-    log.Write(
-        good ? LogLevel::kInfo : LogLevel::kError, "handed_back",
-        {{"resource", plugin.resource}, {"devices", plugin.devices}, {"problem", plugin.problem}});
+    plugins.push_back(plugin.plugin);
+    log.Write(good ? LogLevel::kInfo : LogLevel::kError, "handed_back",
+              {{"resource", plugin.plugin.resource},
+               {"devices", plugin.devices},
+               {"problem", plugin.problem}});
+  }
+  if (const Status kept = WritePlugins(folder.plugin_file(), plugins); !kept) {
+    log.Write(LogLevel::kWarn, "plugins_not_kept", {{"problem", kept.error().message}});
   }
   return all ? 0 : 1;
 }

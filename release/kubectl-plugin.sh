@@ -11,18 +11,17 @@ fail() { echo "kubectl-plugin.sh: $*" >&2; exit 1; }
 (( $# == 2 )) || { sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
 program=$1
 folder=$2
-[[ -x $program ]] || fail "$program: want a program, got none"
+# shellcheck source=release/packages.sh
+. "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
+libraries=$(libraries_of "$program")
 mkdir -p "$folder/lib" "$folder/licenses"
 strip -o "$folder/lib/kubectl-berth" "$program"
-# Those of glibc belong to the system's loader.
-libraries=$(ldd "$program" | awk '$2 == "=>" {print $3}' | grep -vE '/(libc|libm|libpthread|libdl|librt)\.so')
 for library in $libraries; do
+  # Those of glibc belong to the system's loader.
+  if [[ $library =~ /(lib(c|m|pthread|dl|rt)|ld-linux-.*)\.so ]]; then continue; fi
   cp -L "$library" "$folder/lib/"
-  # /lib is a link to /usr/lib, and dpkg knows either.
-  package=$( (dpkg-query -S "$library" || dpkg-query -S "/usr$library" || dpkg-query -S "${library#/usr}") 2>/dev/null | head -n 1)
-  package=${package%%:*}
-  [[ -n $package ]] || fail "$library: no package has it"
+  package=$(package_of "$library")
   cp "/usr/share/doc/$package/copyright" "$folder/licenses/$package"
 done
 cp "$(dirname "${BASH_SOURCE[0]}")/../LICENSE" "$folder/LICENSE"

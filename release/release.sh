@@ -1,46 +1,57 @@
 #!/usr/bin/env bash
-# Makes the files of a release in dist/, for the architecture that it runs on, without the network:
+# Makes the files of a release, or of any other commit, in dist/, for the architecture that it runs on, without the network:
 #
-#   release.sh VERSION IMAGE [URL]  release.sh 0.2.0 registry.example.com/berth https://example.com/berth/0.2.0
+#   release.sh [VERSION [IMAGE [URL]]]   release.sh 0.2.0 registry.example.com/berth https://example.com/berth/0.2.0
 #
 #   berth-VERSION-linux-ARCH.tar.gz         the programs, stripped, with manual pages and completions
+#   berth-VERSION-linux-ARCH.oci.tar        the image IMAGE:VERSION (image.sh)
 #   kubectl-berth-VERSION-linux-ARCH.tar.gz kubectl's plugin with its libraries (kubectl-plugin.sh)
 #   berth.yaml                              krew's manifest of it, where URL says from where it will be fetched
 #   berth-VERSION-linux-ARCH.debug.tar.gz   their symbols, for who reads a core dump
-#   berth-VERSION-linux-ARCH.spdx.json      what is in them (sbom.sh)
+#   berth-VERSION-linux-ARCH.spdx.json      what is in all these (sbom.sh)
 #   install.yaml, berth-VERSION.tgz         manifests/install.yaml and the Helm chart, with IMAGE:VERSION in them
+#   berth-VERSION-manifests.tar.gz          the kustomizations
+#   CHANGES.md                              the section of CHANGELOG.md
 #   SHA256SUMS-ARCH                         of all that; its first line says the commit
 #
-# VERSION is that of CMakeLists.txt and of the chart, and CHANGELOG.md has a section of it. The last lines that it prints are
-# those that make the image for both architectures with an SBOM and provenance of its own, which needs the network.
+# Without VERSION, or with "", it is that of version.sh. One that is given is a release: CMakeLists.txt and the chart have it,
+# and CHANGELOG.md has a section of it. IMAGE is berth unless given. The last lines that it prints say how the image goes to
+# its registry.
 set -euo pipefail
 
 fail() { echo "release.sh: $*" >&2; exit 1; }
-(( $# == 2 || $# == 3 )) || { sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
-version=$1
-image=$2
-url=${3:-}
+(( $# <= 3 )) || { sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-
-grep -q "^project(berth VERSION $version " CMakeLists.txt || fail "$version: CMakeLists.txt has another version"
-grep -q "^version: $version$" manifests/helm/berth/Chart.yaml || fail "$version: the chart has another version"
-grep -q "^## $version\( \|$\)" CHANGELOG.md || fail "$version: CHANGELOG.md has no section of it"
-[[ -z $(git status --porcelain) ]] || fail "want a clean work tree: the commit is to say what was built"
+image=${2:-berth}
+url=${3:-}
 [[ $image =~ ^[a-z0-9./:_-]+$ ]] || fail "want the name of an image without a tag, got \"$image\""
+[[ -z $(git status --porcelain) ]] || fail "want a clean work tree: the commit is to say what was built"
+section=Unreleased
+if [[ -n ${1:-} ]]; then
+  version=$1
+  section=$version
+  grep -q "^project(berth VERSION $version " CMakeLists.txt || fail "$version: CMakeLists.txt has another version"
+  grep -q "^version: $version$" manifests/helm/berth/Chart.yaml || fail "$version: the chart has another version"
+else
+  version=$(release/version.sh)
+  if [[ $version != *-* ]]; then section=$version; fi
+fi
+grep -q "^## $section\( \|$\)" CHANGELOG.md || fail "$version: CHANGELOG.md has no section $section"
 commit=$(git rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 architecture=$(dpkg --print-architecture)
 name=berth-$version-linux-$architecture
 
-make build
+make build VERSION="$version"
 rm -rf dist
 mkdir -p "dist/$name" "dist/$name.debug"
-for program in berth berth-replay; do
+for program in berth berth-replay berth-node; do
   objcopy --only-keep-debug "build/release/bin/$program" "dist/$name.debug/$program.debug"
   strip -o "dist/$name/$program" "build/release/bin/$program"
   objcopy --add-gnu-debuglink="dist/$name.debug/$program.debug" "dist/$name/$program"
 done
+awk -v title="## $section" '/^## / {on = index($0 " ", title " ") == 1} on' CHANGELOG.md >dist/CHANGES.md
 cp LICENSE CHANGELOG.md docs/berth-configuration.schema.json "dist/$name/"
 for program in berth berth-replay; do
   "build/release/bin/$program" man | gzip -n9 >"dist/$name/$program.1.gz"
@@ -48,28 +59,34 @@ for program in berth berth-replay; do
 done
 plugin=kubectl-berth-$version-linux-$architecture
 release/kubectl-plugin.sh build/release/bin/berth "dist/$plugin"
-release/sbom.sh "$version" "dist/$name/berth" "dist/$name/berth-replay" >"dist/$name.spdx.json"
+release/image.sh "$image:$version" build/release/bin "dist/$name.oci.tar"
+release/sbom.sh "$version" "dist/$name"/berth{,-replay,-node} >"dist/$name.spdx.json"
 sed "s|image: berth\$|image: $image:$version|" manifests/install.yaml >dist/install.yaml
-cp -r manifests/helm/berth dist/berth
+manifests=berth-$version-manifests
+git archive --prefix="dist/$manifests/" HEAD:manifests | tar -x
+mv "dist/$manifests/helm/berth" dist/berth
+rm -r "dist/$manifests/helm"
 sed -i "s|^image: berth\$|image: $image:$version|" dist/berth/values.yaml
+sed -i "s|^\(version\|appVersion\): .*|\1: $version|" dist/berth/Chart.yaml
 
-pack() { tar -C dist --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -c "$2" | gzip -n9 >"dist/$1"; }
+pack() {
+  tar -C dist --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -c "$2" | gzip -n9 >"dist/$1"
+}
 pack "$name.tar.gz" "$name"
 pack "$name.debug.tar.gz" "$name.debug"
 pack "berth-$version.tgz" berth
+pack "$manifests.tar.gz" "$manifests"
 pack "$plugin.tar.gz" "$plugin"
-rm -r "dist/$name" "dist/$name.debug" "dist/$plugin" dist/berth
+rm -r "dist/$name" "dist/$name.debug" "dist/$plugin" "dist/$manifests" dist/berth
 if [[ -n $url ]]; then
   sum=$(sha256sum "dist/$plugin.tar.gz" | cut -c 1-64)
   sed "s|@VERSION@|v$version|; s|@URL@|$url/$plugin.tar.gz|; s|@SHA256@|$sum|; s|@ARCH@|$architecture|; s|@FOLDER@|$plugin|" \
     release/krew.yaml.in >dist/berth.yaml
 fi
-(cd dist && { echo "# commit $commit"; sha256sum berth* kubectl-berth* install.yaml; } >"SHA256SUMS-$architecture")
+(cd dist && { echo "# commit $commit"; sha256sum berth* kubectl-berth* install.yaml CHANGES.md; } >"SHA256SUMS-$architecture")
 
 cat <<END
-dist/ is complete for $architecture. The image, for both architectures:
+dist/ is complete for $architecture. The image goes to its registry, or to nodes without one (docs/install.md), by
 
-  docker buildx build --platform linux/amd64,linux/arm64 --sbom=true --provenance=mode=max \\
-    --label org.opencontainers.image.revision=$commit --label org.opencontainers.image.version=$version \\
-    --tag $image:$version --push .
+  skopeo copy oci-archive:dist/$name.oci.tar docker://$image:$version
 END

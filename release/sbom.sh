@@ -13,26 +13,14 @@ fail() { echo "sbom.sh: $*" >&2; exit 1; }
 version=$1
 shift
 [[ $version =~ ^[0-9A-Za-z.+-]+$ ]] || fail "want a version, got \"$version\""
-# Headers alone, so that no library says that they were used.
-compiled_in=(libboost-dev libcli11-dev libexpected-dev nlohmann-json3-dev)
-
-# package_of FILE: the package that a library belongs to. /lib is a link to /usr/lib, and dpkg knows either.
-package_of() {
-  local name
-  for name in "$1" "$(readlink -f "$1")" "/usr$1" "${1#/usr}"; do
-    if dpkg-query -S "$name" 2>/dev/null; then return; fi
-  done | sed -n '1s/: .*//p'
-}
+# shellcheck source=release/packages.sh
+. "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
 declare -A packages=()
-for program in "$@"; do
-  [[ -x $program ]] || fail "$program: want a program, got none"
-  libraries=$(ldd "$program" | awk '$2 == "=>" {print $3}')
-  for library in $libraries; do
-    package=$(package_of "$library")
-    [[ -n $package ]] || fail "$library: no package has it"
-    packages[${package%%:*}]=DYNAMIC_LINK
-  done
+libraries=$(libraries_of "$@")
+for library in $libraries; do
+  package=$(package_of "$library")
+  packages[$package]=DYNAMIC_LINK
 done
 for package in "${compiled_in[@]}"; do
   if dpkg-query -W "$package" >/dev/null 2>&1; then packages[$package]=CONTAINS; fi

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/version.h"
 #include "config/print.h"
 #include "config/schema.h"
 #include "scoring/explain/node_edits.h"
@@ -47,8 +48,8 @@ void AddServe(CLI::App& app, ServeFlags& flags) {
       ->type_name("FILE");
   serve
       ->add_option("--cluster", flags.target.cluster_file,
-                   "Serve a cluster in memory, read from this file (a /debug/snapshot, or the JSON "
-                   "of `kubectl get nodes,pods -A -o json`)")
+                   "Serve a cluster in memory, read from this file (the JSON of `kubectl get "
+                   "nodes,pods -A -o json`, or a /debug/snapshot)")
       ->type_name("FILE");
   serve->add_option("--listen", flags.listen, "Address to listen on; overrides the configuration")
       ->type_name("HOST:PORT");
@@ -133,6 +134,23 @@ void AddServer(CLI::App& command, ServerFlags& flags) {
       ->capture_default_str();
 }
 
+// A file in the place of a server. Call it after AddServer.
+void AddClusterFile(CLI::App& command, std::string& cluster, std::string& config) {
+  CLI::Option* const file =
+      command
+          .add_option("--cluster", cluster,
+                      "Ask about the cluster of this file, without a server (the JSON of `kubectl "
+                      "get nodes,pods -A -o json`, or a /debug/snapshot)")
+          ->type_name("FILE")
+          ->excludes("--server");
+  for (const char* option : {"--context", "--kubeconfig", "--service", "--via"}) {
+    file->excludes(option);
+  }
+  command.add_option("--config", config, "With --cluster: BerthConfiguration (YAML)")
+      ->type_name("FILE")
+      ->needs(file);
+}
+
 // Call it after parsing. The kubectl plugin asks in a cluster unless --server is given.
 ServerAddress AddressOf(const ServerFlags& flags, bool is_plugin) {
   const auto given = [](const CLI::Option* option) { return option->count() > 0; };
@@ -154,6 +172,7 @@ CLI::App* AddExplain(CLI::App& app, ExplainFlags& flags, ServerFlags& server) {
     command->add_option("NAME", flags.name, of)->required();
     command->add_flag("--json", flags.json, "Print JSON");
     AddServer(*command, server);
+    AddClusterFile(*command, flags.cluster, flags.config);
     return command;
   };
   const auto add_namespaced = [&](const char* name, const char* what, const char* of) {
@@ -183,6 +202,10 @@ void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
                    "Manifests with pods, Jobs, Deployments, StatefulSets (YAML or JSON); - is "
                    "standard input")
       ->type_name("FILE");
+  plan->add_option("-n,--namespace", flags.namespace_name,
+                   "Namespace of manifests that have none; default: that of kubectl's context, "
+                   "or default")
+      ->type_name("NAMESPACE");
   CLI::Option* const grow = plan->add_option("--grow", flags.grow,
                                              "For each pool, how many waiting pods (or pods of -f) "
                                              "1..COUNT more nodes would place")
@@ -199,15 +222,7 @@ void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
     if (flags.files.empty() && flags.grow == 0) throw CLI::RequiredError("--file or --grow");
   });
   AddServer(*plan, server);
-  CLI::Option* const cluster =
-      plan->add_option("--cluster", flags.cluster,
-                       "Plan on the cluster of this file (a /debug/snapshot, or the JSON of "
-                       "`kubectl get nodes,pods -A -o json`)")
-          ->type_name("FILE")
-          ->excludes("--server");
-  plan->add_option("--config", flags.config, "With --cluster: BerthConfiguration (YAML)")
-      ->type_name("FILE")
-      ->needs(cluster);
+  AddClusterFile(*plan, flags.cluster, flags.config);
   plan->add_option("--add-nodes", flags.add_nodes,
                    "Add COUNT nodes like the node of --like; both options may be repeated")
       ->type_name("COUNT")
@@ -247,7 +262,7 @@ int Main(int argc, char** argv) {
   const bool is_plugin = std::string_view(argv[0]).ends_with("kubectl-berth");
   CLI::App app("GPU placement for Kubernetes as a scheduler extender",
                is_plugin ? "kubectl-berth" : "berth");
-  CommandLine line(app, BERTH_VERSION);
+  CommandLine line(app, std::string(BerthVersion()));
   ServeFlags serve;
   AddServe(app, serve);
   CLI::App* const config = app.add_subcommand("config", "Check, print or describe a configuration");
@@ -269,6 +284,7 @@ int Main(int argc, char** argv) {
   CLI::App* const top = app.add_subcommand("top", "Show GPUs by model, and the pods that wait");
   top->add_flag("--json", explain_flags.json, "Print JSON");
   AddServer(*top, server);
+  AddClusterFile(*top, explain_flags.cluster, explain_flags.config);
   PlanFlags plan_flags;
   AddPlan(app, plan_flags, server);
   app.add_subcommand("version", "Print the version");
@@ -280,7 +296,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("top")) return PrintOr(TopCommand(explain_flags));
   if (app.got_subcommand("plan")) return PrintOr(PlanCommand(plan_flags));
   if (app.got_subcommand("version")) {
-    std::printf("berth %s\n", BERTH_VERSION);
+    std::printf("berth %s\n", std::string(BerthVersion()).c_str());
     return 0;
   }
   if (config->got_subcommand("schema")) {

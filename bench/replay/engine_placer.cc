@@ -26,6 +26,7 @@ EnginePlacer::EnginePlacer(Engine& engine, const std::vector<ClusterEvent>& clus
       classes_(std::move(serving.classes)),
       domains_(std::move(serving.levels)),
       ties_(*engine.profile(), seed) {
+  if (serving.scheduler) scheduler_.emplace(0, seed, *serving.scheduler);
   BERTH_CHECK(state_.Apply(cluster).has_value());
   all_.resize(state_.Current()->size());
   std::iota(all_.begin(), all_.end(), NodeIndex{0});
@@ -75,22 +76,31 @@ Judgement EnginePlacer::Look(const PodRequest& asked) {
   return judged;
 }
 
-Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked) {
-  const PodRequest& pod = WithWishes(asked);
-  const std::shared_ptr<const Snapshot> snapshot = state_.Current();
-  last_.reset();
-  Judgement judged = Look(pod);
-  if (judged.fitting.empty()) {
-    if (nodes_to_score_ != 0) waiting_.insert(pod.id.uid);
-    return std::nullopt;
+NodeIndex EnginePlacer::Choose(const std::shared_ptr<const Snapshot>& snapshot,
+                               const RequestShape& shape, const Judgement& judged) {
+  if (scheduler_) {
+    const std::vector<std::uint8_t> none(judged.fitting.size());
+    return scheduler_->Choose(*snapshot, shape, judged.fitting, none);
   }
-  const auto priorities = engine_.Prioritize(snapshot, pod.shape, judged.fitting, judged.pull);
+  const auto priorities = engine_.Prioritize(snapshot, shape, judged.fitting, judged.pull);
   const std::uint8_t highest = *std::ranges::max_element(priorities);
   std::vector<NodeIndex> best;
   for (std::size_t i = 0; i < priorities.size(); ++i) {
     if (priorities[i] == highest) best.push_back(judged.fitting[i]);
   }
-  const NodeIndex node = best[ties_.Pick(best.size())];
+  return best[ties_.Pick(best.size())];
+}
+
+Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked) {
+  const PodRequest& pod = WithWishes(asked);
+  const std::shared_ptr<const Snapshot> snapshot = state_.Current();
+  last_.reset();
+  const Judgement judged = Look(pod);
+  if (judged.fitting.empty()) {
+    if (nodes_to_score_ != 0) waiting_.insert(pod.id.uid);
+    return std::nullopt;
+  }
+  const NodeIndex node = Choose(snapshot, pod.shape, judged);
   const auto placement = PlaceInGroup(engine_, snapshot, pod, GroupOf(snapshot, pod), node);
   BERTH_CHECK(placement.has_value());
   BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));

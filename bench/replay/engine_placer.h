@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "bench/replay/policy.h"
 #include "bench/replay/replay.h"
+#include "bench/rules/kube_choice.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/node_domains.h"
 #include "scoring/engine/engine.h"
@@ -47,7 +48,8 @@ class EnginePlacer final : public Placer {
   struct Serving {
     std::size_t nodes_to_score = 0;  // Extender::Policy; 0: all
     TopologyLevels levels = {};
-    WishesByClass classes = {};  // of the pods, by the first of PodRequest::classes
+    WishesByClass classes = {};                  // of the pods, by the first of PodRequest::classes
+    std::optional<KubeStrategy> scheduler = {};  // chooses in place of the engine's priorities
   };
 
   // cluster: what builds it. mix: what is learned; nullptr: nothing is. Requires: the engine and
@@ -83,6 +85,9 @@ class EnginePlacer final : public Placer {
  private:
   [[nodiscard]] GroupPlaces GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod);
+  // One of the nodes that fit.
+  [[nodiscard]] NodeIndex Choose(const std::shared_ptr<const Snapshot>& snapshot,
+                                 const RequestShape& shape, const Judgement& judged);
   // With what its class wishes for, as the server would read it. Until the next call.
   [[nodiscard]] const PodRequest& WithWishes(const PodRequest& pod);
 
@@ -93,6 +98,7 @@ class EnginePlacer final : public Placer {
   PodRequest with_wishes_;
   NodeDomains domains_;
   TieBreaker ties_;
+  std::optional<KubeChoice> scheduler_;
   ClusterState state_;
   std::vector<NodeIndex> all_;
   std::optional<Placement> last_;

@@ -54,9 +54,9 @@ Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ReplayPolicy&
     BERTH_TRY(Profile profile, BuildProfile(policy.profile, OracleMix(workload.tasks)));
     engine = std::make_shared<Engine>(std::move(profile));
   }
-  return std::unique_ptr<EngineSession>(new EngineSession(std::move(engine), std::move(mix),
-                                                          OrderedCluster(workload, arrivals), seed,
-                                                          {nodes_to_score, {}, policy.classes}));
+  return std::unique_ptr<EngineSession>(
+      new EngineSession(std::move(engine), std::move(mix), OrderedCluster(workload, arrivals), seed,
+                        {nodes_to_score, {}, policy.classes, policy.scheduler}));
 }
 
 bool Learns(const ProfileSpec& spec) { return MixUseOf(spec) == MixUse::kDraws; }

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/version.h"
+
 namespace berth::replay {
 namespace {
 
@@ -26,7 +28,7 @@ std::string ForShell(std::string_view argument) {
 }  // namespace
 
 MadeWith MadeWithCommand(int argc, const char* const* argv) {
-  MadeWith made_with{BERTH_VERSION, "berth-replay"};
+  MadeWith made_with{std::string(BerthVersion()), "berth-replay"};
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     const std::string_view name = argument.substr(0, argument.find('='));

@@ -2,16 +2,36 @@
 #include "bench/replay/policy.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "config/load.h"
 #include "scoring/registry.h"
 #include "server/wire/pod/pod_class.h"
 
 namespace berth::replay {
+namespace {
+
+struct SchedulerName {
+  std::string_view name;
+  KubeStrategy strategy;
+};
+constexpr std::array<SchedulerName, 2> kSchedulers = {{
+    {"kube-scheduler", KubeStrategy::kLeastAllocated},
+    {"most-allocated", KubeStrategy::kMostAllocated},
+}};
+
+const SchedulerName* FindScheduler(std::string_view name) {
+  const auto* const found = std::ranges::find(kSchedulers, name, &SchedulerName::name);
+  return found == kSchedulers.end() ? nullptr : found;
+}
+
+}  // namespace
 
 WishesByClass WishesOf(const Config& config) {
   WishesByClass wishes;
@@ -23,14 +43,19 @@ WishesByClass WishesOf(const Config& config) {
 
 Result<ProfileSpec> ProfileNamed(const std::string& name) {
   if (const ProfileSpec* spec = FindBuiltinProfile(name)) return *spec;
-  std::string known;
-  for (const ProfileSpec& spec : BuiltinProfiles()) known += " " + spec.name;
-  return Invalid("policy: want one of" + known + ", got \"" + name + "\"");
+  return Invalid("policy: want one of " + Join(BuiltinProfiles(), " ", &ProfileSpec::name) +
+                 ", got \"" + name + "\"");
 }
 
 Result<ReplayPolicy> PolicyNamed(const std::string& name) {
-  BERTH_TRY(ProfileSpec profile, ProfileNamed(name));
-  return ReplayPolicy{name, std::move(profile)};
+  if (const SchedulerName* scheduler = FindScheduler(name)) {
+    ReplayPolicy policy{name, {name, {}, DeviceRule::kTightest, TieRule::kEqual}};
+    policy.scheduler = scheduler->strategy;
+    return policy;
+  }
+  if (const ProfileSpec* spec = FindBuiltinProfile(name)) return ReplayPolicy{name, *spec};
+  return Invalid("policy: want one of " + Join(BuiltinProfiles(), " ", &ProfileSpec::name) + " " +
+                 Join(kSchedulers, " ", &SchedulerName::name) + ", got \"" + name + "\"");
 }
 
 Result<ReplayPolicy> PolicyOfFile(const std::string& path) {
@@ -43,7 +68,7 @@ Result<ReplayPolicy> PolicyOfFile(const std::string& path) {
                       std::move(text),
                       WishesOf(config),
                       ClassProfiles(config)};
-  if (FindBuiltinProfile(policy.name) == nullptr) return policy;
+  if (!PolicyNamed(policy.name)) return policy;
   return Invalid(path + ": want a name that is no built-in profile's");
 }
 

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ReplayPolicy: what decides in a replay - a built-in profile, or the profile of a
-// BerthConfiguration with its parameters, such as `tune` writes.
+// ReplayPolicy: what decides in a replay - a built-in profile, the profile of a BerthConfiguration
+// with its parameters, such as `tune` writes, or kube-scheduler alone:
+//
+//   kube-scheduler  its default scores (bench/rules/kube_choice.h)
+//   most-allocated  the same with the strategy MostAllocated
+//
+// Berth's filters stand for the plugins that say what fits. Of a node's GPUs a share gets the one
+// with the least room that takes it.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "bench/rules/kube_choice.h"
 #include "cluster/values/node_wishes.h"
 #include "config/config.h"
 #include "scoring/profile.h"
@@ -30,11 +38,13 @@ struct ReplayPolicy {
   std::string configuration = {};        // the text of the file; empty: built in
   WishesByClass classes = {};            // what its workload classes want of nodes
   std::vector<ProfileSpec> others = {};  // the profiles that they name
+  // Chooses among the nodes that fit; nothing: the profile does.
+  std::optional<KubeStrategy> scheduler = {};
 };
 
 // The built-in profile. Error: kInvalidArgument naming those there are.
 Result<ProfileSpec> ProfileNamed(const std::string& name);
-// The same with default parameters.
+// The same with default parameters, or kube-scheduler alone.
 Result<ReplayPolicy> PolicyNamed(const std::string& name);
 
 // `profile`, `expectedWaste`, `learning` and `workloadClasses` of a configuration; what else it

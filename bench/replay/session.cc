@@ -7,7 +7,6 @@
 #include "bench/replay/engine_session.h"
 #include "bench/replay/http_placer.h"
 #include "bench/replay/oracle_mix.h"
-#include "bench/replay/server_process.h"
 #include "config/config.h"
 
 namespace berth::replay {
@@ -44,6 +43,9 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
   if (workload.start != nullptr) {
     return Invalid("through: want engine with a cluster that has pods, got http");
   }
+  if (options.policy.scheduler) {
+    return Invalid("through: want engine with " + options.policy.name + ", got http");
+  }
   const bool has_classes = !options.policy.classes.empty() &&
                            std::ranges::any_of(workload.tasks, [](const TraceTask& t) {
                              return !t.workload_class.empty();
@@ -58,8 +60,9 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
   if (options.nodes_to_score) config.nodes_to_score = static_cast<int>(*options.nodes_to_score);
   if (!Learns(policy.profile)) config.request_mix = MixEntries(mix);
   const std::vector<NodeSpec> nodes = OrderedNodes(workload.nodes, arrivals);
-  BERTH_TRY(const ServerProcess server, ServerProcess::Start(options.berth_binary, config, nodes));
+  BERTH_TRY(ServerProcess server, ServerProcess::Start(options.berth_binary, config, nodes));
   BERTH_TRY(http::HttpClient client, http::HttpClient::Connect(server.address()));
+  if (options.on_server) options.on_server(std::move(server));
   HttpPlacer placer(std::move(client), nodes, TieBreaker(profile, options.seed));
   BERTH_TRY(SessionResult result, Measure(workload, arrivals, placer, options.starts, progress));
   result.filter_us = Summarize(placer.latencies_us(HttpPlacer::kFilter));

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "bench/replay/latency.h"
 #include "bench/replay/policy.h"
 #include "bench/replay/replay.h"
+#include "bench/replay/server_process.h"
 #include "bench/replay/time/simulation.h"
 #include "bench/replay/time/stream.h"
 #include "bench/replay/workload.h"
@@ -33,6 +35,8 @@ struct SessionOptions {
   std::optional<std::size_t> nodes_to_score = {};
   PodStarts* starts = nullptr;                     // gets those of the pods, where there is one
   std::shared_ptr<const Snapshot>* end = nullptr;  // gets the cluster at the end; kEngine only
+  // kHttp: gets the server before the first question; nothing: it ends with the session.
+  std::function<void(ServerProcess)> on_server = {};
 };
 
 struct SessionResult {

@@ -19,7 +19,7 @@
 namespace berth::node {
 namespace {
 
-constexpr Duration kFirstRestartPause = std::chrono::seconds(1);  // before a new worker
+constexpr Duration kFirstRestartPause = std::chrono::milliseconds(250);  // before a new worker
 constexpr Duration kLongestRestartPause = std::chrono::seconds(5);
 constexpr Duration kLasted = std::chrono::seconds(10);  // a worker after which pauses are short
 constexpr Duration kMostForTheWorker = std::chrono::seconds(2);  // to end by itself

@@ -29,18 +29,15 @@ struct HandBackOptions {
 };
 
 struct HandedBack {
-  std::string resource;
+  PluginAddress plugin;
   bool registered = false;
   std::size_t devices = 0;  // that the kubelet has now; 0 also where it does not say
   std::string problem;
 };
 
 // Registers each plugin and looks whether the kubelet has devices of it then; again where it has
-// none: the end of the worker's stream may come late, and takes a newer registration with it.
-//
-// Each registration is under a new name, a link DIR/berth/run/back-*.sock. The kubelet of 1.37
-// knows plugins by the path of their socket: one that registers twice under the same path is
-// refused, and the kubelet misses its end from then on.
+// none: the end of the worker's stream may come late, and takes a newer registration with it. One
+// that the kubelet has directly already (Kubernetes 1.37) is left as it is.
 std::vector<HandedBack> HandBack(const std::vector<PluginAddress>& plugins, PodResources& kubelet,
                                  const HandBackOptions& options);
 

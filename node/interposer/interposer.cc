@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/interposer/interposer.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/text.h"
+#include "node/kubelet/direct.h"
 #include "node/kubelet/plugin_file.h"
 #include "node/kubelet/plugin_names.h"
 
@@ -14,13 +13,8 @@ namespace berth::node {
 namespace {
 
 constexpr Duration kMostConnect = std::chrono::seconds(2);
-
-// When the socket was made; 0: there is none.
-std::int64_t MadeAt(const std::string& path) {
-  struct stat found {};
-  if (stat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return 0;
-  return static_cast<std::int64_t>(found.st_ctim.tv_sec) * 1'000'000'000 + found.st_ctim.tv_nsec;
-}
+constexpr Duration kLookAtHealth = std::chrono::seconds(5);
+constexpr Duration kMostLook = std::chrono::milliseconds(500);
 
 grpc::Status ToGrpc(const Status& status) {
   if (status) return grpc::Status::OK;
@@ -39,13 +33,20 @@ Interposer::Interposer(InterposerOptions options, DeviceChooser& chooser,
       calls_(calls),
       log_(log),
       watch_(options.folder),
-      context_{options.folder, options.lift_numa, chooser,
-               calls,          reports,           [this] { watch_.Wake(); }} {}
+      context_{options.folder, options.lift_numa,         chooser, calls,
+               reports,        [this] { watch_.Wake(); }, false} {}
 
 Interposer::~Interposer() { StopServer(server_); }
 
 void Interposer::Stop() {
   stop_ = true;
+  watch_.Wake();
+}
+
+void Interposer::KubeletKeepsBoth(PodResources& kubelet) {
+  if (context_.lift_numa) return;  // the plugin itself would say its NUMA nodes
+  kubelet_ = &kubelet;
+  context_.stand_by = true;
   watch_.Wake();
 }
 
@@ -74,7 +75,8 @@ grpc::Status Interposer::Register(grpc::ServerContext* /*call*/,
   const PluginAddress plugin = {request->resource_name(),
                                 request->endpoint(),
                                 {request->options().pre_start_required(),
-                                 request->options().get_preferred_allocation_available()}};
+                                 request->options().get_preferred_allocation_available()},
+                                ""};
   Status accepted;
   if (request->version() != kPluginVersion) {
     accepted = Invalid("version: want v1beta1, got \"" + request->version().substr(0, 20) + "\"");
@@ -181,7 +183,20 @@ Instant Interposer::Upkeep() {
   }
   if (!watch_.KubeletIsThere()) return next;  // the watch wakes us when it comes
   for (const auto& proxy : Proxies()) next = std::min(next, proxy->Upkeep(now));
-  return next;
+  return std::min(next, LookAtHealth(now));
+}
+
+Instant Interposer::LookAtHealth(Instant now) {
+  PodResources* const kubelet = kubelet_;
+  if (kubelet == nullptr || Proxies().empty()) return now + kLookAtHealth;
+  if (now < next_look_at_health_) return next_look_at_health_;
+  next_look_at_health_ = now + kLookAtHealth;
+  Result<DevicesByResource> healthy = kubelet->Allocatable(kMostLook);
+  if (!healthy) return next_look_at_health_;
+  for (const auto& proxy : Proxies()) {
+    proxy->KubeletHas((*healthy)[proxy->address().resource], now);
+  }
+  return next_look_at_health_;
 }
 
 void Interposer::Report() {

@@ -6,6 +6,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@
 #include "node/interposer/folder_watch.h"
 #include "node/interposer/ports.h"
 #include "node/interposer/resource_proxy.h"
+#include "node/kubelet/pod_resources.h"
 #include "node/proto/deviceplugin.grpc.pb.h"
 #include "server/telemetry/log.h"
 
@@ -42,6 +44,10 @@ class Interposer final : private v1beta1::Registration::Service {
   Status Run() BERTH_EXCLUDES(mutex_);
   // Any thread.
   void Stop();
+  // The kubelet keeps a plugin when another one registers for the resource (Kubernetes 1.37): it has
+  // the plugins beside us from now on, so that it misses no devices where we end.
+  // Its list of devices is asked for now and then.
+  void KubeletKeepsBoth(PodResources& kubelet);
 
  private:
   grpc::Status Register(grpc::ServerContext* call, const v1beta1::RegisterRequest* request,
@@ -54,6 +60,7 @@ class Interposer final : private v1beta1::Registration::Service {
   void TakeOverAll() BERTH_EXCLUDES(mutex_);
   void KubeletIsNew() BERTH_EXCLUDES(mutex_);
   Instant Upkeep() BERTH_EXCLUDES(mutex_);
+  Instant LookAtHealth(Instant now) BERTH_EXCLUDES(mutex_);
   void Report() BERTH_EXCLUDES(mutex_);
   std::vector<std::shared_ptr<ResourceProxy>> Proxies() BERTH_EXCLUDES(mutex_);
 
@@ -65,6 +72,7 @@ class Interposer final : private v1beta1::Registration::Service {
   ProxyContext context_;
   std::unique_ptr<grpc::Server> server_;
   std::atomic<bool> stop_ = false;
+  std::atomic<PodResources*> kubelet_ = nullptr;  // where it has the plugins beside us
 
   Mutex registering_;  // one at a time
   Mutex mutex_;
@@ -73,6 +81,7 @@ class Interposer final : private v1beta1::Registration::Service {
   // The thread of Run alone.
   std::set<std::string> carried_;
   std::string plugins_text_;
+  Instant next_look_at_health_{};
 };
 
 }  // namespace berth::node

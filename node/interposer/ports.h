@@ -19,6 +19,7 @@ struct PreferredQuestion {
   std::vector<std::string> available;  // includes must
   std::vector<std::string> must;
   std::size_t size = 0;
+  Instant since{};  // when the kubelet began to ask us
 };
 
 // The plugin's own preference among these devices; nullopt where it has none or gives no answer.

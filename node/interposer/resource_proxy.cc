@@ -2,8 +2,10 @@
 #include "node/interposer/resource_proxy.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
+#include "node/kubelet/direct.h"
 #include "node/kubelet/plugin_names.h"
 #include "node/kubelet/socket_channel.h"
 
@@ -12,10 +14,18 @@ namespace {
 
 constexpr Duration kLongestTryPause = std::chrono::seconds(2);
 constexpr Duration kMostRegister = std::chrono::seconds(5);
+constexpr Duration kMostStandBy = std::chrono::seconds(1);
+constexpr Duration kAfterStart = std::chrono::seconds(3);  // of the kubelet: many pods may wait
+constexpr Duration kAfterQuestion = std::chrono::milliseconds(300);
+constexpr Duration kNextStandBy = std::chrono::seconds(10);  // after one that failed
+constexpr Duration kMostForCalls = std::chrono::seconds(1);  // to end before a new registration
+constexpr Duration kOurEndIsSeen = std::chrono::milliseconds(60);  // of our stream, by the kubelet
 constexpr Duration kStreamAfterRegister = std::chrono::seconds(1);
 constexpr Duration kLookForCancel = std::chrono::milliseconds(400);
 constexpr const char* kAlready = "already connected";  // the kubelet's words, since 1.37
+constexpr const char* kHealthy = "Healthy";
 constexpr const char* kUnhealthy = "Unhealthy";
+constexpr Duration kListIsTaken = std::chrono::seconds(2);  // by the kubelet
 
 grpc::Status NoPlugin(const std::string& resource) {
   return {grpc::StatusCode::UNAVAILABLE, "the device plugin of " + resource + " is away"};
@@ -31,7 +41,7 @@ std::unique_ptr<grpc::ClientContext> Passed(const grpc::ServerContext& call, Dur
 std::set<std::string> UnhealthyOf(const v1beta1::ListAndWatchResponse& list) {
   std::set<std::string> ids;
   for (const v1beta1::Device& device : list.devices()) {
-    if (device.health() != "Healthy") ids.insert(device.id());
+    if (device.health() != kHealthy) ids.insert(device.id());
   }
   return ids;
 }
@@ -70,7 +80,9 @@ void ResourceProxy::Use(std::shared_ptr<Upstream> plugin) {
     // The kubelet learns these at a registration only.
     renew_ =
         renew_ || (before && address_.options.pre_start != upstream->address().options.pre_start);
+    std::string direct = std::move(address_.direct);
     address_ = upstream->address();
+    if (address_.direct.empty()) address_.direct = std::move(direct);  // IsDirect looks itself
     generation = ++generation_;
     plugin_ended_ = false;
     marked_gone_ = false;
@@ -96,6 +108,7 @@ void ResourceProxy::TakeList(std::uint64_t generation, v1beta1::ListAndWatchResp
 void ResourceProxy::SetList(v1beta1::ListAndWatchResponse list) {
   list_ = std::make_shared<const v1beta1::ListAndWatchResponse>(std::move(list));
   ++list_number_;
+  listed_ = Instant::clock::now();
   changed_.NotifyAll();
   context_.wake();
 }
@@ -109,9 +122,9 @@ void ResourceProxy::PluginEnded(std::uint64_t generation) {
 }
 
 Instant ResourceProxy::Upkeep(Instant now) {
-  Instant next = now + std::chrono::hours(1);
+  Instant next = StandBy(now);
   bool registers = false;
-  if (Renews()) NextName();
+  if (Renews()) Renew();
   {
     const MutexLock lock(mutex_);
     if (plugin_ended_ && list_ && !marked_gone_) {
@@ -133,6 +146,35 @@ Instant ResourceProxy::Upkeep(Instant now) {
   return registers ? std::min(next, Register(now)) : next;
 }
 
+// Has the kubelet have the plugin directly too. The kubelet asks the one that registered last, so
+// we register again after it: in a moment without admissions, since the plugin chooses meanwhile.
+Instant ResourceProxy::StandBy(Instant now) {
+  const Instant nothing = now + std::chrono::hours(1);
+  PluginAddress plugin;
+  std::uint64_t generation = 0;
+  Instant calm{};
+  {
+    const MutexLock lock(mutex_);
+    if (plugin_ended_ || !list_ || streams_ == 0) return nothing;
+    plugin = address_;
+    generation = generation_;
+    calm = std::max(since_ + kAfterStart, asked_ + kAfterQuestion);
+  }
+  if (!context_.stand_by || IsDirect(context_.folder, plugin)) return nothing;
+  if (now < calm) return calm;
+  if (generation == stood_by_ && now < next_stand_by_) return next_stand_by_;
+  stood_by_ = generation;
+  next_stand_by_ = now + kNextStandBy;
+  const CallWatch::Call call(context_.calls, kMostStandBy + std::chrono::seconds(1));
+  if (!RegisterDirectly(context_.folder, plugin, kMostStandBy)) return next_stand_by_;
+  const MutexLock lock(mutex_);
+  if (generation == generation_) {
+    address_.direct = plugin.direct;
+    renew_ = true;
+  }
+  return nothing;
+}
+
 bool ResourceProxy::Renews() {
   const MutexLock lock(mutex_);
   return std::exchange(renew_, false);
@@ -143,7 +185,7 @@ Instant ResourceProxy::Register(Instant now) {
   PluginAddress ours;
   {
     const MutexLock lock(mutex_);
-    ours = {resource_, endpoint, {address_.options.pre_start, true}};
+    ours = {resource_, endpoint, {address_.options.pre_start, true}, ""};
     pause_ = std::min(pause_ * 2, kLongestTryPause);
     next_try_ = now + pause_;
   }
@@ -169,6 +211,17 @@ void ResourceProxy::NextName() {
   KubeletIsNew();
 }
 
+// Of two that are left where one ends the kubelet asks any: it must have seen our end before.
+void ResourceProxy::Renew() {
+  const Instant end = Instant::clock::now() + kMostForCalls;
+  while (!context_.calls.Idle() && Instant::clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  NextName();
+  const MutexLock lock(mutex_);
+  if (context_.stand_by) next_try_ = Instant::clock::now() + kOurEndIsSeen;
+}
+
 void ResourceProxy::KubeletIsNew() {
   {
     const MutexLock lock(mutex_);
@@ -180,6 +233,22 @@ void ResourceProxy::KubeletIsNew() {
   ending_ = false;
   pause_ = kFirstPause;
   next_try_ = {};
+}
+
+void ResourceProxy::KubeletHas(const std::vector<std::string>& healthy, Instant now) {
+  const std::set<std::string, std::less<>> has(healthy.begin(), healthy.end());
+  v1beta1::ListAndWatchResponse list;
+  {
+    const MutexLock lock(mutex_);
+    const bool settled = now - std::max(listed_, since_) >= kListIsTaken;
+    if (!list_ || streams_ == 0 || plugin_ended_ || !settled) return;
+    list = *list_;
+    for (v1beta1::Device& device : *list.mutable_devices()) {
+      device.set_health(has.contains(device.id()) ? kHealthy : kUnhealthy);
+    }
+    list_ = std::make_shared<const v1beta1::ListAndWatchResponse>(list);  // for the next stream
+  }
+  context_.reports.Unhealthy(resource_, UnhealthyOf(list));
 }
 
 bool ResourceProxy::InPath() const {
@@ -223,6 +292,7 @@ grpc::Status ResourceProxy::ListAndWatch(
   {
     const MutexLock lock(mutex_);
     ++streams_;
+    since_ = began;
   }
   context_.wake();
   while (!call->IsCancelled()) {
@@ -256,6 +326,11 @@ std::vector<std::string> ResourceProxy::Preferred(
   question.must.assign(request.must_include_deviceids().begin(),
                        request.must_include_deviceids().end());
   question.size = static_cast<std::size_t>(std::max(request.allocation_size(), 0));
+  {
+    const MutexLock lock(mutex_);
+    question.since = since_;
+    asked_ = Instant::clock::now();
+  }
   const AskPlugin ask =
       [this, &request](
           const std::vector<std::string>& available) -> std::optional<std::vector<std::string>> {

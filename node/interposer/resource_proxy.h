@@ -11,6 +11,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <set>
@@ -34,7 +35,8 @@ struct ProxyContext {
   DeviceChooser& chooser;
   CallWatch& calls;
   InterposerReports& reports;
-  std::function<void()> wake;  // something is to be done: call Upkeep soon. Any thread.
+  std::function<void()> wake;          // something is to be done: call Upkeep soon. Any thread.
+  std::atomic<bool> stand_by = false;  // the kubelet is to have the plugins directly too
 };
 
 class ResourceProxy final : private v1beta1::DevicePlugin::Service {
@@ -60,6 +62,10 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   Instant Upkeep(Instant now) BERTH_EXCLUDES(mutex_);
   // Ends the streams, to register anew: the kubelet has started, and deleted our socket.
   void KubeletIsNew() BERTH_EXCLUDES(mutex_);
+
+  // What the kubelet has of the resource: the healthy devices. Where it has the plugin directly too,
+  // a plugin may say to it alone which device is unhealthy.
+  void KubeletHas(const std::vector<std::string>& healthy, Instant now) BERTH_EXCLUDES(mutex_);
 
   // Any thread.
   [[nodiscard]] bool InPath() const BERTH_EXCLUDES(mutex_);     // the kubelet reads our list
@@ -89,13 +95,17 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   std::shared_ptr<Upstream> Plugin() BERTH_EXCLUDES(mutex_);
   std::vector<std::string> Preferred(const v1beta1::ContainerPreferredAllocationRequest& request);
   bool Renews() BERTH_EXCLUDES(mutex_);
+  Instant StandBy(Instant now) BERTH_EXCLUDES(mutex_);
   Instant Register(Instant now) BERTH_EXCLUDES(mutex_);
   void NextName() BERTH_EXCLUDES(mutex_);
+  void Renew() BERTH_EXCLUDES(mutex_);
 
   ProxyContext& context_;
   const std::string resource_;
   std::unique_ptr<grpc::Server> server_;  // of the thread of Upkeep
   unsigned registration_ = 0;             // of the thread of Upkeep: makes the socket's name new
+  std::uint64_t stood_by_ = 0;            // of the thread of Upkeep: the generation tried last
+  Instant next_stand_by_{};               // of the thread of Upkeep
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -108,7 +118,10 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   bool marked_gone_ BERTH_GUARDED_BY(mutex_) = false;
   List list_ BERTH_GUARDED_BY(mutex_);  // nullptr: none came yet
   std::uint64_t list_number_ BERTH_GUARDED_BY(mutex_) = 0;
-  int streams_ BERTH_GUARDED_BY(mutex_) = 0;  // to the kubelet
+  Instant listed_ BERTH_GUARDED_BY(mutex_){};  // when the list was new
+  int streams_ BERTH_GUARDED_BY(mutex_) = 0;   // to the kubelet
+  Instant since_ BERTH_GUARDED_BY(mutex_){};   // the newest of them
+  Instant asked_ BERTH_GUARDED_BY(mutex_){};   // by the kubelet, what is preferred
   bool ending_ BERTH_GUARDED_BY(mutex_) = false;
   Instant next_try_ BERTH_GUARDED_BY(mutex_){};
   Duration pause_ BERTH_GUARDED_BY(mutex_) = kFirstPause;

@@ -17,6 +17,7 @@ namespace berth::node {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{64} << 10;
+constexpr std::string_view kDirect = "direct=";
 
 // The plugin's own socket, in the kubelet's folder or in ours.
 bool IsEndpointPath(std::string_view endpoint) {
@@ -28,9 +29,10 @@ bool IsEndpointPath(std::string_view endpoint) {
 std::optional<PluginAddress> ParsePlugin(const std::string& line) {
   std::istringstream words(line);
   PluginAddress plugin;
-  std::string pre_start, preferred, more;
-  words >> plugin.resource >> plugin.endpoint >> pre_start >> preferred;
-  if (words >> more) return std::nullopt;
+  std::string pre_start, preferred, direct, more;
+  words >> plugin.resource >> plugin.endpoint >> pre_start >> preferred >> direct;
+  if (words >> more || (!direct.empty() && !direct.starts_with(kDirect))) return std::nullopt;
+  if (!direct.empty()) plugin.direct = direct.substr(kDirect.size());
   if (!CheckResourceName(plugin.resource) || !IsEndpointPath(plugin.endpoint)) return std::nullopt;
   plugin.options.pre_start = pre_start == "pre-start=1";
   plugin.options.preferred_allocation = preferred == "preferred=1";
@@ -59,7 +61,9 @@ std::string PluginsText(const std::vector<PluginAddress>& plugins) {
   for (const PluginAddress& plugin : plugins) {
     text += plugin.resource + " " + plugin.endpoint +
             " pre-start=" + (plugin.options.pre_start ? "1" : "0") +
-            " preferred=" + (plugin.options.preferred_allocation ? "1" : "0") + "\n";
+            " preferred=" + (plugin.options.preferred_allocation ? "1" : "0");
+    if (!plugin.direct.empty()) text += " " + std::string(kDirect) + plugin.direct;
+    text += "\n";
   }
   return text;
 }

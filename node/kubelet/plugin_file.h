@@ -3,7 +3,7 @@
 // The file in which the worker keeps the plugins that it stands in for, so that they can be handed
 // back to the kubelet, and taken over again, without it. One line each:
 //
-//   nvidia.com/gpu nvidia-gpu.sock pre-start=0 preferred=1
+//   nvidia.com/gpu nvidia-gpu.sock pre-start=0 preferred=1 direct=1795430000000000001-179543...
 #pragma once
 
 #include <cstddef>

@@ -52,18 +52,19 @@ Result<std::vector<ListedPod>> KubeletPodResources::List(Duration limit) {
   return pods;
 }
 
-Result<std::map<std::string, std::size_t>> KubeletPodResources::Allocatable(Duration limit) {
+Result<DevicesByResource> KubeletPodResources::Allocatable(Duration limit) {
   v1::AllocatableResourcesResponse response;
   const auto stub = v1::PodResourcesLister::NewStub(channel_);
   const grpc::Status status = Patiently(limit, [&](grpc::ClientContext* context) {
     return stub->GetAllocatableResources(context, {}, &response);
   });
   if (!status.ok()) return tl::unexpected(CallFailed("GetAllocatableResources", status));
-  std::map<std::string, std::size_t> numbers;
+  DevicesByResource healthy;
   for (const v1::ContainerDevices& devices : response.devices()) {
-    numbers[devices.resource_name()] += static_cast<std::size_t>(devices.device_ids_size());
+    std::vector<std::string>& ids = healthy[devices.resource_name()];
+    ids.insert(ids.end(), devices.device_ids().begin(), devices.device_ids().end());
   }
-  return numbers;
+  return healthy;
 }
 
 }  // namespace berth::node

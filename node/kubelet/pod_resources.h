@@ -43,8 +43,8 @@ class PodResources {
   // be empty. Error: kUnavailable, kDeadline.
   virtual Result<std::vector<ListedPod>> List(Duration limit) = 0;
 
-  // By resource the number of healthy devices, in use or not.
-  virtual Result<std::map<std::string, std::size_t>> Allocatable(Duration limit) = 0;
+  // By resource the healthy devices, in use or not.
+  virtual Result<DevicesByResource> Allocatable(Duration limit) = 0;
 };
 
 class KubeletPodResources final : public PodResources {
@@ -52,7 +52,7 @@ class KubeletPodResources final : public PodResources {
   explicit KubeletPodResources(const std::string& socket);
 
   Result<std::vector<ListedPod>> List(Duration limit) override;
-  Result<std::map<std::string, std::size_t>> Allocatable(Duration limit) override;
+  Result<DevicesByResource> Allocatable(Duration limit) override;
 
  private:
   const std::shared_ptr<grpc::Channel> channel_;

@@ -22,6 +22,8 @@ struct PluginAddress {
   std::string resource;  // "nvidia.com/gpu"
   std::string endpoint;
   PluginOptions options;
+  // With which sockets the kubelet had it directly (direct.h); "" = never.
+  std::string direct;
   friend bool operator==(const PluginAddress&, const PluginAddress&) = default;
 };
 

@@ -114,17 +114,32 @@ void GivenWriter::Carries(std::set<std::string> resources) {
 }
 
 void GivenWriter::Run() {
-  while (true) {
-    {
-      const MutexLock lock(mutex_);
-      while (!due_ && !ending_) changed_.Wait(mutex_);
-      const Instant end = Instant::clock::now() + kGather;
-      while (!ending_ && Instant::clock::now() < end) changed_.WaitUntil(mutex_, end);
-      if (ending_) return;
-      due_ = false;
+  while (WaitUntilDue()) {
+    retry_at_ = Instant::max();
+    if (LookNow()) {
+      retries_ = 0;
+    } else if (retries_ < kMostRetries) {
+      retry_at_ = Instant::clock::now() + kFirstRetry * (1 << retries_);
+      ++retries_;
     }
-    LookNow();
   }
+}
+
+// False: it is to end.
+bool GivenWriter::WaitUntilDue() {
+  const MutexLock lock(mutex_);
+  while (!due_ && !ending_ && Instant::clock::now() < retry_at_) {
+    if (retry_at_ == Instant::max()) {
+      changed_.Wait(mutex_);
+    } else {
+      changed_.WaitUntil(mutex_, retry_at_);
+    }
+  }
+  if (due_) retries_ = 0;  // news
+  const Instant end = Instant::clock::now() + kGather;
+  while (!ending_ && Instant::clock::now() < end) changed_.WaitUntil(mutex_, end);
+  due_ = false;
+  return !ending_;
 }
 
 void GivenWriter::LearnVersion() {
@@ -143,23 +158,25 @@ void GivenWriter::LearnVersion() {
   if (parts_.on_keeps_both) parts_.on_keeps_both(KeepsBothPlugins(text));
 }
 
-void GivenWriter::LookNow() {
+// False: the API server or the kubelet gave no answer, or refused.
+bool GivenWriter::LookNow() {
   std::set<std::string> resources;
   {
     const MutexLock lock(mutex_);
     resources = resources_;
   }
-  if (resources.empty()) return;
+  if (resources.empty()) return true;
   LearnVersion();
   const OwnPods::Pods own = parts_.pods.All();
-  if (!NeedsLook(own, resources, kubelet_reports_)) return;
+  if (!NeedsLook(own, resources, kubelet_reports_)) return true;
   const Result<std::vector<ListedPod>> listed = parts_.kubelet.List(std::chrono::seconds(1));
-  if (!version_known_ || !listed) return;  // the next change of a pod comes here again
+  if (!version_known_ || !listed) return false;
   std::erase_if(written_, [&own](const auto& entry) {
     return std::ranges::none_of(
         own, [&entry](const auto& pod) { return pod.second->uid == entry.first; });
   });
   int writes = 0;
+  bool all = true;
   for (const ListedPod& there : *listed) {
     const auto found = own.find(there.namespace_name + "/" + there.name);
     if (found == own.end() || found->second->over || found->second->containers.empty()) continue;
@@ -171,8 +188,11 @@ void GivenWriter::LookNow() {
       Look();
       break;
     }
-    if (Write(pod, *text)) written_[pod.uid] = *text;
+    const bool written = Write(pod, *text);
+    if (written) written_[pod.uid] = *text;
+    all = all && written;
   }
+  return all;
 }
 
 bool GivenWriter::Write(const OwnPod& pod, const std::string& text) {

@@ -43,6 +43,10 @@ class GivenWriter {
  public:
   static constexpr Duration kMostPerWrite = std::chrono::seconds(5);
   static constexpr int kMostWritesPerLook = 20;
+  // What the API server refuses is tried again after 0.5 s, 1 s, 2 s, ..., and then with the next
+  // change of a pod.
+  static constexpr Duration kFirstRetry = std::chrono::milliseconds(500);
+  static constexpr int kMostRetries = 8;
 
   struct Parts {
     kube::ApiClient& client;
@@ -67,7 +71,8 @@ class GivenWriter {
 
  private:
   void Run();
-  void LookNow();
+  bool WaitUntilDue() BERTH_EXCLUDES(mutex_);
+  bool LookNow();
   void LearnVersion();
   bool Write(const OwnPod& pod, const std::string& text);
 
@@ -77,6 +82,8 @@ class GivenWriter {
   bool kubelet_reports_ = false;
   std::map<std::string, std::string> written_;  // UID -> value, of pods that are there
   std::string problem_;
+  int retries_ = 0;  // in a row
+  Instant retry_at_ = Instant::max();
 
   Mutex mutex_;
   CondVar changed_;

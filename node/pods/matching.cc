@@ -2,7 +2,7 @@
 #include "node/pods/matching.h"
 
 #include <algorithm>
-#include <optional>
+#include <chrono>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -11,6 +11,7 @@ namespace berth::node {
 namespace {
 
 constexpr int kWholeMilli = 1000;
+constexpr Duration kIsNew = std::chrono::seconds(3);  // a pod that was bound
 
 bool HasAny(const ListedPod& pod, const std::string& resource) {
   return std::ranges::any_of(pod.containers, [&resource](const ListedContainer& container) {
@@ -104,6 +105,31 @@ Matched MatchPods(const PreferredQuestion& question, const OwnPods::Pods& own,
     matched.candidates = Candidates(question, own, among, false, was_served);
   }
   return matched;
+}
+
+std::vector<OwnPodPtr> Waiting(const std::string& resource, const OwnPods::Pods& own,
+                               const WasServed& was_served) {
+  std::vector<OwnPodPtr> waiting;
+  for (const auto& [key, pod] : own) {
+    if (pod->over || !pod->Asks(resource)) continue;
+    bool served = true;
+    bool shows = false;
+    for (const OwnContainer& container : pod->containers) {
+      if (!container.asks.contains(resource)) continue;
+      shows = shows || container.running || container.reports_devices;
+      served = served && was_served(*pod, container.name);
+    }
+    if (!shows && !served) waiting.push_back(pod);
+  }
+  return waiting;
+}
+
+std::optional<Turn> TurnOfNext(const PreferredQuestion& question, const OwnPodPtr& pod, Instant now,
+                               const WasServed& was_served) {
+  if (pod->ending || pod->bound <= question.since || now - pod->bound > kIsNew) return std::nullopt;
+  std::string container = TurnOf(*pod, nullptr, question, true, was_served);
+  if (container.empty()) return std::nullopt;
+  return Turn{pod, std::move(container)};
 }
 
 std::vector<std::string> PlannedForOthers(const PreferredQuestion& question,

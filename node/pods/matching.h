@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,21 @@ struct Matched {
 // that is not over counts.
 Matched MatchPods(const PreferredQuestion& question, const OwnPods::Pods& own,
                   const std::vector<ListedPod>* listed, const WasServed& was_served);
+
+// The own pods that ask for the resource and are not known to have it: their status does not show
+// it, and not all of their containers were served.
+std::vector<OwnPodPtr> Waiting(const std::string& resource, const OwnPods::Pods& own,
+                               const WasServed& was_served);
+
+// The turn of a pod that is the only one that waits. nullopt: it is not sure that the kubelet means
+// it, or its turn is one with another number.
+//
+// The kubelet gets the pods of its node in the order in which the own watch brings them, and admits
+// them in that order. So a pod before which all have been served is the next one, where both have
+// come anew: after the kubelet began to ask us (question.since) and not long before `now`. A pod
+// that waits for longer was refused perhaps, or has its devices from somebody else.
+std::optional<Turn> TurnOfNext(const PreferredQuestion& question, const OwnPodPtr& pod, Instant now,
+                               const WasServed& was_served);
 
 // The devices of the resource that are planned for own pods that still wait for them.
 std::vector<std::string> PlannedForOthers(const PreferredQuestion& question,

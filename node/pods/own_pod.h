@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "node/pods/plan.h"
 
@@ -36,6 +37,7 @@ struct OwnPod {
   std::optional<PodPlan> plan;
   std::string plan_problem;  // why there is none although there is an annotation
   std::string given;         // berth.dev/given
+  Instant bound{};           // when the watch brought it first; zero: it was there before
 
   [[nodiscard]] bool Asks(const std::string& resource) const;
 };

@@ -15,7 +15,7 @@ OwnPods::OwnPods(std::string node, std::function<void()> on_change)
 
 void OwnPods::ListBegins() { listed_.clear(); }
 
-void OwnPods::Listed(const PaddedText& object) { Put(object); }
+void OwnPods::Listed(const PaddedText& object) { Put(object, false); }
 
 void OwnPods::ListEnds() {
   {
@@ -28,7 +28,7 @@ void OwnPods::ListEnds() {
 }
 
 void OwnPods::Changed(const PaddedText& object) {
-  Put(object);
+  Put(object, true);
   listed_.clear();
   Told();
 }
@@ -43,14 +43,20 @@ void OwnPods::Deleted(const PaddedText& object) {
   Told();
 }
 
-void OwnPods::Put(const PaddedText& object) {
+void OwnPods::Put(const PaddedText& object, bool news) {
   Result<OwnPod> pod = ParseOwnPod(object.view(), node_);
   if (!pod) return;
   std::string key = KeyOf(*pod);
   const MutexLock lock(mutex_);
   if (pods_.size() >= kMostPods && !pods_.contains(key)) return;
   listed_.insert(key);
-  pods_[std::move(key)] = std::make_shared<const OwnPod>(*std::move(pod));
+  OwnPodPtr& place = pods_[std::move(key)];
+  if (place && place->uid == pod->uid) {
+    pod->bound = place->bound;
+  } else if (news) {
+    pod->bound = Instant::clock::now();
+  }
+  place = std::make_shared<const OwnPod>(*std::move(pod));
 }
 
 void OwnPods::Told() {

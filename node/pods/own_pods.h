@@ -49,7 +49,7 @@ class OwnPods final : public kube::ObjectSink {
   void WaitForChange(std::uint64_t version, Instant until) const BERTH_EXCLUDES(mutex_);
 
  private:
-  void Put(const PaddedText& object) BERTH_EXCLUDES(mutex_);
+  void Put(const PaddedText& object, bool news) BERTH_EXCLUDES(mutex_);
   void Told() BERTH_EXCLUDES(mutex_);
 
   const std::string node_;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,7 +30,9 @@ class PlanChooser final : public DeviceChooser {
   static constexpr Duration kMostList = std::chrono::milliseconds(500);
   // For a pod that the kubelet has and the watch has not brought yet.
   static constexpr Duration kMostWait = std::chrono::milliseconds(300);
-  static constexpr std::size_t kMostServed = 1024;  // init containers that are remembered
+  // For it to bring any pod that waits, before the kubelet is asked which one it has.
+  static constexpr Duration kMostNews = std::chrono::milliseconds(20);
+  static constexpr std::size_t kMostServed = 1024;  // containers that are remembered
   static constexpr std::size_t kMostMissed = 1024;  // pods that are waited for once only
 
   using GetFacts = std::function<std::shared_ptr<const NodeFacts>()>;
@@ -48,6 +51,7 @@ class PlanChooser final : public DeviceChooser {
     OwnPods::Pods own;
     Result<std::vector<ListedPod>> listed;
     Matched matched;
+    bool asked = true;  // the kubelet for its list
     Duration waited{};
   };
   // What was found, and what it says of the devices.
@@ -63,6 +67,7 @@ class PlanChooser final : public DeviceChooser {
   [[nodiscard]] bool WorthWaiting(const Matched& matched) const BERTH_EXCLUDES(mutex_);
   void Missed(const std::vector<std::string>& unknown) BERTH_EXCLUDES(mutex_);
   Look LookForPod(const PreferredQuestion& question) BERTH_EXCLUDES(mutex_);
+  std::optional<Look> LookAtOwn(const PreferredQuestion& question) BERTH_EXCLUDES(mutex_);
   std::vector<std::string> Around(const PreferredQuestion& question, const Look& look,
                                   const std::vector<std::string>& wanted, const NodeFacts& facts,
                                   const AskPlugin& ask_plugin);

@@ -15,9 +15,9 @@
 // tables of evaluated nodes. These fill as they are asked (evaluation_table.h): what is counted is
 // states, not time, so that the same calls in the same order give the same answers.
 //
-// A server gives the engine a background. What an epoch needs is then made there, tables for the
-// shapes of the last pods included, while the epoch before decides; so is what a new table leaves
-// over. No decision waits for either, and when they are there depends on the threads.
+// In front of an API server the engine gets a background. What an epoch needs is then made there,
+// tables for the shapes of the last pods included, while the epoch before decides; so is what a new
+// table leaves over. No decision waits for either, and when they are there depends on the threads.
 #pragma once
 
 #include <cstdint>

@@ -24,15 +24,15 @@ Result<std::string> AddressOf(const std::string& server) {
 }
 
 // What a server says of an error: {"error":"TEXT"}, or a Status of the API server before it.
-std::string ErrorIn(const http::HttpClient::Answer& answer) {
-  const wire::Json json = wire::Json::parse(answer.body, nullptr, false);
+std::string ErrorIn(int status, const std::string& body) {
+  const wire::Json json = wire::Json::parse(body, nullptr, false);
   if (json.is_object() && json.contains("error") && json["error"].is_string()) {
     return json["error"].get<std::string>();
   }
   if (json.is_object() && json.contains("message") && json["message"].is_string()) {
     return json["message"].get<std::string>();
   }
-  return "status " + std::to_string(answer.status);
+  return "status " + std::to_string(status);
 }
 
 Errc CodeOf(int status) {
@@ -40,15 +40,39 @@ Errc CodeOf(int status) {
   return status == 400 || status == 413 ? Errc::kInvalidArgument : Errc::kUnavailable;
 }
 
+// What keeps people from Berth on the way through the API server, and what to do; empty: not known.
+std::string AdviceOn(int status, std::string_view text) {
+  const auto has = [text](std::string_view part) { return text.find(part) != text.npos; };
+  if (status == 403 && has("services/proxy")) {
+    return "ask an administrator for the group berth-viewers (manifests/components/viewers)";
+  }
+  if (has("no endpoints available")) {
+    return "no pod of Berth leads there: look at kubectl get pods -A -l "
+           "app.kubernetes.io/name=berth; another namespace or Service: --service NAMESPACE/NAME";
+  }
+  if (has("error trying to reach service")) {
+    return "a NetworkPolicy may keep the API server from Berth: put the addresses of your API "
+           "servers into berth-viewers (manifests/components/viewers); administrators can use "
+           "--via port-forward";
+  }
+  return "";
+}
+
 Result<std::string> Ask(const std::string& address, const std::string& who, const char* method,
                         const std::string& path, const std::string& body) {
   BERTH_TRY(http::HttpClient client, http::HttpClient::Connect(address));
   BERTH_TRY(http::HttpClient::Answer answer, client.Ask(method, path, body));
-  if (answer.status == 200) return std::move(answer.body);
-  return Fail(CodeOf(answer.status), who + ": " + ErrorIn(answer));
+  return BodyOf(answer.status, std::move(answer.body), who);
 }
 
 }  // namespace
+
+Result<std::string> BodyOf(int status, std::string body, const std::string& who) {
+  if (status == 200) return body;
+  const std::string text = ErrorIn(status, body);
+  const std::string advice = AdviceOn(status, text);
+  return Fail(CodeOf(status), who + ": " + text + (advice.empty() ? "" : "; " + advice));
+}
 
 Result<std::string> AskServer(const ServerAddress& at, const char* method, const std::string& path,
                               const std::string& body) {

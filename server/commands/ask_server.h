@@ -18,6 +18,9 @@ struct ServerAddress {
   std::optional<KubectlTarget> cluster = {};  // if set, used instead of the URL
 };
 
+// The body of an answer with status 200, of `who`. Error: as AskServer.
+Result<std::string> BodyOf(int status, std::string body, const std::string& who);
+
 // The body of the answer. Error: kInvalidArgument for a malformed address or a request that the
 // server refuses, kNotFound for status 404, kUnavailable otherwise.
 Result<std::string> AskServer(const ServerAddress& at, const char* method, const std::string& path,

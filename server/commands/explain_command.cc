@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/commands/explain_command.h"
 
+#include <utility>
+
 #include "base/dns_name.h"
 #include "server/commands/ask_server.h"
+#include "server/commands/cluster_of_file.h"
+#include "server/why/explain_pages.h"
 
 namespace berth {
 namespace {
 
-Result<std::string> Fetch(const ExplainFlags& flags, const std::string& path) {
-  return AskServer(flags.at, "GET", path + (flags.json ? "" : "?text"));
+using AnswerPage = http::HttpResponse (*)(const Live& live, const std::string& path,
+                                          const std::string& query);
+
+// page: what the server answers that path with.
+Result<std::string> Fetch(const ExplainFlags& flags, const std::string& path, AnswerPage page) {
+  if (flags.cluster.empty()) return AskServer(flags.at, "GET", path + (flags.json ? "" : "?text"));
+  BERTH_TRY(const auto cluster, ClusterOfFile::Load(flags.cluster, flags.config));
+  http::HttpResponse answer = page(cluster->live(), path, flags.json ? "" : "text");
+  return BodyOf(answer.status, std::move(answer.body), flags.cluster);
 }
 
 // NAMESPACE/NAME.
@@ -33,21 +44,23 @@ Result<std::string> FullName(const ExplainFlags& flags) {
 
 Result<std::string> ExplainPodCommand(const ExplainFlags& flags) {
   BERTH_TRY(const std::string name, FullName(flags));
-  return Fetch(flags, "/debug/pods/" + name);
+  return Fetch(flags, "/debug/pods/" + name, ExplainPodPage);
 }
 
 Result<std::string> ExplainNodeCommand(const ExplainFlags& flags) {
   if (!IsDnsSubdomain(flags.name)) {
     return Invalid("want the name of a node, got \"" + flags.name + "\"");
   }
-  return Fetch(flags, "/debug/nodes/" + flags.name);
+  return Fetch(flags, "/debug/nodes/" + flags.name, ExplainNodePage);
 }
 
 Result<std::string> ExplainGangCommand(const ExplainFlags& flags) {
   BERTH_TRY(const std::string name, FullName(flags));
-  return Fetch(flags, "/debug/gangs/" + name);
+  return Fetch(flags, "/debug/gangs/" + name, ExplainGangPage);
 }
 
-Result<std::string> TopCommand(const ExplainFlags& flags) { return Fetch(flags, "/debug/top"); }
+Result<std::string> TopCommand(const ExplainFlags& flags) {
+  return Fetch(flags, "/debug/top", TopPage);
+}
 
 }  // namespace berth

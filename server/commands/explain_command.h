@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `berth explain` and `berth top`: they fetch a page of a running Berth and print it
-// (server/why/explain_pages.h).
+// `berth explain` and `berth top`: they print a page of a running Berth, or that of a Berth which
+// serves a file (server/why/explain_pages.h).
 #pragma once
 
 #include <string>
@@ -13,6 +13,8 @@ namespace berth {
 
 struct ExplainFlags {
   ServerAddress at;
+  std::string cluster;         // a file used instead of the server; empty: ask the server
+  std::string config;          // BerthConfiguration for `cluster`; empty: built in
   std::string name;            // [NAMESPACE/]NAME of a pod or gang, NAME of a node
   std::string namespace_name;  // if `name` has none; empty: that of kubectl's context
   bool json = false;           // else text

@@ -3,34 +3,19 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "cluster/groups/pod_groups.h"
-#include "cluster/state/node_domains.h"
-#include "cluster/state/waiting_pods.h"
-#include "config/policy.h"
 #include "config/yaml_json.h"
-#include "scoring/waste/learned_mix.h"
 #include "server/commands/ask_server.h"
-#include "server/dialects/registry.h"
-#include "server/extender/embedded_cluster.h"
-#include "server/extender/extender.h"
-#include "server/extender/gang_table.h"
+#include "server/commands/cluster_of_file.h"
 #include "server/pages/plan_page.h"
-#include "server/settings/config_file.h"
-#include "server/settings/config_reload.h"
 #include "server/why/plan_request.h"
-#include "server/wire/file/cluster_file.h"
 #include "server/wire/json/json_text.h"
 
 namespace berth {
 namespace {
-
-constexpr std::size_t kMostClusterFileBytes = std::size_t{256} << 20;
 
 Result<std::string> TextIn(const std::string& file) {
   if (file != "-") return ReadFile(file, wire::kMostPlanBytes);
@@ -87,9 +72,17 @@ void AddNames(const char* field, const std::vector<std::string>& names, std::str
   body += ']';
 }
 
+// The namespace of objects that name none: as kubectl would create them.
+Result<std::string> NamespaceFor(const PlanFlags& flags) {
+  if (!flags.namespace_name.empty()) return flags.namespace_name;
+  if (!flags.at.cluster || !flags.cluster.empty() || flags.files.empty()) return "default";
+  return CurrentNamespace(*flags.at.cluster);
+}
+
 // The body of POST /plan.
 Result<std::string> RequestOf(const PlanFlags& flags) {
   BERTH_TRY_STATUS(Check(flags));
+  BERTH_TRY(const std::string space, NamespaceFor(flags));
   std::string body = "{";
   if (flags.grow > 0) body += R"("grow":)" + std::to_string(flags.grow);
   if (!flags.files.empty()) body += flags.grow > 0 ? R"(,"pods":[)" : R"("pods":[)";
@@ -111,6 +104,10 @@ Result<std::string> RequestOf(const PlanFlags& flags) {
   if (!flags.like.empty()) body += ']';
   AddNames("remove", flags.remove, body);
   AddNames("machine_types", flags.machine_types, body);
+  if (space != "default") {  // a Berth of version 0.1.0 knows no other
+    body += R"(,"namespace":)";
+    wire::AppendString(body, space);
+  }
   return body + "}";
 }
 
@@ -132,70 +129,12 @@ Error AsAsked(Error error, const PlanFlags& flags) {
   return error;
 }
 
-class NoSink final : public DecisionSink {
- public:
-  void Record(const Decision&) override {}
-};
-
-// The parts of a Berth that serves the file which plans need.
-class ClusterOfFile {
- public:
-  explicit ClusterOfFile(const Config& config) : config_(config) {}
-
-  Status Load(const std::string& path) {
-    BERTH_TRY(std::string text, ReadFile(path, kMostClusterFileBytes));
-    auto cluster = wire::DecodeCluster(std::move(text), nodes_, &rules_, &groups_);
-    if (!cluster) return tl::unexpected(std::move(cluster).error().Within(path));
-    BERTH_TRY_STATUS(state_.Apply(cluster->events));
-    for (WaitingPod& pod : cluster->waiting) waiting_.Put(std::move(pod));
-    const auto snapshot = state_.Current();
-    // Without a memory of the pods that came, those that are there stand for them.
-    mix_->Restore(cluster->learned ? *cluster->learned
-                                   : BoundPods(*snapshot, config_.learning.half_life_pods));
-    extender_ = std::make_unique<Extender>(Extender::Parts{.state = state_,
-                                                           .binder = binder_,
-                                                           .sink = sink_,
-                                                           .clock = clock_,
-                                                           .mix = mix_.get(),
-                                                           .domains = &domains_,
-                                                           .gangs = &gangs_,
-                                                           .waiting = &waiting_},
-                                           PolicyOf(config_, EngineFor(config_, mix_, *snapshot)));
-    return {};
-  }
-
-  // Requires: Load.
-  Result<std::string> Plan(const std::string& request, bool json) {
-    const Live live{*extender_, state_, waiting_, gangs_, domains_, rules_, nodes_, readiness_};
-    return MakePlan(live, request, !json);
-  }
-
- private:
-  const Config& config_;
-  const std::shared_ptr<const wire::Dialects> dialects_ = dialects::AllDialects(config_);
-  const wire::NodeRules nodes_{config_, dialects_};
-  PodGroups groups_;
-  const wire::PodRules rules_{dialects_, config_, &groups_};
-  ClusterState state_;
-  EmbeddedCluster binder_;
-  NoSink sink_;
-  SystemClock clock_;
-  WaitingPods waiting_;
-  NodeDomains domains_{config_.topology_levels};
-  GangTable gangs_{{state_, waiting_, domains_, &groups_}};
-  const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);
-  std::unique_ptr<Extender> extender_;
-  const Readiness readiness_{nullptr};
-};
-
 Result<std::string> Ask(const PlanFlags& flags, const std::string& request) {
   if (flags.cluster.empty()) {
     return AskServer(flags.at, "POST", flags.json ? "/plan" : "/plan?text", request);
   }
-  BERTH_TRY(const ConfigFile config, ConfigFile::Open(flags.config, ""));
-  ClusterOfFile cluster(config.config());
-  BERTH_TRY_STATUS(cluster.Load(flags.cluster));
-  return cluster.Plan(request, flags.json);
+  BERTH_TRY(const auto cluster, ClusterOfFile::Load(flags.cluster, flags.config));
+  return MakePlan(cluster->live(), request, !flags.json);
 }
 
 }  // namespace

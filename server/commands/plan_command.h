@@ -14,6 +14,7 @@ namespace berth {
 
 struct PlanFlags {
   std::vector<std::string> files;  // YAML or JSON; "-" is standard input; empty: waiting pods
+  std::string namespace_name;      // of objects that name none; empty: that of kubectl's context
   int grow = 0;                    // try 1 to this many more nodes of each pool; 0: not requested
   std::vector<std::string> machine_types;  // with grow: machine types of new pools
   ServerAddress at;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/version.h"
 #include "cluster/state/still_waiting.h"
 #include "server/kube/kube_cluster.h"
 #include "server/pages/live_view.h"
@@ -63,7 +64,7 @@ HttpResponse Readyz(const RouteParts& parts, HttpRequest&) {
 }
 
 HttpResponse Version(const RouteParts&, HttpRequest&) {
-  return Answer(kJson, wire::ObjectOf("version", BERTH_VERSION));
+  return Answer(kJson, wire::ObjectOf("version", BerthVersion()));
 }
 
 HttpResponse Help(const RouteParts&, HttpRequest&);
@@ -158,7 +159,9 @@ template <std::size_t number>
 Page FilePage(const RouteParts&) {
   const PageFile file = PageFiles()[number];
   const auto text = std::make_shared<const std::string>(file.text);
-  const auto draft = [text] { return PageDraft{BERTH_VERSION, text, [text] { return *text; }}; };
+  const auto draft = [text] {
+    return PageDraft{std::string(BerthVersion()), text, [text] { return *text; }};
+  };
   return {file.content_type, draft, std::string(kPagePolicy)};
 }
 
@@ -188,7 +191,7 @@ http::HttpHandler Shared(const RouteParts& parts) {
 }
 
 http::HttpHandler SharedLive(const RouteParts& parts) {
-  const LivePages live = MakeLivePages(parts.live, BERTH_VERSION);
+  const LivePages live = MakeLivePages(parts.live, std::string(BerthVersion()));
   return [whole = PageHandler(parts, live.whole), brief = PageHandler(parts, live.brief),
           has_set = live.has_set](HttpRequest& request) {
     return has_set(request.query) ? brief(request) : whole(request);

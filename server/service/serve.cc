@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
 #include "config/kubeconfig.h"
 #include "config/policy.h"
 #include "scoring/mig/repartition_report.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
+#include "server/dialects/cluster_loader.h"
 #include "server/dialects/registry.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/http/http_server.h"
@@ -40,12 +40,10 @@
 #include "server/why/live.h"
 #include "server/why/recent_binds.h"
 #include "server/why/waiting_news.h"
-#include "server/wire/file/cluster_file.h"
 
 namespace berth {
 namespace {
 
-constexpr std::size_t kMostClusterBytes = std::size_t{256} << 20;  // of a cluster file
 constexpr int kBindThreads = 128;  // each waits for the API server most of the time
 constexpr std::size_t kMaxWaitingBinds = 10'000;
 constexpr std::size_t kMaxWaitingTables = 1'000;
@@ -89,24 +87,26 @@ class Service {
                    .waker = kube_ ? &kube_->pod_waker() : nullptr,
                    .history = kube_ ? &kube_->gang_history() : nullptr},
                   PolicyNow()),
-        reload_(std::move(config_file), {extender_, log_, metrics_, mix_, InBackground(learning_),
+        reload_(std::move(config_file), {extender_, log_, metrics_, mix_, EnginesBackground(),
                                          [this](const Config& changed) { UseClasses(changed); }}),
         verbs_(extender_, pod_rules_, metrics_) {}
 
   Status Load(const std::string& cluster_file) {
-    BERTH_TRY(std::string text, ReadFile(cluster_file, kMostClusterBytes));
-    auto cluster = wire::DecodeCluster(std::move(text), node_rules_, &pod_rules_, &groups_);
-    if (!cluster) return tl::unexpected(std::move(cluster).error().Within(cluster_file));
-    BERTH_TRY_STATUS(state_.Apply(cluster->events));
-    for (const std::string& problem : cluster->problems) {
+    BERTH_TRY(const dialects::LoadedCluster cluster,
+              dialects::LoadCluster(cluster_file,
+                                    {.state = state_,
+                                     .waiting = waiting_,
+                                     .mix = *mix_,
+                                     .most_learned = double(config_.learning.half_life_pods),
+                                     .node_rules = node_rules_,
+                                     .extensions = ExtensionsFilled()}));
+    for (const std::string& problem : cluster.problems) {
       log_.Write(LogLevel::kWarn, "unreadable_object", {{"text", problem}});
     }
-    if (cluster->learned) mix_->Restore(*cluster->learned);
     extender_.Use(PolicyNow());
-    for (const ClusterEvent& event : cluster->events) {
-      const auto* bound = std::get_if<PodBound>(&event);
-      if (bound == nullptr || bound->pod.id.name.empty()) continue;
-      BERTH_TRY_STATUS(embedded_.Assign(bound->pod, bound->placement));
+    for (const PodBound& pod : cluster.bound) {
+      if (pod.pod.id.name.empty()) continue;
+      BERTH_TRY_STATUS(embedded_.Assign(pod.pod, pod.placement));
     }
     log_.Write(LogLevel::kInfo, "cluster_loaded",
                {{"file", cluster_file}, {"nodes", state_.Current()->size()}});
@@ -235,7 +235,21 @@ class Service {
   }
 
   [[nodiscard]] Extender::Policy PolicyNow() {
-    return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current(), InBackground(learning_)));
+    return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current(), EnginesBackground()));
+  }
+
+  // When a background is done depends on the machine. On an embedded cluster nobody waits for a
+  // millisecond, and the same calls are to give the same answers: replays and the demo count on it.
+  [[nodiscard]] Background EnginesBackground() {
+    return kube_ ? InBackground(learning_) : Background();
+  }
+
+  [[nodiscard]] dialects::ExtensionParts ExtensionsFilled() {
+    return {.groups = groups_,
+            .mig_offers = mig_offers_,
+            .device_classes = device_classes_,
+            .pod_rules = pod_rules_,
+            .links = *node_rules_.links};
   }
 
   std::unique_ptr<kube::KubeCluster> ConnectTo(kube::ApiClient& client,
@@ -259,11 +273,6 @@ class Service {
     options.on_log = [this](bool is_problem, std::string_view event, std::string_view text) {
       log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event, {{"text", text}});
     };
-    const dialects::ExtensionParts extended{.groups = groups_,
-                                            .mig_offers = mig_offers_,
-                                            .device_classes = device_classes_,
-                                            .pod_rules = pod_rules_,
-                                            .links = *node_rules_.links};
     return std::make_unique<kube::KubeCluster>(
         kube::KubeCluster::Parts{.client = client,
                                  .state = state_,
@@ -272,7 +281,7 @@ class Service {
                                  .node_rules = node_rules_,
                                  .clock = clock_,
                                  .waiting = &waiting_,
-                                 .extensions = dialects::AllExtensions(extended)},
+                                 .extensions = dialects::AllExtensions(ExtensionsFilled())},
         std::move(options));
   }
 
@@ -312,7 +321,9 @@ class Service {
   PodGroups groups_;
   MigOffers mig_offers_;
   DeviceClasses device_classes_;
-  WaitingPods waiting_{[this](const WaitingPods::Pods& pods) { extender_.Arrived(pods); }};
+  WaitingPods waiting_{[this](const WaitingPods::Pods& pods) {
+    if (kube_) extender_.Arrived(pods);  // what a file has is learned as it is loaded
+  }};
   const std::shared_ptr<const wire::Dialects> dialects_;
   wire::PodRules pod_rules_;
   const wire::NodeRules node_rules_;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/version.h"
 #include "server/telemetry/metrics_text.h"
 
 namespace berth {
@@ -241,7 +242,7 @@ void Metrics::AddTo(MetricsText& text) const {
   prometheus::TextSerializer().Serialize(counted, impl_->registry.Collect());
   text.Append(counted.str());
   text.Gauge("berth_build_info", "1 for the version of Berth that runs")
-      .Sample(1, {{"version", BERTH_VERSION}});
+      .Sample(1, {{"version", BerthVersion()}});
   const MutexLock lock(impl_->mutex);
   text.Gauge("berth_config_info",
              "1 for the configuration in use; hash is the start of its SHA-256");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/dns_name.h"
 #include "scoring/explain/pool_growth.h"
 #include "server/wire/json/json_check.h"
 #include "server/wire/json/strict_json.h"
@@ -69,8 +70,12 @@ Status AddItems(const Json& list, const std::string& path, const std::string& ki
 
 class PlanReader {
  public:
-  PlanReader(const PodRules& rules, PlanRequest& request)
-      : groups_(rules.groups()), rules_(rules.With(groups_)), request_(request) {}
+  // `space` is the namespace of objects that name none.
+  PlanReader(const PodRules& rules, std::string space, PlanRequest& request)
+      : groups_(rules.groups()),
+        rules_(rules.With(groups_)),
+        space_(std::move(space)),
+        request_(request) {}
 
   Status Read(const std::vector<Item>& items) {
     for (const Item& item : items) {  // they say what pods need
@@ -83,9 +88,9 @@ class PlanReader {
   }
 
  private:
-  static std::string NamespaceOf(const Json& object) {
+  [[nodiscard]] std::string NamespaceOf(const Json& object) const {
     const std::string space = WordOf(FieldOf(object, "metadata"), "namespace");
-    return space.empty() ? "default" : space;
+    return space.empty() ? space_ : space;
   }
   static std::string NameOf(const Json& object) {
     return WordOf(FieldOf(object, "metadata"), "name");
@@ -113,7 +118,11 @@ class PlanReader {
     return version.empty() || version.starts_with(api);
   }
 
-  Status ReadGroup(const Json& group, const std::string& path) {
+  Status ReadGroup(Json group, const std::string& path) {
+    Json& metadata = group["metadata"];
+    if (metadata.is_object() && FieldOf(metadata, "namespace") == nullptr) {
+      metadata["namespace"] = space_;
+    }
     std::string problem;
     auto taken = TakePodGroup(group, rules_, groups_, problem);
     if (!taken) return tl::unexpected(std::move(taken).error().Within(path));
@@ -241,6 +250,7 @@ class PlanReader {
 
   PodGroups groups_;  // of the request, before those of the cluster
   const PodRules rules_;
+  const std::string space_;
   PlanRequest& request_;
 };
 
@@ -293,7 +303,9 @@ Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
   if (json.is_discarded()) return Invalid("body: want JSON in UTF-8, got something else");
   PlanRequest request;
   std::vector<Item> items;
+  std::string space = "default";
   Fields fields(json, "");
+  fields.Text("namespace", space);
   request.has_pods = fields.Peek("pods") != nullptr;
   fields.Int("grow", 1, kMostGrowth, request.grow);
   fields.List("machine_types", [&](const Json& item, const std::string& path) {
@@ -311,7 +323,8 @@ Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
     return {};
   });
   BERTH_TRY_STATUS(fields.Finish());
-  BERTH_TRY_STATUS(PlanReader(rules, request).Read(items));
+  if (!IsDnsLabel(space)) return Invalid("namespace: want the name of a namespace");
+  BERTH_TRY_STATUS(PlanReader(rules, std::move(space), request).Read(items));
   return request;
 }
 

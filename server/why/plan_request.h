@@ -10,6 +10,8 @@
 // "machine_types": ["Standard_ND96isr_H100_v5"] beside it also what those of a pool of that type
 // would take that has none yet (template_node.h).
 //
+// Objects that name no namespace are in "namespace", or in "default".
+//
 // Nodes that come are like one of the cluster, by its name, or like a Node (node_shape.h).
 //
 // Of a Deployment, ReplicaSet, ReplicationController or StatefulSet its replicas are pods, of a Job

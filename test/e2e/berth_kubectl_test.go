@@ -19,14 +19,16 @@ import (
 	"berth.dev/e2e/harness"
 )
 
-// The API server proxies to no loopback address. This one is of a network of the test's own (RFC 5737).
+// The API server proxies to no loopback address. This one is of a network of the test's own (RFC 5737), which also has
+// that of the Service of the API server.
 const (
 	podAddress   = "192.0.2.10"
 	ownNetwork   = "BERTH_E2E_OWN_NETWORK"
-	enterNetwork = `ip link set lo up && ip addr add ` + podAddress + `/32 dev lo && exec "$0" "$@"`
+	enterNetwork = `ip link set lo up && for a in ` + podAddress + ` ` + harness.APIServiceIP +
+		`; do ip addr add $a/32 dev lo; done && exec "$0" "$@"`
 )
 
-// inOwnNetwork runs the test in a network namespace in which this machine has podAddress, and says whether this is it.
+// inOwnNetwork runs the test in a network namespace in which this machine has these addresses, and says whether this is it.
 func inOwnNetwork(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(ownNetwork) != "" {
@@ -85,8 +87,12 @@ func TestThePluginOfKubectlAsksThroughTheAPIServer(t *testing.T) {
 	if err := os.WriteFile(job, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := ask(viewer, "plan", "-f", job); err != nil || contains(out, "1 of 1 pod fit") != nil {
+	if out, err := ask(viewer, "plan", "-f", job); err != nil || contains(out, "Pod default/p: fits") != nil {
 		t.Errorf("plan: %v\n%s", err, out)
+	}
+	lab := plane.NamespacedKubeconfig("lab", "lab", plane.Certificate("lee", "berth-viewers"))
+	if out, err := ask(lab, "plan", "-f", job); err != nil || contains(out, "Pod lab/p: fits") != nil {
+		t.Errorf("plan in the namespace of the context: %v\n%s", err, out)
 	}
 	// Words of Berth and of the API server arrive as they are.
 	out, err := ask(viewer, "explain", "pod", "default/none")
@@ -94,9 +100,21 @@ func TestThePluginOfKubectlAsksThroughTheAPIServer(t *testing.T) {
 		t.Errorf("a pod that is not there: %v\n%s", err, out)
 	}
 	out, err = ask(plane.Kubeconfig("bob", plane.Certificate("bob")), "top")
-	if err == nil || contains(out, `User "bob" cannot get resource "services/proxy"`) != nil {
+	if err == nil || contains(out, `User "bob" cannot get resource "services/proxy"`) != nil ||
+		contains(out, "; ask an administrator for the group berth-viewers") != nil {
 		t.Errorf("somebody who may not: %v\n%s", err, out)
 	}
+	// The API server does not get through to Berth.
+	berth.Kill()
+	out, err = ask(viewer, "top")
+	if err == nil || contains(out, "; a NetworkPolicy may keep the API server from Berth") != nil {
+		t.Errorf("no way to Berth: %v\n%s", err, out)
+	}
+	plane.Kubectl("-n", "berth-system", "delete", "endpoints,endpointslices", "--all")
+	harness.Eventually(t, "the Service to lead nowhere", 20*time.Second, func() error {
+		out, _ := ask(viewer, "top")
+		return contains(out, "; no pod of Berth leads there")
+	})
 }
 
 // addDebugService makes the Service of manifests/base lead to podAddress, as if a pod of Berth had it.

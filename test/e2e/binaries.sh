@@ -72,7 +72,7 @@ build_containerd() (
 build_tests() {
   say "building the tests"
   run_go test -c -ldflags '-s -w' -o "$1/e2e.test" .
-  run_go build -ldflags '-s -w' -o "$1/" ./stub ./bench ./cel ./demo ./replay ./node ./node-trials ./fakegpu ./work
+  run_go build -ldflags '-s -w' -o "$1/" ./stub ./bench ./cel ./demo ./replay ./node ./node-trials ./fakegpu ./fakecri ./work
   # Those of sources long gone.
   find "$plane" -mindepth 1 -maxdepth 1 -name 'tests-*' -mtime +14 -exec rm -rf {} +
 }

@@ -55,9 +55,11 @@ func TestTheChartIsCurrent(t *testing.T) {
 		templates[file] += "---\n" + object.text
 	}
 	templates["node.yaml"] = nodeTemplate(t)
+	templates["monitoring.yaml"] = monitoringTemplate(t)
 	for file, text := range templates {
 		wantCurrent(t, filepath.Join(chart, "templates", file), fmt.Sprintf(generated, "manifests/")+text)
 	}
+	wantCurrent(t, chart+"/values.schema.json", schemaOfValues(t))
 	version := strings.Fields(berth(t, "version"))[1]
 	var about struct{ AppVersion, Version string }
 	if err := yaml.Unmarshal([]byte(fileText(t, chart+"/Chart.yaml")), &about); err != nil {
@@ -200,19 +202,8 @@ func withValues(t *testing.T, object unstructured.Unstructured) string {
 			values = ".Values.scheduler"
 		}
 		set("TOKEN_REPLICAS", "{{ "+values+".replicas }}", "spec", "replicas")
-		pod, _, _ := unstructured.NestedMap(object.Object, "spec", "template", "spec")
-		pod["nodeSelector"], pod["tolerations"] = "TOKEN_SELECTOR", "TOKEN_TOLERATIONS"
-		container := pod["containers"].([]any)[0].(map[string]any)
-		container["image"], container["resources"] = "TOKEN_IMAGE", "TOKEN_RESOURCES"
-		if err := unstructured.SetNestedMap(object.Object, pod, "spec", "template", "spec"); err != nil {
-			t.Fatal(err)
-		}
 		tokens["TOKEN_IMAGE"] = `{{ printf "%q" ` + values + ".image }}"
-		tokens["resources: TOKEN_RESOURCES"] = "resources: {{- toYaml " + values + ".resources | nindent 10 }}"
-		for field, token := range map[string]string{"nodeSelector": "TOKEN_SELECTOR", "tolerations": "TOKEN_TOLERATIONS"} {
-			tokens["      "+field+": "+token] = "      {{- with .Values." + field + " }}\n      " + field +
-				": {{- toYaml . | nindent 8 }}\n      {{- end }}"
-		}
+		maps.Copy(tokens, podWithValues(t, object, values, values+".affinity"))
 	case "NetworkPolicy/berth":
 		tokens["kubernetes.io/metadata.name: monitoring"] = "kubernetes.io/metadata.name: {{ .Values.monitoringNamespace }}"
 	case "NetworkPolicy/berth-control-plane":
@@ -233,6 +224,68 @@ func withValues(t *testing.T, object unstructured.Unstructured) string {
 	return text
 }
 
+// podWithValues has the pod template of the object have tokens, and gives their actions; values is where the image and the
+// resources are, affinity the value in place of the object's own, "" for none. Pull secrets and annotations are those of
+// all pods of the chart; the agent of GPU nodes has its own rules for where it runs.
+func podWithValues(t *testing.T, object unstructured.Unstructured, values, affinity string) map[string]string {
+	t.Helper()
+	tokens := map[string]string{"resources: TOKEN_RESOURCES": "resources: {{- toYaml " + values + ".resources | nindent 10 }}"}
+	template, _, _ := unstructured.NestedMap(object.Object, "spec", "template")
+	pod, metadata := template["spec"].(map[string]any), template["metadata"].(map[string]any)
+	optional := func(in map[string]any, field, value, otherwise string) {
+		token := "TOKEN_OPTIONAL_" + strings.ToUpper(field)
+		in[field] = token
+		tokens["      "+field+": "+token] = "      {{- with " + value + " }}\n      " + field + ": {{- toYaml . | nindent 8 }}\n" +
+			otherwise + "      {{- end }}"
+	}
+	container := pod["containers"].([]any)[0].(map[string]any)
+	container["image"], container["resources"] = "TOKEN_IMAGE", "TOKEN_RESOURCES"
+	optional(pod, "imagePullSecrets", ".Values.imagePullSecrets", "")
+	if affinity != "" {
+		own := strings.ReplaceAll(strings.TrimSuffix(marshal(t, pod["affinity"]), "\n"), "\n", "\n        ")
+		optional(pod, "affinity", affinity, "      {{- else }}\n      affinity:\n        "+own+"\n")
+		optional(pod, "nodeSelector", ".Values.nodeSelector", "")
+		optional(pod, "tolerations", ".Values.tolerations", "")
+	}
+	if annotations, there := metadata["annotations"].(map[string]any); there {
+		annotations["TOKEN_MORE"] = ""
+		tokens[`        TOKEN_MORE: ""`] = "        {{- with .Values.podAnnotations }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}"
+	} else {
+		optional(metadata, "annotations", ".Values.podAnnotations", "")
+	}
+	if err := unstructured.SetNestedMap(object.Object, template, "spec", "template"); err != nil {
+		t.Fatal(err)
+	}
+	return tokens
+}
+
+// monitoringObjects are those that the Prometheus operator reads.
+func monitoringObjects(t *testing.T) []unstructured.Unstructured {
+	t.Helper()
+	return slices.DeleteFunc(harness.Kustomize(t, "manifests/monitoring"),
+		func(object unstructured.Unstructured) bool { return object.GetKind() == "ConfigMap" })
+}
+
+// monitoringTemplate is a template of them. What Prometheus replaces in alerts is not Helm's.
+func monitoringTemplate(t *testing.T) string {
+	t.Helper()
+	text := ""
+	for _, object := range monitoringObjects(t) {
+		value := map[string]string{"ServiceMonitor": ".Values.monitoring.serviceMonitor", "PrometheusRule": ".Values.monitoring.alerts"}[object.GetKind()]
+		if value == "" {
+			t.Fatalf("no value has %s", keyOf(object))
+		}
+		if err := unstructured.SetNestedField(object.Object, "", "metadata", "labels", "TOKEN_MORE"); err != nil {
+			t.Fatal(err)
+		}
+		body := strings.ReplaceAll(marshal(t, object.Object), "{{", `{{ "{{" }}`)
+		body = strings.ReplaceAll(body, "berth-system", "{{ .Release.Namespace }}")
+		body = strings.Replace(body, `    TOKEN_MORE: ""`, "    {{- with "+value+".labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}", 1)
+		text += "{{- if " + value + ".enabled }}\n---\n" + body + "{{- end }}\n"
+	}
+	return text
+}
+
 // nodeObjects are those of components/node, with its namespace.
 func nodeObjects(t *testing.T) []unstructured.Unstructured {
 	t.Helper()
@@ -248,12 +301,17 @@ func nodeObjects(t *testing.T) []unstructured.Unstructured {
 func nodeTemplate(t *testing.T) string {
 	t.Helper()
 	text := "{{- if .Values.node.enabled }}\n"
+	tokens := map[string]string{
+		"TOKEN_IMAGE":                           `{{ printf "%q" .Values.image }}`,
+		"        - TOKEN_ARGS\n":                "        {{- range .Values.node.args }}\n        - {{ printf \"%q\" . }}\n        {{- end }}\n",
+		"      runtimeClassName: TOKEN_RUNTIME": "      {{- with .Values.node.runtimeClassName }}\n      runtimeClassName: {{ . }}\n      {{- end }}",
+	}
 	for _, object := range nodeObjects(t) {
 		if object.GetKind() == "DaemonSet" {
+			maps.Copy(tokens, podWithValues(t, object, ".Values.node", ""))
 			pod, _, _ := unstructured.NestedMap(object.Object, "spec", "template", "spec")
 			pod["runtimeClassName"] = "TOKEN_RUNTIME"
 			container := pod["containers"].([]any)[0].(map[string]any)
-			container["image"], container["resources"] = "TOKEN_IMAGE", "TOKEN_RESOURCES"
 			container["args"] = append(container["args"].([]any), "TOKEN_ARGS")
 			if err := unstructured.SetNestedMap(object.Object, pod, "spec", "template", "spec"); err != nil {
 				t.Fatal(err)
@@ -261,12 +319,7 @@ func nodeTemplate(t *testing.T) string {
 		}
 		text += "---\n" + marshal(t, object.Object)
 	}
-	for token, action := range map[string]string{
-		"TOKEN_IMAGE":                           `{{ printf "%q" .Values.image }}`,
-		"resources: TOKEN_RESOURCES":            "resources: {{- toYaml .Values.node.resources | nindent 10 }}",
-		"        - TOKEN_ARGS\n":                "        {{- range .Values.node.args }}\n        - {{ printf \"%q\" . }}\n        {{- end }}\n",
-		"      runtimeClassName: TOKEN_RUNTIME": "      {{- with .Values.node.runtimeClassName }}\n      runtimeClassName: {{ . }}\n      {{- end }}",
-	} {
+	for token, action := range tokens {
 		if !strings.Contains(text, token) {
 			t.Fatalf("no %q in\n%s", token, text)
 		}
@@ -373,7 +426,6 @@ func execute(t *testing.T, name, text string, values map[string]any, namespace s
 	functions := template.FuncMap{
 		"toYaml":  func(value any) string { return strings.TrimSuffix(marshal(t, value), "\n") },
 		"nindent": func(spaces int, text string) string { return "\n" + indent(spaces, text) },
-		"fail":    func(message string) (string, error) { return "", fmt.Errorf("%s", message) },
 	}
 	parsed, err := template.New(name).Option("missingkey=zero").Funcs(functions).Parse(text)
 	var out bytes.Buffer

@@ -217,7 +217,9 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 		})
 	}
 
-	samples := samplesOf(berth.Metrics())
+	text := berth.Metrics()
+	checkMetricsPage(t, text)
+	samples := samplesOf(text)
 	used := map[string]bool{}
 	for _, q := range append(alerts(t), panels(t)...) {
 		for _, wrong := range q.problems(samples) {

@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -156,6 +158,33 @@ func withComponent(t *testing.T, base, component string) string {
 		t.Fatal(err)
 	}
 	return folder
+}
+
+// The group's way to Berth goes through the API server, in every overlay; nobody's pods are let in with it.
+func TestViewersReachBerthThroughTheAPIServerAlone(t *testing.T) {
+	for _, overlay := range deployments(t) {
+		objects := render(t, withComponent(t, overlay, "manifests/components/viewers"))
+		rule := as[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy/berth-viewers").Spec.Ingress[0]
+		ports := map[string]int32{}
+		for _, port := range as[appsv1.Deployment](t, objects, "Deployment/berth").Spec.Template.Spec.Containers[0].Ports {
+			ports[port.Name] = port.ContainerPort
+		}
+		for _, port := range as[v1.Service](t, objects, "Service/berth").Spec.Ports {
+			open := slices.ContainsFunc(rule.Ports, func(is networkingv1.NetworkPolicyPort) bool {
+				return is.Port.IntVal == ports[port.TargetPort.StrVal]
+			})
+			if port.Name == "debug" && !open {
+				t.Errorf("%s: no rule has port %d: %v", overlay, ports[port.TargetPort.StrVal], rule.Ports)
+			}
+		}
+		for _, from := range rule.From {
+			agents := from.NamespaceSelector != nil && from.PodSelector != nil &&
+				from.NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"] == "kube-system" && len(from.PodSelector.MatchLabels) > 0
+			if !agents && (from.IPBlock == nil || from.IPBlock.CIDR != "192.0.2.1/32") {
+				t.Errorf("%s: as shipped it lets in %+v", overlay, from)
+			}
+		}
+	}
 }
 
 // Berth and the second scheduler, each with the rights of its service account alone, place pods.

@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -56,6 +58,50 @@ func TestNodeAgentServesAgainWhenItsWorkerWasKilledOrHangs(t *testing.T) {
 	}
 	if pod := c.Pod("stays"); pod.Status.Phase != v1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount > 0 {
 		t.Errorf("the running pod was touched: %+v", pod.Status)
+	}
+}
+
+// From Kubernetes 1.37 on the kubelet has the plugin beside the agent, and goes on with it in the same moment.
+func TestNodeAgentThatDiesTakesNoGPUsAway(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{Pretended: true}, "a")
+	node := c.nodes["a"]
+	var major, minor int
+	version := node.Node().Status.NodeInfo.KubeletVersion
+	if _, _ = fmt.Sscanf(version, "v%d.%d", &major, &minor); major == 1 && minor < 37 {
+		t.Skipf("SKIPPED: kubelets keep several plugins of a resource from 1.37 on; this one is %s", version)
+	}
+	direct := func() error {
+		text, err := os.ReadFile(node.Path("/var/lib/kubelet/device-plugins/berth/run/plugins"))
+		if err != nil {
+			return err
+		}
+		return contains(string(text), " direct=")
+	}
+	harness.Eventually(t, "the kubelet to have the plugin directly too", time.Minute, direct)
+	waitCarries(t, node, harness.GPUResource)
+	c.runMore("before")
+	for i := range 3 {
+		stop, away := make(chan struct{}), make(chan time.Duration, 1)
+		go func() { away <- node.WatchDevices(8, stop) }()
+		for _, worker := range node.AgentProcess.Children() {
+			_ = syscall.Kill(worker, syscall.SIGKILL)
+		}
+		c.CreatePods(harness.Work(fmt.Sprintf("meanwhile-%d", i), gpus(1), "0.1"))
+		c.WaitPhase(fmt.Sprintf("meanwhile-%d", i), 30*time.Second, v1.PodSucceeded)
+		time.Sleep(2 * time.Second) // until a new worker has come
+		waitCarries(t, node, harness.GPUResource)
+		close(stop)
+		if lacked := <-away; lacked > 0 {
+			t.Errorf("after kill %d the kubelet lacked GPUs for %s", i, lacked)
+		}
+	}
+	c.runMore("after")
+	for _, seen := range c.given.All() {
+		if strings.HasPrefix(seen.Pod.Name, "before") || strings.HasPrefix(seen.Pod.Name, "after") {
+			if err := node.AsPlanned(seen.Pod, seen.GPUs); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

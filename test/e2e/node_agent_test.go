@@ -29,7 +29,11 @@ var opposite = []string{"-prefer", "last"}
 // startAgentCluster starts one with a node of 8 GPUs for each name, in two islands of four.
 func startAgentCluster(t *testing.T, options harness.MachineOptions, names ...string) agentCluster {
 	t.Helper()
-	needNodes(t)
+	if options.Pretended {
+		needPretendedNodes(t)
+	} else {
+		needNodes(t)
+	}
 	needBerth(t)
 	if missing := harness.AgentMissing(); missing != "" {
 		t.Fatal(missing)
@@ -77,6 +81,18 @@ func (c agentCluster) checkPlanned(t *testing.T, count int) {
 
 // gpus is what a container asks for.
 func gpus(count int) harness.Ask { return harness.Ask{harness.GPUResource: strconv.Itoa(count)} }
+
+// waitEnded waits until every pod has ended.
+func (c agentCluster) waitEnded(limit time.Duration) {
+	c.T.Helper()
+	harness.Eventually(c.T, "every pod to end", limit, func() error {
+		pods, err := c.ListPods("status.phase!=Succeeded,status.phase!=Failed")
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("%d have not; %s: %s", len(pods), pods[0].Name, harness.WhyPending(&pods[0]))
+		}
+		return err
+	})
+}
 
 // runOne runs the pod and deletes it.
 func (c agentCluster) runOne(pod *v1.Pod) {
@@ -130,18 +146,23 @@ func TestNodeAgentKeepsTwentyPodsAtOnceApart(t *testing.T) {
 	c.checkPlanned(t, len(pods))
 }
 
+// A stream of pods of all sizes through nodes whose runtime is pretended.
+func TestNodeAgentGivesAStreamOfPodsThePlannedGPUs(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{Pretended: true}, "a", "b")
+	const count = 60
+	for i := range count {
+		c.CreatePods(harness.Work(fmt.Sprintf("p-%02d", i), gpus(1+i*5%8), "0.1"))
+	}
+	c.waitEnded(2 * time.Minute)
+	c.checkPlanned(t, count)
+}
+
 // Each pod needs what the one before it has left in the same moment.
 func TestNodeAgentGivesGPUsThatWereFreedJustNow(t *testing.T) {
 	c := startAgentCluster(t, harness.MachineOptions{}, "a")
 	for i := range 16 {
 		c.CreatePodsInOrder(harness.Work(fmt.Sprintf("p-%02d", i), gpus(1+i*5%8), "0.2"))
 	}
-	harness.Eventually(t, "every pod to end", time.Minute, func() error {
-		pods, err := c.ListPods("status.phase!=Succeeded,status.phase!=Failed")
-		if err == nil && len(pods) > 0 {
-			err = fmt.Errorf("%d have not; %s: %s", len(pods), pods[0].Name, harness.WhyPending(&pods[0]))
-		}
-		return err
-	})
+	c.waitEnded(time.Minute)
 	c.checkPlanned(t, 16)
 }

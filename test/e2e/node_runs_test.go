@@ -21,6 +21,14 @@ func needNodes(t *testing.T) {
 	}
 }
 
+// needPretendedNodes skips the test where there can be no node whose runtime is pretended.
+func needPretendedNodes(t *testing.T) {
+	t.Helper()
+	if missing := harness.PretendedNodesMissing(); missing != "" {
+		t.Skip("SKIPPED: " + missing)
+	}
+}
+
 func TestNodeRunsAPodAndSaysWhichGPUsItGave(t *testing.T) {
 	needNodes(t)
 	plane := harness.NewPlane(t)

@@ -515,10 +515,60 @@ TEST(ClusterFile, AListOfNodesAndPodsHasThePodsThatHoldSomething) {
   EXPECT_EQ(state.Current()->node(0).unattributed(), 1);
 }
 
-TEST(ClusterFile, AListWithSomethingElseBesidePodsIsRefused) {
-  const auto other = DecodeList({ListedPod("1", "n1", "Running"), {{"kind", "Service"}}});
+TEST(ClusterFile, WhatNobodyReadsOfAListIsCountedByKind) {
+  Json items = {
+      ListedNode("n1"), {{"kind", "Service"}}, {{"kind", "Event"}}, {{"kind", "Service"}}};
+  const auto other = DecodeList(items);
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_EQ(other->problems, std::vector<std::string>{"not read: 1 Event, 2 Service"});
+  for (int i = 0; i < 100; ++i) items.push_back({{"kind", std::string(1000, 'x') + "y"}});
+  for (int i = 0; i < 100; ++i) items.push_back({{"kind", "K" + std::to_string(i)}});
+  const auto many = DecodeList(items);
+  ASSERT_TRUE(many);
+  EXPECT_LT(many->problems.at(0).size(), 300U) << "whatever the kinds are called";
+}
+
+TEST(ClusterFile, AListInWhichNothingIsReadIsRefused) {
+  const auto other = DecodeList(Json::array({{{"kind", "Service"}}}));
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().message, "items[1].kind: want Node, Pod or PodGroup, got \"Service\"");
+  EXPECT_EQ(other.error().message,
+            "items: want Nodes and Pods, got none of them; not read: 1 Service");
+  EXPECT_TRUE(DecodeList(Json::array())) << "a cluster with nothing in it";
+}
+
+TEST(ClusterFile, AnItemWithoutAKindIsNoNode) {
+  Json node = ListedNode("n2");
+  node.erase("kind");
+  for (const Json& items : {Json{ListedNode("n1"), node}, Json{ListedPod("1", "", "Pending"), node},
+                            Json{ListedNode("n1"), Json{7}}}) {
+    const auto file = DecodeList(items);
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().message,
+              "items[1].kind: want the kind of the object, such as Node or Pod, got none");
+  }
+}
+
+TEST(ClusterFile, OtherKindsAreTakenBeforeThePodsWhereSomebodyReadsThem) {
+  static const PodRules kPods(test::AllDialects(), DefaultConfig().resources);
+  std::vector<std::string> taken;
+  const Json items = {ListedPod("1", "n1", "Running"),
+                      {{"kind", "DeviceClass"}, {"apiVersion", "resource.k8s.io/v1"}},
+                      {{"kind", "DeviceClass"}, {"apiVersion", 7}},
+                      {{"kind", "Service"}, {"apiVersion", "v1"}}};
+  const auto file =
+      DecodeCluster(Json{{"kind", "List"}, {"items", items}}.dump(),
+                    NodeRules(DefaultConfig(), test::AllDialects()), &kPods, nullptr,
+                    [&taken](std::string_view version, std::string_view kind, const PaddedText&) {
+                      if (kind != "DeviceClass") return false;
+                      taken.push_back(std::string(version));
+                      return true;
+                    });
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(taken, std::vector<std::string>{"resource.k8s.io/v1"});
+  EXPECT_EQ(file->problems, std::vector<std::string>{"not read: 1 DeviceClass, 1 Service"});
+}
+
+TEST(ClusterFile, NoNodeIsThereTwice) {
   const auto twice =
       DecodeList({ListedPod("1", "n1", "Running"), ListedNode("n1"), ListedNode("n1")});
   ASSERT_FALSE(twice);

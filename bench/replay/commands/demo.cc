@@ -12,22 +12,19 @@
 namespace berth::replay {
 
 Command AddDemo(CLI::App& app) {
-  const auto options = std::make_shared<DemoOptions>(
-      DemoOptions{"",
-                  {"random", "gpu-packing", "fragmentation-gradient", "expected-waste"},
-                  42,
-                  BerthBinaryBeside()});
+  const auto options = std::make_shared<DemoOptions>();
+  options->berth_binary = BerthBinaryBeside();
   CLI::App* const demo = app.add_subcommand(
-      "demo", "Replay a workload over HTTP under several policies and print a table");
+      "demo", "Show a workload under Berth, kube-scheduler and FGD: live page, bars, report");
   demo->add_option("--trace", options->trace_folder,
                    "Folder with the openb CSV files; default: a generated workload")
       ->type_name("DIR");
-  demo->add_option("--policies", options->policies, "Policies, separated by commas")
-      ->delimiter(',')
-      ->type_name("NAME,...");
   demo->add_option("--seed", options->seed, "Seed of the workload and of the order")
       ->capture_default_str();
-  return [options](const MadeWith&) { return RunDemo(*options); };
+  demo->add_option("--report", options->report, "Folder for report.{txt,csv,json,html}")
+      ->type_name("DIR")
+      ->capture_default_str();
+  return [options](const MadeWith& made_with) { return RunDemo(*options, made_with); };
 }
 
 }  // namespace berth::replay

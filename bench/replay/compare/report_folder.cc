@@ -15,6 +15,31 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+struct Report {
+  Json summary;
+  std::string text, csv;
+};
+
+Result<Report> ReportOf(const Runs& runs) {
+  Report report;
+  BERTH_TRY(report.summary, Summarize(runs));
+  try {
+    report.text = SummaryText(report.summary);
+    report.csv = RunsCsv(report.summary);
+  } catch (const Json::exception& problem) {
+    return Invalid(std::string("runs: want records of `berth-replay compare`, got: ") +
+                   problem.what());
+  }
+  return report;
+}
+
+Status WriteFiles(const Report& report, const std::string& folder) {
+  BERTH_TRY_STATUS(WriteInto(folder, "report.txt", report.text));
+  BERTH_TRY_STATUS(WriteInto(folder, "report.csv", report.csv));
+  BERTH_TRY_STATUS(WriteInto(folder, "report.json", report.summary.dump() + "\n"));
+  return WriteInto(folder, "report.html", ReportPage(report.summary));
+}
+
 }  // namespace
 
 std::string ReportPage(const Json& summary) {
@@ -37,24 +62,16 @@ Status WriteInto(const std::string& folder, const std::string& name, const std::
   return WriteOutput((std::filesystem::path(folder) / name).string(), text);
 }
 
+Status WriteReportFiles(const Runs& runs, const std::string& folder) {
+  BERTH_TRY(const Report report, ReportOf(runs));
+  return WriteFiles(report, folder);
+}
+
 Status WriteReport(const Runs& runs, const std::string& folder, const std::string& json) {
-  BERTH_TRY(const Json summary, Summarize(runs));
-  std::string text, csv;
-  try {
-    text = SummaryText(summary);
-    csv = RunsCsv(summary);
-  } catch (const Json::exception& problem) {
-    return Invalid(std::string("runs: want records of `berth-replay compare`, got: ") +
-                   problem.what());
-  }
-  if (!folder.empty()) {
-    BERTH_TRY_STATUS(WriteInto(folder, "report.txt", text));
-    BERTH_TRY_STATUS(WriteInto(folder, "report.csv", csv));
-    BERTH_TRY_STATUS(WriteInto(folder, "report.json", summary.dump() + "\n"));
-    BERTH_TRY_STATUS(WriteInto(folder, "report.html", ReportPage(summary)));
-  }
-  if (!json.empty()) return WriteOutput(json, summary.dump() + "\n");
-  return WriteOutput("-", text);
+  BERTH_TRY(const Report report, ReportOf(runs));
+  if (!folder.empty()) BERTH_TRY_STATUS(WriteFiles(report, folder));
+  if (!json.empty()) return WriteOutput(json, report.summary.dump() + "\n");
+  return WriteOutput("-", report.text);
 }
 
 }  // namespace berth::replay

@@ -16,6 +16,9 @@ namespace berth::replay {
 // the text goes to stdout then. An empty folder = no files. Error: kUnavailable naming the file.
 Status WriteReport(const Runs& runs, const std::string& folder, const std::string& json);
 
+// The files alone. Requires: folder is not empty.
+Status WriteReportFiles(const Runs& runs, const std::string& folder);
+
 // The page: the summary without its runs, and the script that draws it.
 std::string ReportPage(const nlohmann::ordered_json& summary);
 

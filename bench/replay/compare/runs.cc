@@ -67,14 +67,47 @@ class IdleCurve {
   std::vector<std::optional<IdleByCause>> points_;
 };
 
+// What several threads have done of runs, as one number.
+class SharedProgress {
+ public:
+  SharedProgress(const Progress& progress, std::size_t parts)
+      : progress_(progress), all_(parts * kPerPart) {}
+
+  // Of one part: a replay or a simulation.
+  Progress Part() {
+    return [this, told = std::size_t{0}](std::size_t done, std::size_t of) mutable {
+      const std::size_t now = done * kPerPart / of;
+      if (now == told) return;
+      Add(now - told);
+      told = now;
+    };
+  }
+
+ private:
+  static constexpr std::size_t kPerPart = 100;
+
+  void Add(std::size_t more) {
+    const std::lock_guard lock(mutex_);
+    done_ += more;
+    if (progress_) progress_(done_, all_);
+  }
+
+  std::mutex mutex_;
+  const Progress& progress_;
+  const std::size_t all_;
+  std::size_t done_ = 0;
+};
+
 Result<Json> RunArrivals(const Workload& workload, const Arrivals& arrivals,
-                         const ReplayPolicy& policy, std::uint64_t seed) {
+                         const ReplayPolicy& policy, std::uint64_t seed, const Progress& progress) {
   BERTH_TRY(const auto session, EngineSession::Create(policy, workload, arrivals, seed));
   EnginePlacer& placer = session->placer();
   IdleCurve idle(workload, arrivals, placer.state());
-  BERTH_TRY(const ReplayResult result,
-            RunReplay(workload.nodes, workload.tasks, arrivals, placer,
-                      [&idle](std::size_t done, std::size_t) { idle.Arrived(done); }));
+  BERTH_TRY(const ReplayResult result, RunReplay(workload.nodes, workload.tasks, arrivals, placer,
+                                                 [&](std::size_t done, std::size_t all) {
+                                                   idle.Arrived(done);
+                                                   progress(done, all);
+                                                 }));
   Json curve = Json::array(), watts = Json::array(), idle_at = Json::array();
   for (const auto& point : result.allocated_pct) curve.push_back(OrNull(point));
   for (const auto& point : result.watts) watts.push_back(OrNull(point));
@@ -103,7 +136,7 @@ Result<Arrivals> ArrivalsOf(const Plan& plan, const Workload& workload, std::uin
   return ReadArrivals(file.string(), seed, workload.nodes.size(), workload.tasks.size());
 }
 
-Result<Json> RunOne(const Plan& plan, const RunKey& key) {
+Result<Json> RunOne(const Plan& plan, const RunKey& key, SharedProgress& progress) {
   const Workload& workload = plan.traces[key.trace].workload;
   const ReplayPolicy& policy = plan.policies[key.policy];
   BERTH_TRY(const Arrivals arrivals, ArrivalsOf(plan, workload, key.seed));
@@ -112,11 +145,11 @@ Result<Json> RunOne(const Plan& plan, const RunKey& key) {
                  {"policy", policy.name},
                  {"seed", key.seed},
                  {"gpus_total", GpuCapacityMilli(workload.nodes) / kMilliPerGpu}};
-  BERTH_TRY(record["arrivals"], RunArrivals(workload, arrivals, policy, key.seed));
+  BERTH_TRY(record["arrivals"], RunArrivals(workload, arrivals, policy, key.seed, progress.Part()));
   if (plan.departures.on) {
     BERTH_TRY(const Stream stream, plan.departures.StreamFor(workload, key.seed));
     BERTH_TRY(const SimulationResult result,
-              RunTimedSession(workload, arrivals, stream, policy, key.seed, {}));
+              RunTimedSession(workload, arrivals, stream, policy, key.seed, progress.Part()));
     record["departures"] = SimulationJson(result);
   }
   return record;
@@ -131,13 +164,9 @@ Result<std::vector<Json>> RunPlan(const Plan& plan, const Shard& shard, std::siz
     if (shard.Has(number)) keys.push_back(plan.Key(number));
   }
   std::vector<Result<Json>> records(keys.size());
-  std::mutex progress_mutex;
-  std::size_t done = 0;
-  ForEachInParallel(keys.size(), threads, [&](std::size_t i) {
-    records[i] = RunOne(plan, keys[i]);
-    const std::lock_guard lock(progress_mutex);
-    if (progress) progress(++done, keys.size());
-  });
+  SharedProgress shared(progress, keys.size() * (plan.departures.on ? 2 : 1));
+  ForEachInParallel(keys.size(), threads,
+                    [&](std::size_t i) { records[i] = RunOne(plan, keys[i], shared); });
   std::vector<Json> runs;
   for (Result<Json>& record : records) {
     if (!record) return tl::unexpected(std::move(record).error());

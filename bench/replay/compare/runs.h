@@ -25,8 +25,8 @@ namespace berth::replay {
 
 constexpr int kIdleStep = 5;  // the idle GPU is split by cause at every so many % arrived
 
-// The runs of the shard by number, on `threads` threads. `progress` counts runs. Error: the
-// first by number.
+// The runs of the shard by number, on `threads` threads. `progress` counts hundredths of what
+// arrives in each. Error: the first by number.
 Result<std::vector<nlohmann::ordered_json>> RunPlan(const Plan& plan, const Shard& shard,
                                                     std::size_t threads, const Progress& progress);
 

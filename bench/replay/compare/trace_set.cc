@@ -64,17 +64,6 @@ std::uint32_t Fingerprint(std::uint32_t so_far, std::string_view text) {
       crc32_z(so_far, reinterpret_cast<const Bytef*>(text.data()), text.size()));
 }
 
-Trace Generated() {
-  Trace trace{GenerateWorkload(kGeneratedSeed), 0};
-  for (const TraceTask& task : trace.workload.tasks) {
-    const std::string text = task.name + std::to_string(task.cpu_milli) + "," +
-                             std::to_string(task.memory_mib) + "," + std::to_string(task.gpus) +
-                             "," + std::to_string(task.gpu_milli);
-    trace.fingerprint = Fingerprint(trace.fingerprint, text);
-  }
-  return trace;
-}
-
 Result<Trace> ReadOne(const std::string& tasks, const std::string& nodes, TaskTimes times) {
   Trace trace;
   for (const std::string& file : {nodes, tasks}) {
@@ -90,6 +79,17 @@ Result<Trace> ReadOne(const std::string& tasks, const std::string& nodes, TaskTi
 
 }  // namespace
 
+Trace GeneratedTrace(std::uint64_t seed) {
+  Trace trace{GenerateWorkload(seed), 0};
+  for (const TraceTask& task : trace.workload.tasks) {
+    const std::string text = task.name + std::to_string(task.cpu_milli) + "," +
+                             std::to_string(task.memory_mib) + "," + std::to_string(task.gpus) +
+                             "," + std::to_string(task.gpu_milli);
+    trace.fingerprint = Fingerprint(trace.fingerprint, text);
+  }
+  return trace;
+}
+
 std::string DefaultDataFolder() {
   const char* const data = std::getenv("BERTH_DATA");  // NOLINT(concurrency-mt-unsafe)
   return std::string(data == nullptr ? "../shared/data" : data) + "/openb";
@@ -99,7 +99,7 @@ Result<std::vector<Trace>> ReadTraces(const TraceSource& source) {
   std::vector<Trace> traces;
   for (const std::string& given : source.traces) {
     if (given == "generated") {
-      traces.push_back(Generated());
+      traces.push_back(GeneratedTrace(kGeneratedSeed));
       continue;
     }
     BERTH_TRY(const std::vector<std::string> files, FilesOf(given, source.data_folder));

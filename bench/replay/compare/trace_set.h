@@ -32,6 +32,9 @@ struct Trace {
 // read, has no tasks, or two of one name.
 Result<std::vector<Trace>> ReadTraces(const TraceSource& source);
 
+// The demo's workload ("generated" is that of seed 42).
+Trace GeneratedTrace(std::uint64_t seed);
+
 // BERTH_DATA/openb, by default ../shared/data/openb.
 std::string DefaultDataFolder();
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "bench/replay/waves/kube_choice.h"
+#include "bench/rules/kube_choice.h"
 #include "cluster/state/transaction.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/gangs/gang_plan.h"

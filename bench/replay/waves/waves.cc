@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bench/replay/engine_session.h"
-#include "bench/replay/waves/kube_choice.h"
+#include "bench/rules/kube_choice.h"
 #include "cluster/state/cluster_state.h"
 #include "scoring/engine/engine.h"
 #include "scoring/judgement.h"

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/version.h"
 #include "server/kube/client/body_queue.h"
 #include "server/kube/client/client_tls.h"
 #include "server/kube/client/token_source.h"
@@ -282,7 +283,7 @@ class HttpApiClient::Impl {
         request.set_body(std::vector<unsigned char>(wanted.body.begin(), wanted.body.end()));
         request.headers().set_content_type(wanted.content_type);
       }
-      request.headers().add("User-Agent", "berth/" BERTH_VERSION);
+      request.headers().add("User-Agent", "berth/" + std::string(BerthVersion()));
       request.headers().add("Accept", "application/json");
       if (!token.empty()) request.headers().add("Authorization", "Bearer " + token);
       // The library takes from it the name for SNI.

@@ -276,29 +276,63 @@ std::string KindOf(const Json& item) {
 // Objects of Kubernetes, each of the kind that it says.
 class ObjectReader {
  public:
-  ObjectReader(const NodeRules& rules, const PodRules& pods, PodGroups* groups)
-      : rules_(rules), pods_(pods), groups_(groups) {}
+  ObjectReader(const NodeRules& rules, const PodRules& pods, PodGroups* groups,
+               const TakeOther& take_other)
+      : rules_(rules), pods_(pods), groups_(groups), take_other_(take_other) {}
 
   Result<ClusterFile> Read(const Json& items) {
-    // The pods of a group are read with what it says, which comes behind them as kubectl sorts.
-    for (const bool is_for_groups : {true, false}) {
+    file_.is_list = true;
+    std::vector<std::string> kinds;
+    for (const Json& item : items) {
+      kinds.push_back(KindOf(item));
+      if (!kinds.back().empty()) continue;
+      return Invalid("items[" + std::to_string(kinds.size() - 1) +
+                     "].kind: want the kind of the object, such as Node or Pod, got none");
+    }
+    // Pods are read with what groups and other objects say, which kubectl sorts behind them.
+    for (const int turn : {0, 1}) {
       for (std::size_t i = 0; i < items.size(); ++i) {
-        const std::string kind = KindOf(items[i]);
-        if ((kind == "PodGroup") != is_for_groups) continue;
-        Status taken = Take(items[i], kind);
+        const bool is_first = kinds[i] != "Node" && kinds[i] != "Pod";
+        if (is_first != (turn == 0)) continue;
+        Status taken = Take(items[i], kinds[i]);
         if (taken) continue;
         return tl::unexpected(std::move(taken).error().Within("items[" + std::to_string(i) + "]"));
       }
     }
-    return std::move(file_);
+    if (!not_read_.empty()) file_.problems.push_back(NotReadText());
+    if (read_ > 0 || items.empty()) return std::move(file_);
+    return Invalid("items: want Nodes and Pods, got none of them; " + NotReadText());
   }
 
  private:
   Status Take(const Json& item, const std::string& kind) {
+    const bool is_own = kind == "Node" || kind == "Pod" || kind == "PodGroup";
+    read_ += is_own ? 1 : 0;
     if (kind == "Node") return TakeNode(item);
     if (kind == "Pod") return TakePod(item);
-    if (kind == "PodGroup") return TakeGroup(item);
-    return Invalid(".kind: want Node, Pod or PodGroup, got \"" + kind + "\"");
+    if (is_own) return TakeGroup(item);
+    const auto version = item.find("apiVersion");
+    const bool is_read =
+        take_other_ && version != item.end() && version->is_string() &&
+        take_other_(version->get_ref<const std::string&>(), kind, PaddedText(JsonText(item)));
+    if (!is_read) ++not_read_[kind.substr(0, kLongestKind)];
+    read_ += is_read ? 1 : 0;
+    return {};
+  }
+
+  // "not read: 2 ConfigMap, 1 Service".
+  [[nodiscard]] std::string NotReadText() const {
+    std::string text = "not read:";
+    std::size_t told = 0, others = 0;
+    for (const auto& [kind, count] : not_read_) {
+      if (++told > kMostKindsTold) {
+        others += count;
+        continue;
+      }
+      text += (told == 1 ? " " : ", ") + std::to_string(count) + " " + kind;
+    }
+    if (others > 0) text += ", and " + std::to_string(others) + " of other kinds";
+    return text;
   }
 
   Status TakeNode(const Json& item) {
@@ -340,20 +374,22 @@ class ObjectReader {
     return {};
   }
 
+  static constexpr std::size_t kLongestKind = 63, kMostKindsTold = 8;
+
   const NodeRules& rules_;
   const PodRules& pods_;
   PodGroups* const groups_;
+  const TakeOther& take_other_;
   std::set<std::string> names_;
+  std::map<std::string, std::size_t> not_read_;  // how many, by kind
+  std::size_t read_ = 0;
   ClusterFile file_;
 };
 
-bool HasPodsOrGroups(const Json& list) {
+// Whether it is a List whose items say their kinds.
+bool IsListOfObjects(const Json& list) {
   const auto items = list.find("items");
-  return items != list.end() && items->is_array() &&
-         std::ranges::any_of(*items, [](const Json& item) {
-           const std::string kind = KindOf(item);
-           return kind == "Pod" || kind == "PodGroup";
-         });
+  return list["kind"] == "List" && items != list.end() && items->is_array();
 }
 
 // Documents of YAML are items of one List.
@@ -370,6 +406,7 @@ Result<std::string> AsJson(std::string text) {
 
 Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
   ClusterFile file;
+  file.is_list = true;
   std::vector<ClusterEvent>& events = file.events;
   std::set<std::string> names;
   for (DecodedNode& node : nodes) {
@@ -410,7 +447,7 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
 }
 
 Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, const PodRules* pods,
-                                  PodGroups* groups) {
+                                  PodGroups* groups, const TakeOther& take_other) {
   BERTH_TRY(text, AsJson(std::move(text)));
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid("file: want JSON or YAML, got something else");
@@ -419,13 +456,14 @@ Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, cons
     if (*kind != "NodeList" && *kind != "List") {
       return Invalid("kind: want NodeList or List, got " + kind->dump(-1, ' ', true));
     }
-    if (pods != nullptr && HasPodsOrGroups(json)) {
+    if (pods != nullptr && IsListOfObjects(json)) {
       BERTH_TRY_STATUS(CheckJson(text));  // bounds the levels, which are gone through below
-      return ObjectReader(rules, *pods, groups).Read(json["items"]);
+      return ObjectReader(rules, *pods, groups, take_other).Read(json["items"]);
     }
     BERTH_TRY(std::vector<DecodedNode> nodes, DecodeNodeList(PaddedText(std::move(text)), rules));
     return EventsOf(std::move(nodes));
   }
+  if (json.is_object() && json.contains("items")) return Invalid("kind: want List, got none");
   return ReadCluster(json, rules);
 }
 

@@ -38,16 +38,18 @@
 // node without it refuses no pod for it.
 //
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
-// all but the name may be left out. A Kubernetes NodeList (kubectl get nodes -o json) is taken as
-// well, and a List of nodes, pods and PodGroups (kubectl get nodes,pods,podgroups -A -o json): pods
-// that have ended are passed over.
+// all but the name may be left out. A Kubernetes NodeList is taken as well, and a List of nodes,
+// pods, PodGroups and others (kubectl get nodes,pods,podgroups -A -o json): pods that have ended
+// are passed over, and kinds that nobody reads are counted.
 #pragma once
 
+#include <functional>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/groups/pod_groups.h"
 #include "cluster/state/cluster_event.h"
@@ -66,18 +68,25 @@ struct ClusterFile {
   std::vector<ClusterEvent> events;           // that build the cluster
   std::vector<WaitingPod> waiting;            // of a List: the pods without a node, in its order
   std::optional<LearnedMix::Memory> learned;  // where the file has it
-  // What the nodes of a NodeList do without (node_json.h), pods whose devices cannot be read, and
-  // what cannot be read of PodGroups.
+  bool is_list = false;                       // of objects of Kubernetes
+  // What the nodes of a NodeList do without (node_json.h), pods whose devices cannot be read, what
+  // cannot be read of PodGroups; and how many objects are of kinds that nobody reads.
   std::vector<std::string> problems;
 };
+
+// Takes an object of another kind than Node, Pod and PodGroup. False: nobody reads that kind.
+using TakeOther =
+    std::function<bool(std::string_view api_version, std::string_view kind, const PaddedText&)>;
 
 // Reservations are left out, as a restart leaves them out.
 // Error: kInvalidArgument with the path of the field: an unknown key, a wrong type, a node that is
 // there twice, a negative capacity; unless it was observed so, a pod on a node that is not there or
 // a GPU granted beyond what it has.
 // pods: how those of a List are read; nullptr: it has nodes alone. groups: where PodGroups go,
-// which the pods are read with (PodRules::groups); nullptr: they are passed over.
+// which the pods are read with (PodRules::groups); nullptr: they are passed over. take_other:
+// called before nodes and pods are read; empty: nobody reads other kinds.
 Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules,
-                                  const PodRules* pods = nullptr, PodGroups* groups = nullptr);
+                                  const PodRules* pods = nullptr, PodGroups* groups = nullptr,
+                                  const TakeOther& take_other = {});
 
 }  // namespace berth::wire

@@ -56,7 +56,7 @@ func NewAuthority(t T, dir, name string) *Authority {
 	return a
 }
 
-// Issue makes a certificate for loopback servers and for clients; user and groups are who a client is.
+// Issue makes a certificate for loopback servers, for the Service of the API server, and for clients; user and groups are who a client is.
 func (a *Authority) Issue(t T, user string, groups ...string) KeyPair {
 	t.Helper()
 	key := newKey(t)
@@ -72,7 +72,7 @@ func (a *Authority) Issue(t T, user string, groups ...string) KeyPair {
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		DNSNames:     []string{"localhost"},
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(APIServiceIP)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {

@@ -27,8 +27,8 @@ type GivenPod struct {
 	Pod *v1.Pod
 	// GPUs are the device IDs by container.
 	GPUs map[string][]string
-	// Bound and Given are when the pod was first seen with a node, and with GPUs.
-	Bound, Given time.Time
+	// Bound, Given and Ended are when the pod was first seen with a node, with GPUs, and over or gone.
+	Bound, Given, Ended time.Time
 }
 
 // RecordGiven follows the pods of all nodes from now on.
@@ -58,7 +58,7 @@ func (g *Given) follow(stop <-chan struct{}) {
 		return
 	}
 	for _, pod := range list.Items {
-		g.see(&pod)
+		g.see(&pod, false)
 	}
 	changes, err := pods.Watch(background(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
@@ -75,13 +75,13 @@ func (g *Given) follow(stop <-chan struct{}) {
 				return
 			}
 			if isPod && event.Type != watch.Error {
-				g.see(pod)
+				g.see(pod, event.Type == watch.Deleted)
 			}
 		}
 	}
 }
 
-func (g *Given) see(pod *v1.Pod) {
+func (g *Given) see(pod *v1.Pod, gone bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	seen := g.pods[pod.UID]
@@ -92,6 +92,10 @@ func (g *Given) see(pod *v1.Pod) {
 	seen.Pod = pod
 	if seen.Bound.IsZero() && pod.Spec.NodeName != "" {
 		seen.Bound = time.Now()
+	}
+	over := gone || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+	if seen.Ended.IsZero() && over {
+		seen.Ended = time.Now()
 	}
 	for name, ids := range GivenTo(pod, GPUResource) {
 		if seen.Given.IsZero() {

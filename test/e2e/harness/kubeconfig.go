@@ -34,7 +34,13 @@ func (p *Plane) Token() clientcmdapi.AuthInfo { return clientcmdapi.AuthInfo{Tok
 // Kubeconfig writes a kubeconfig that reaches the API server as user.
 func (p *Plane) Kubeconfig(name string, user clientcmdapi.AuthInfo) string {
 	p.T.Helper()
-	return p.kubeconfig(name, clientcmdapi.Cluster{Server: p.URL(), CertificateAuthority: p.CA.File}, "", user)
+	return p.NamespacedKubeconfig(name, "", user)
+}
+
+// NamespacedKubeconfig is Kubeconfig with this namespace in its context.
+func (p *Plane) NamespacedKubeconfig(name, namespace string, user clientcmdapi.AuthInfo) string {
+	p.T.Helper()
+	return p.kubeconfig(name, clientcmdapi.Cluster{Server: p.URL(), CertificateAuthority: p.CA.File}, namespace, user)
 }
 
 // BerthKubeconfig writes one for Berth, with the API server at url (of a Proxy, for one), in the namespace of

@@ -5,6 +5,7 @@ package harness
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,18 +31,24 @@ type MachineOptions struct {
 	Kubelet string
 	// Webhook has the kubelet ask the API server who asks it, and for what they have rights.
 	Webhook bool
+	// Address is an address of this machine at which the kubelet listens on the usual port, as manifests have it; in a
+	// network of the test's own. "" is loopback, and a port that nobody else has.
+	Address string
 	// FakeNUMA has the machine show two NUMA nodes.
 	FakeNUMA bool
 	// Debian takes the installed containerd instead of the one that was built with the tests.
 	Debian bool
+	// Pretended has a runtime that runs no containers: the kubelet is real, and admits many pods at little cost.
+	Pretended bool
 }
 
-// Machine is a node that runs containers: containerd, a kubelet and a device plugin of GPUs that do not exist, in a
-// mount and a PID namespace of their own.
+// Machine is a node that runs containers: containerd (or a runtime that pretends), a kubelet and a device plugin of GPUs
+// that do not exist, in a mount and a PID namespace of their own.
 type Machine struct {
 	MachineOptions
 	Dir string
-	// Containerd, Kubelet, Plugin and Agent are its programs; each may be killed and started again.
+	// Containerd (none where the runtime is pretended), Kubelet, Plugin and Agent are its programs; each may be killed and
+	// started again.
 	Containerd, Kubelet, Plugin, AgentProcess *Inside
 	// KubeletURL is where the kubelet answers: /configz, /pods.
 	KubeletURL string
@@ -76,7 +83,7 @@ func (p *Plane) StartNode(options MachineOptions) *Machine {
 	return m
 }
 
-// StartMachine starts one with containerd only.
+// StartMachine starts one with its runtime only.
 func (p *Plane) StartMachine(options MachineOptions) *Machine {
 	p.T.Helper()
 	m := &Machine{MachineOptions: options, plane: p, Dir: p.file("node-" + options.Name), healthPort: FreePort(p.T)}
@@ -84,17 +91,45 @@ func (p *Plane) StartMachine(options MachineOptions) *Machine {
 	m.number = machines.started
 	machines.started++
 	machines.Unlock()
-	port := FreePort(p.T)
-	m.KubeletURL = "https://" + address(port)
+	listen := address(FreePort(p.T))
+	if m.Address != "" {
+		listen = net.JoinHostPort(m.Address, "10250")
+	}
+	m.KubeletURL = "https://" + listen
 	m.cgroup = fmt.Sprintf("%s%d-%s", cgroupPrefix, os.Getpid(), options.Name)
 	if err := os.MkdirAll(filepath.Join(m.Dir, "cni"), 0o755); err != nil {
 		p.T.Fatalf("%v", err)
 	}
-	m.writeConfigs(port)
+	m.writeConfigs(listen)
 	m.startInit()
+	if m.Pretended {
+		m.Start("fakecri", Binary(p.T, "fakecri"), m.runtimeSocket())
+		m.waitFile(m.runtimeSocket())
+		return m
+	}
 	m.Containerd = m.Start("containerd", m.binary("containerd"), "--config", m.file("containerd.toml"))
 	m.ImportImage(ImageArchive(p.T, WorkImage, map[string]string{"/work": Binary(p.T, "work")}, "/work"))
 	return m
+}
+
+// runtimeSocket is where the runtime listens, on the machine.
+func (m *Machine) runtimeSocket() string {
+	if m.Pretended {
+		return "/run/fakecri.sock"
+	}
+	return "/run/containerd/containerd.sock"
+}
+
+// waitFile waits for a file of the machine.
+func (m *Machine) waitFile(file string) {
+	m.plane.T.Helper()
+	Eventually(m.plane.T, file+" on "+m.Name, 30*time.Second, func() error {
+		if m.Containerd != nil && !m.Containerd.Running() {
+			m.plane.T.Fatalf("containerd on %s ended: %s", m.Name, m.Containerd.logTail(5))
+		}
+		_, err := os.Stat(m.Path(file))
+		return err
+	})
 }
 
 func (m *Machine) file(name string) string { return filepath.Join(m.Dir, name) }
@@ -166,16 +201,16 @@ func (m *Machine) Path(file string) string { return fmt.Sprintf("/proc/%d/root%s
 // Kill ends everything on the machine at once, as when it loses its power.
 func (m *Machine) Kill() { m.init.Kill() }
 
-// ImportImage gives the machine an image of ImageArchive.
+// Images are the names of the images that the machine has.
+func (m *Machine) Images() string {
+	m.plane.T.Helper()
+	return m.Run(nil, m.binary("ctr"), "--namespace=k8s.io", "images", "ls", "--quiet")
+}
+
+// ImportImage gives the machine an image of ImageArchive, or another that containerd takes.
 func (m *Machine) ImportImage(archive []byte) {
 	m.plane.T.Helper()
-	Eventually(m.plane.T, "containerd on "+m.Name, 30*time.Second, func() error {
-		if !m.Containerd.Running() {
-			m.plane.T.Fatalf("containerd on %s ended: %s", m.Name, m.Containerd.logTail(5))
-		}
-		_, err := os.Stat(m.Path("/run/containerd/containerd.sock"))
-		return err
-	})
+	m.waitFile(m.runtimeSocket())
 	m.Run(archive, m.binary("ctr"), "--namespace=k8s.io", "images", "import", "-")
 }
 

@@ -15,19 +15,25 @@ import (
 
 // NodesMissing says why no node can run containers here; empty when it can.
 func NodesMissing() string {
-	if os.Getuid() != 0 {
-		return "nodes that run containers need root"
-	}
 	if _, err := containerdBinary("containerd", false); err != nil {
 		return err.Error()
 	}
-	for _, program := range []string{"runc", "nsenter"} {
-		if _, err := lookPath(program); err != nil {
-			return err.Error()
-		}
+	if _, err := lookPath("runc"); err != nil {
+		return err.Error()
 	}
 	if cniFolder() == "" {
 		return "no network plugin ptp in /usr/lib/cni or /opt/cni/bin: install containernetworking-plugins"
+	}
+	return PretendedNodesMissing()
+}
+
+// PretendedNodesMissing says why there can be no node here whose runtime is pretended; empty when there can.
+func PretendedNodesMissing() string {
+	if os.Getuid() != 0 {
+		return "nodes need root"
+	}
+	if _, err := lookPath("nsenter"); err != nil {
+		return err.Error()
 	}
 	return namespacesMissing()
 }
@@ -82,15 +88,19 @@ func cniFolder() string {
 	return ""
 }
 
-// writeConfigs writes those of containerd, of its network and of the kubelet, which listens on this port.
-func (m *Machine) writeConfigs(port int) {
+// writeConfigs writes those of containerd, of its network and of the kubelet, which listens on this HOST:PORT.
+func (m *Machine) writeConfigs(listen string) {
 	m.plane.T.Helper()
 	write := func(name, text string) { writeFile(m.plane.T, m.file(name), []byte(text)) }
-	write("containerd.toml", fmt.Sprintf(containerdConfig, m.Dir, WorkImage, cniFolder()))
-	write("cni/10-e2e.conflist", fmt.Sprintf(networkConfig, m.network(), m.file("ipam")))
+	if !m.Pretended {
+		write("containerd.toml", fmt.Sprintf(containerdConfig, m.Dir, WorkImage, cniFolder()))
+		write("cni/10-e2e.conflist", fmt.Sprintf(networkConfig, m.network(), m.file("ipam")))
+	}
+	host, port, _ := net.SplitHostPort(listen)
 	mode := map[bool]string{false: "AlwaysAllow", true: "Webhook"}[m.Webhook]
 	write("kubelet.yaml",
-		fmt.Sprintf(kubeletConfig, m.cgroup, port, m.healthPort, !m.Webhook, m.Webhook, mode)+m.MachineOptions.Kubelet)
+		fmt.Sprintf(kubeletConfig, m.cgroup, host, port, m.healthPort, !m.Webhook, m.Webhook, mode, m.runtimeSocket(), !m.Pretended)+
+			m.MachineOptions.Kubelet)
 }
 
 // network is a subnet that no other machine of any test here has: by a port, which is ours alone.
@@ -127,7 +137,7 @@ state = "/run/containerd"
 `
 
 const networkConfig = `{"cniVersion": "0.4.0", "name": "e2e", "plugins": [
-  {"type": "ptp", "ipMasq": false, "ipam": {"type": "host-local", "subnet": %q, "dataDir": %q}}]}
+  {"type": "ptp", "ipMasq": false, "ipam": {"type": "host-local", "subnet": %q, "dataDir": %q, "routes": [{"dst": "0.0.0.0/0"}]}}]}
 `
 
 // The kubelet's own limits are out of the way: the machine is shared with other tests.
@@ -137,14 +147,15 @@ failCgroupV1: false
 cgroupDriver: cgroupfs
 cgroupRoot: /%[1]s
 enforceNodeAllocatable: []
-address: 127.0.0.1
-port: %[2]d
-healthzPort: %[3]d
+address: %[2]s
+port: %[3]s
+healthzPort: %[4]d
 healthzBindAddress: 127.0.0.1
 readOnlyPort: 0
-authentication: {anonymous: {enabled: %[4]v}, webhook: {enabled: %[5]v}}
-authorization: {mode: %[6]s}
-containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+authentication: {anonymous: {enabled: %[5]v}, webhook: {enabled: %[6]v}}
+authorization: {mode: %[7]s}
+containerRuntimeEndpoint: unix://%[8]s
+cgroupsPerQOS: %[9]v
 podLogsDir: /var/log/pods
 volumePluginDir: /var/lib/kubelet/volume-plugins
 resolvConf: ""

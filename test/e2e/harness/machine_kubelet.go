@@ -29,8 +29,12 @@ func (m *Machine) StartKubelet() {
 	if m.Labels != "" {
 		labels += "," + m.Labels
 	}
-	m.Kubelet = m.Start("kubelet", Binary(m.plane.T, "kubelet"), "--config="+m.file("kubelet.yaml"),
-		"--kubeconfig="+m.plane.Admin, "--hostname-override="+m.Name, "--node-labels="+labels, "--v=2")
+	flags := []string{"--config=" + m.file("kubelet.yaml"), "--kubeconfig=" + m.plane.Admin, "--hostname-override=" + m.Name,
+		"--node-labels=" + labels, "--v=2"}
+	if m.Address != "" {
+		flags = append(flags, "--node-ip="+m.Address)
+	}
+	m.Kubelet = m.Start("kubelet", Binary(m.plane.T, "kubelet"), flags...)
 }
 
 // RestartKubelet kills the kubelet, starts it and waits until it is healthy and, without an agent, the plugin serves it.

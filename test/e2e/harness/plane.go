@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,12 @@ func KubernetesVersion(t T) string {
 	return version
 }
 
-// NewPlane starts etcd and the API server, with these flags beside its own, and waits until they answer.
+// APIServiceIP is the address of the Service `kubernetes`, which pods find in KUBERNETES_SERVICE_HOST; nobody listens there
+// but where a test does.
+const APIServiceIP = "10.0.0.1"
+
+// NewPlane starts etcd and the API server, with these flags beside its own, and waits until they answer. Admission that
+// --enable-admission-plugins names is on.
 func NewPlane(t T, apiServerFlags ...string) *Plane {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,12 +101,25 @@ func (p *Plane) startEtcd() {
 
 // Admission that needs controllers which are not here, or that costs time and concerns nothing under test.
 // TaintNodesByCondition would taint every new node until a controller takes the taint away.
-var admissionOff = strings.Join([]string{
+var admissionOff = []string{
 	"CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "DefaultIngressClass",
 	"DefaultStorageClass", "DefaultTolerationSeconds", "LimitRanger", "MutatingAdmissionPolicy",
 	"PersistentVolumeClaimResize", "PodSecurity", "ResourceQuota", "RuntimeClass", "ServiceAccount",
 	"StorageObjectInUseProtection", "TaintNodesByCondition",
-}, ",")
+}
+
+// disabled are those of admissionOff that the flags do not ask for.
+func (p *Plane) disabled() string {
+	asked := ""
+	for _, flag := range p.apiServerFlags {
+		if names, found := strings.CutPrefix(flag, "--enable-admission-plugins="); found {
+			asked = names
+		}
+	}
+	return strings.Join(slices.DeleteFunc(slices.Clone(admissionOff), func(name string) bool {
+		return slices.Contains(strings.Split(asked, ","), name)
+	}), ",")
+}
 
 // StartAPIServer starts kube-apiserver, also again after StopAPIServer: same port, same data.
 func (p *Plane) StartAPIServer() {
@@ -113,7 +132,7 @@ func (p *Plane) StartAPIServer() {
 		"--client-ca-file="+p.CA.File, "--token-auth-file="+p.file("tokens.csv"), "--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key,
 		"--service-account-signing-key-file="+key, "--service-cluster-ip-range=10.0.0.0/24",
-		"--disable-admission-plugins="+admissionOff, "--profiling=false")...)
+		"--disable-admission-plugins="+p.disabled(), "--profiling=false")...)
 	Eventually(p.T, "the API server to be ready", time.Minute, func() error {
 		if !p.APIServer.Running() {
 			p.T.Fatalf("kube-apiserver ended: %s", p.APIServer.State())

@@ -20,7 +20,13 @@ type Proxy struct {
 // NewProxy listens on a port of its own.
 func NewProxy(t T, target string) *Proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	return NewProxyAt(t, "127.0.0.1:0", target)
+}
+
+// NewProxyAt listens on this HOST:PORT.
+func NewProxyAt(t T, listen, target string) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

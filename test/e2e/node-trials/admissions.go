@@ -21,6 +21,7 @@ func background() context.Context { return context.Background() }
 type admitted struct {
 	Arm                          string
 	Pods, AsPlanned, Others      int
+	Books                        books          `json:"books_of_those_on_others"`
 	Unseen                       int            `json:"ended_before_their_status_was_seen"`
 	Refused                      map[string]int `json:"refused_by_cause"`
 	KubeletRestarts              int
@@ -42,7 +43,7 @@ func admissions(t harness.T, s settings) (any, []string) {
 			"%s: %d pods, %d on the planned GPUs, %d on others, %d not seen, refused %v; %d kubelet restarts, %d plugin "+
 				"restarts, %d agent kills; from Binding to Allocate %.1f ms (median), %.1f ms (90 %%); %.0f s.", r.Arm, r.Pods, r.AsPlanned,
 			r.Others, r.Unseen, r.Refused, r.KubeletRestarts, r.PluginRestarts, r.AgentKills, r.BindToAllocateMedianMs,
-			r.BindToAllocate90PercentileMs, r.Seconds))
+			r.BindToAllocate90PercentileMs, r.Seconds), r.Books.sentence())
 	}
 	if len(all) == 2 {
 		sentences = append(sentences, fmt.Sprintf("berth-node adds %.1f ms to an admission (medians).",
@@ -52,12 +53,12 @@ func admissions(t harness.T, s settings) (any, []string) {
 }
 
 func admit(t harness.T, a arm, s settings) admitted {
-	l := newLab(a, s.nodes, harness.TwoQuads)
+	l := newLab(a, s, s.nodes, harness.TwoQuads)
 	defer l.close()
 	random := rand.New(rand.NewPCG(s.seed, 0))
 	r := admitted{Arm: a.Name, Refused: map[string]int{}}
 	start := time.Now()
-	for made := 0; made < s.pods; {
+	for made := 0; made < s.pods && time.Since(start) < s.longest; {
 		batch := 1 + random.IntN(20)
 		for range batch {
 			l.plane.CreatePods(randomPod(random, fmt.Sprintf("p-%05d", made)))
@@ -121,8 +122,12 @@ func (l *lab) count(r *admitted) {
 	calls := map[string][]harness.PluginCall{}
 	for _, node := range l.nodes {
 		calls[node.Name] = node.PluginCalls("Allocate")
+		for _, call := range calls[node.Name] {
+			slices.Sort(call.IDs)
+		}
 	}
-	for _, seen := range l.given.All() {
+	all := l.given.All()
+	for _, seen := range all {
 		r.Pods++
 		node := l.machine(seen.Pod.Spec.NodeName)
 		switch {
@@ -131,14 +136,18 @@ func (l *lab) count(r *admitted) {
 		case node == nil || len(seen.GPUs) == 0:
 			r.Unseen++
 		default:
+			had, found := allocated(calls[node.Name], seen)
+			if found {
+				times = append(times, had.Sub(seen.Bound).Seconds()*1000)
+			} else {
+				had = seen.Bound
+			}
 			if err := node.AsPlanned(seen.Pod, seen.GPUs); err == nil {
 				r.AsPlanned++
 			} else {
 				r.Others++
-				r.FirstOthers = append(r.FirstOthers, err.Error())
-			}
-			if at, found := allocated(calls[node.Name], seen); found {
-				times = append(times, at.Sub(seen.Bound).Seconds()*1000)
+				r.FirstOthers = append(r.FirstOthers, fmt.Sprintf("%s (bound at %s)", err, seen.Bound.Format("05.000")))
+				r.Books.look(node, seen, had, all)
 			}
 		}
 	}
@@ -160,13 +169,15 @@ func cause(pod *v1.Pod) string {
 
 // allocated is when the plugin gave the pod the GPUs of its first container.
 func allocated(calls []harness.PluginCall, seen harness.GivenPod) (time.Time, bool) {
-	for _, call := range calls {
-		slices.Sort(call.IDs)
-		if call.At.After(seen.Bound.Add(-time.Second)) && call.At.Before(seen.Given.Add(time.Second)) {
-			for _, ids := range seen.GPUs {
-				if slices.Equal(ids, call.IDs) {
-					return call.At, true
-				}
+	first, last := seen.Bound.Add(-time.Second), seen.Given.Add(time.Second)
+	from, _ := slices.BinarySearchFunc(calls, first, func(call harness.PluginCall, at time.Time) int { return call.At.Compare(at) })
+	for _, call := range calls[from:] {
+		if call.At.After(last) {
+			break
+		}
+		for _, ids := range seen.GPUs {
+			if slices.Equal(ids, call.IDs) {
+				return call.At, true
 			}
 		}
 	}

@@ -35,7 +35,7 @@ type guarded struct {
 
 // guard kills or stops the worker of berth-node while pods come and go, in whatever phase.
 func guard(t harness.T, s settings) (any, []string) {
-	l := newLab(withAgent, 1, harness.TwoQuads)
+	l := newLab(withAgent, s, 1, harness.TwoQuads)
 	defer l.close()
 	node := l.nodes[0]
 	random := rand.New(rand.NewPCG(s.seed, 1))

@@ -20,7 +20,7 @@ type rest struct {
 
 // idle looks at berth-node after some pods have come and gone.
 func idle(t harness.T, s settings) (any, []string) {
-	l := newLab(withAgent, 1, harness.TwoQuads)
+	l := newLab(withAgent, s, 1, harness.TwoQuads)
 	defer l.close()
 	r := rest{PodsBefore: 30, Seconds: s.idle.Seconds()}
 	for i := range r.PodsBefore {

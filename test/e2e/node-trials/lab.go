@@ -37,13 +37,14 @@ var (
 	nvidias     = arm{"NVIDIA's preference", false, "nvidia"}
 )
 
-// newLab starts one with these links; close ends it.
-func newLab(a arm, nodes int, links harness.Links, pluginFlags ...string) *lab {
+// newLab starts one with so many nodes and these links; close ends it.
+func newLab(a arm, s settings, nodes int, links harness.Links, pluginFlags ...string) *lab {
 	command := &harness.Command{}
 	l := &lab{t: command, plane: harness.NewPlane(command), close: command.Close}
 	for i := range nodes {
 		flags := append([]string{"-prefer", a.prefer}, pluginFlags...)
-		node := l.plane.StartNode(harness.MachineOptions{Name: fmt.Sprintf("n%d", i), Agent: a.agent, PluginFlags: flags})
+		node := l.plane.StartNode(harness.MachineOptions{
+			Name: fmt.Sprintf("n%d", i), Agent: a.agent, PluginFlags: flags, Pretended: s.pretended})
 		node.Annotate("berth.dev/topology", links.Annotation())
 		if a.agent {
 			node.StartAgent()
@@ -83,6 +84,7 @@ func (l *lab) unfinished() []v1.Pod {
 func (l *lab) drain(most int, limit time.Duration) {
 	harness.Eventually(l.t, fmt.Sprintf("all pods but %d to end", most), limit, func() error {
 		if left := l.unfinished(); len(left) > most {
+			time.Sleep(200 * time.Millisecond) // to list them all costs the API server more than the pods do
 			return fmt.Errorf("%d are left: %s on %q: %s %s", len(left), left[0].Name, left[0].Spec.NodeName,
 				left[0].Status.Phase, harness.WhyPending(&left[0]))
 		}

@@ -24,13 +24,14 @@ import (
 type settings struct {
 	nodes, pods, faults int
 	seed                uint64
-	idle                time.Duration
-	agent               bool
+	idle, longest       time.Duration
+	agent, alone        bool
+	pretended           bool
 }
 
 // arms are those of these that are wanted.
 func (s settings) arms(all ...arm) []arm {
-	return slices.DeleteFunc(all, func(a arm) bool { return a.agent && !s.agent })
+	return slices.DeleteFunc(all, func(a arm) bool { return a.agent && !s.agent || !a.agent && !s.alone })
 }
 
 // trial measures something and gives figures for JSON, and sentences.
@@ -45,7 +46,10 @@ func main() {
 	flag.IntVar(&s.faults, "faults", 100, "kills and hangs of guard")
 	flag.Uint64Var(&s.seed, "seed", 1, "seed of all that is random")
 	flag.DurationVar(&s.idle, "idle", 30*time.Second, "how long idle looks")
+	flag.DurationVar(&s.longest, "longest", 12*time.Hour, "each arm of admissions makes no new pods after that time")
 	flag.BoolVar(&s.agent, "agent", true, "measure berth-node too; admissions and stream can do without")
+	flag.BoolVar(&s.alone, "alone", true, "measure the plugin without berth-node too")
+	flag.BoolVar(&s.pretended, "pretended", false, "nodes whose runtime runs no containers: many pods at little cost")
 	file := flag.String("json", "", "write the figures to this file")
 	flag.Parse()
 	run, known := trials[flag.Arg(0)]
@@ -55,7 +59,12 @@ func main() {
 	}
 	command := &harness.Command{}
 	defer command.Close()
-	missing := harness.NodesMissing() + harness.BerthMissing()
+	missing := harness.BerthMissing()
+	if s.pretended {
+		missing += harness.PretendedNodesMissing()
+	} else {
+		missing += harness.NodesMissing()
+	}
 	if s.agent {
 		missing += harness.AgentMissing()
 	}

@@ -44,7 +44,7 @@ func stream(t harness.T, s settings) (any, []string) {
 }
 
 func streamArm(t harness.T, a arm, s settings) streamed {
-	l := newLab(a, s.nodes, islands, "-links", "0-5,2-7,1-6,3-4,0-5-2-7,1-6-3-4")
+	l := newLab(a, s, s.nodes, islands, "-links", "0-5,2-7,1-6,3-4,0-5-2-7,1-6-3-4")
 	defer l.close()
 	random := rand.New(rand.NewPCG(s.seed, 2))
 	for made := range s.pods {

@@ -40,7 +40,9 @@ class FakeKubelet::Registration final : public v1beta1::Registration::Service {
     const grpc::Status status = client->stub->GetDevicePluginOptions(&context, {}, &options);
     if (!status.ok()) return status;
     const MutexLock lock(kubelet_.mutex_);
-    kubelet_.clients_[client->resource] = client;
+    auto& clients = kubelet_.clients_[client->resource];
+    if (!kubelet_.keeps_both) clients.clear();
+    clients.push_back(client);
     ++kubelet_.registrations_[client->resource];
     kubelet_.threads_.emplace_back([this, client] { kubelet_.Follow(client); });
     return grpc::Status::OK;
@@ -56,6 +58,7 @@ class FakeKubelet::Pods final : public v1::PodResourcesLister::Service {
  private:
   grpc::Status List(grpc::ServerContext* /*call*/, const v1::ListPodResourcesRequest* /*request*/,
                     v1::ListPodResourcesResponse* response) override {
+    ++kubelet_.lists;
     if (kubelet_.lists_fail) return {grpc::StatusCode::INTERNAL, "no list"};
     const MutexLock lock(kubelet_.mutex_);
     *response = kubelet_.list_;
@@ -84,7 +87,9 @@ FakeKubelet::FakeKubelet(std::string folder) : folder_(std::move(folder)) { Serv
 FakeKubelet::~FakeKubelet() {
   {
     const MutexLock lock(mutex_);
-    for (const auto& [resource, client] : clients_) client->stream.TryCancel();
+    for (const auto& [resource, clients] : clients_) {
+      for (const auto& client : clients) client->stream.TryCancel();
+    }
   }
   node::StopServer(registration_server_);
   node::StopServer(pods_server_);
@@ -100,14 +105,16 @@ void FakeKubelet::Serve() {
 }
 
 void FakeKubelet::Restart() {
-  std::map<std::string, std::shared_ptr<Client>> clients;
+  std::map<std::string, std::vector<std::shared_ptr<Client>>> all;
   {
     const MutexLock lock(mutex_);
-    clients = std::exchange(clients_, {});
+    all = std::exchange(clients_, {});
     devices_.clear();
     registrations_.clear();
   }
-  for (const auto& [resource, client] : clients) client->stream.TryCancel();
+  for (const auto& [resource, clients] : all) {
+    for (const auto& client : clients) client->stream.TryCancel();
+  }
   node::StopServer(registration_server_);
   node::StopServer(pods_server_);
   for (const auto& entry : fs::directory_iterator(folder_)) {
@@ -127,7 +134,11 @@ void FakeKubelet::Follow(const std::shared_ptr<Client>& client) {
   const MutexLock lock(mutex_);
   const auto found = clients_.find(client->resource);
   if (found == clients_.end()) return;
-  if (found->second != client) found->second->stream.TryCancel();
+  if (keeps_both) std::erase(found->second, client);
+  if (keeps_both && !found->second.empty()) return;
+  for (const auto& other : found->second) {
+    if (other != client) other->stream.TryCancel();
+  }
   clients_.erase(found);
   for (v1beta1::Device& device : devices_[client->resource]) device.set_health("Unhealthy");
 }
@@ -167,7 +178,7 @@ Result<std::vector<std::string>> FakeKubelet::Admit(const Ask& ask) {
     const MutexLock lock(mutex_);
     const auto found = clients_.find(ask.resource);
     if (found == clients_.end()) return Fail(Errc::kUnavailable, "no plugin");
-    client = found->second;
+    client = found->second.back();
     for (const v1beta1::Device& device : devices_[ask.resource]) {
       const bool must = std::ranges::find(ask.must, device.id()) != ask.must.end();
       const bool used = used_[ask.resource].contains(device.id());
@@ -213,7 +224,7 @@ std::size_t FakeKubelet::Allocatable(const std::string& resource) {
 std::string FakeKubelet::Endpoint(const std::string& resource) {
   const MutexLock lock(mutex_);
   const auto found = clients_.find(resource);
-  return found == clients_.end() ? "" : found->second->endpoint;
+  return found == clients_.end() ? "" : found->second.back()->endpoint;
 }
 
 bool FakeKubelet::HasNuma(const std::string& resource) {

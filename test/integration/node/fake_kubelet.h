@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FakeKubelet: the part of a kubelet that device plugins see, as that of Kubernetes 1.36 does it:
-// the end of a plugin's stream takes whatever plugin is registered for the resource then.
+// the end of a plugin's stream takes whatever plugin is registered for the resource then. With
+// keeps_both as that of 1.37: it asks the one that registered last, and goes on with another one
+// where one ends.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -47,6 +49,8 @@ class FakeKubelet final {
   [[nodiscard]] bool HasNuma(const std::string& resource);
   [[nodiscard]] int Registrations(const std::string& resource);
   std::atomic<bool> lists_fail = false;
+  std::atomic<bool> keeps_both = false;
+  std::atomic<int> lists = 0;  // that were asked for
 
   [[nodiscard]] std::string socket() const { return folder_ + "/kubelet.sock"; }
   [[nodiscard]] std::string pod_resources() const { return folder_ + "/pods/kubelet.sock"; }
@@ -65,7 +69,8 @@ class FakeKubelet final {
   std::vector<std::thread> threads_;
 
   Mutex mutex_;
-  std::map<std::string, std::shared_ptr<Client>> clients_ BERTH_GUARDED_BY(mutex_);
+  // By resource, in the order of registration; the last one is asked.
+  std::map<std::string, std::vector<std::shared_ptr<Client>>> clients_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<v1beta1::Device>> devices_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> used_ BERTH_GUARDED_BY(mutex_);  // by resource
   std::map<std::string, int> registrations_ BERTH_GUARDED_BY(mutex_);

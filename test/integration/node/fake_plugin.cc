@@ -25,7 +25,7 @@ FakePlugin::~FakePlugin() {
 
 Status FakePlugin::RegisterAt(const std::string& kubelet_socket, const std::string& resource,
                               const std::string& endpoint) {
-  return node::RegisterWithKubelet(kubelet_socket, {resource, endpoint, {true, true}},
+  return node::RegisterWithKubelet(kubelet_socket, {resource, endpoint, {true, true}, ""},
                                    std::chrono::seconds(10));
 }
 
@@ -48,6 +48,7 @@ grpc::Status FakePlugin::GetDevicePluginOptions(grpc::ServerContext* /*call*/,
 grpc::Status FakePlugin::ListAndWatch(grpc::ServerContext* call, const v1beta1::Empty* /*request*/,
                                       grpc::ServerWriter<v1beta1::ListAndWatchResponse>* writer) {
   int sent = 0;
+  const int number = ++streams_;
   while (!call->IsCancelled() && !ends_) {
     v1beta1::ListAndWatchResponse list;
     {
@@ -55,7 +56,7 @@ grpc::Status FakePlugin::ListAndWatch(grpc::ServerContext* call, const v1beta1::
       if (sent == version_) {
         changed_.WaitUntil(mutex_, std::chrono::steady_clock::now() + milliseconds(20));
       }
-      if (sent == version_) continue;
+      if (sent == version_ || (sent > 0 && tells_one_stream && number != streams_)) continue;
       sent = version_;
       for (const std::string& id : devices_) {
         v1beta1::Device& device = *list.add_devices();

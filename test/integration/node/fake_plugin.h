@@ -30,6 +30,8 @@ class FakePlugin final : private v1beta1::DevicePlugin::Service {
   std::atomic<bool> hangs_in_preference = false;
   std::atomic<bool> lies_in_preference = false;
   std::atomic<bool> fails_in_allocate = false;
+  // As NVIDIA's: of several streams only the newest one hears of a change.
+  std::atomic<bool> tells_one_stream = false;
   std::atomic<int> preferences = 0, allocations = 0, starts = 0;
 
  private:
@@ -46,6 +48,7 @@ class FakePlugin final : private v1beta1::DevicePlugin::Service {
                                  v1beta1::PreStartContainerResponse*) override;
 
   std::atomic<bool> ends_ = false;
+  std::atomic<int> streams_ = 0;  // so far
   Mutex mutex_;
   CondVar changed_;
   std::vector<std::string> devices_ BERTH_GUARDED_BY(mutex_);

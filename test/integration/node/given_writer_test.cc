@@ -52,8 +52,8 @@ class Kubelet final : public node::PodResources {
     return std::vector<node::ListedPod>{{"a", "p", {{"main", {{"nvidia.com/gpu", {"g5"}}}}}},
                                         {"a", "planned", {{"main", {{"nvidia.com/gpu", {"g1"}}}}}}};
   }
-  Result<std::map<std::string, std::size_t>> Allocatable(Duration /*limit*/) override {
-    return std::map<std::string, std::size_t>{};
+  Result<node::DevicesByResource> Allocatable(Duration /*limit*/) override {
+    return node::DevicesByResource{};
   }
   std::atomic<int> lists = 0;
 };
@@ -113,6 +113,16 @@ TEST_F(GivenWriterTest, TriesAgainWhatWasRefused) {
   EXPECT_GE(so_far, 2U);
   LookAgain();
   EXPECT_EQ(api_->writes().size(), so_far);
+}
+
+TEST_F(GivenWriterTest, TriesAgainByItselfWhatWasRefused) {
+  Start("v1.35.1", 403);
+  ASSERT_TRUE(Eventually([this] { return api_->writes().size() >= 3; }));
+  api_->status = 200;
+  const std::size_t so_far = api_->writes().size();
+  ASSERT_TRUE(Eventually([&] { return api_->writes().size() > so_far; }));
+  std::this_thread::sleep_for(node::GivenWriter::kFirstRetry * 2);
+  EXPECT_LE(api_->writes().size(), so_far + 2);  // one may have been refused meanwhile
 }
 
 TEST_F(GivenWriterTest, LeavesItToKubeletsThatSayIt) {

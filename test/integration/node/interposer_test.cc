@@ -115,7 +115,8 @@ class InterposerTest : public testing::Test {
   }
   void StartPlugin() {
     plugin_ = std::make_unique<FakePlugin>(folder_ + "/gpu.sock", Names{"g0", "g1", "g2", "g3"});
-    ASSERT_TRUE(RegisterPlugin());
+    // A socket is there a moment before anybody listens on it.
+    ASSERT_TRUE(Eventually([this] { return RegisterPlugin().has_value(); }));
     ASSERT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 4; }));
   }
   Status RegisterPlugin() {
@@ -160,6 +161,20 @@ TEST_F(InterposerTest, GivesWhatIsPlanned) {
   EXPECT_EQ(Admit("a", 2), (Names{"g1", "g2"}));
   EXPECT_EQ(plugin_->preferences, 0);
   EXPECT_EQ(plugin_->allocations, 1);
+}
+
+TEST_F(InterposerTest, DoesNotAskTheKubeletWhereOnePodIsMeant) {
+  kubelet_->lists_fail = true;
+  Bind("a", 1, Plan({"g1"}));
+  EXPECT_EQ(Admit("a", 1), Names{"g1"});
+  EXPECT_EQ(kubelet_->lists, 0);
+  Bind("b", 1, Plan({"g2"}));
+  Bind("c", 1, Plan({"g3"}));
+  kubelet_->lists_fail = false;
+  EXPECT_EQ(Admit("c", 1), Names{"g3"});  // of two the list says which
+  EXPECT_EQ(kubelet_->lists, 1);
+  EXPECT_EQ(Admit("b", 1), Names{"g2"});
+  EXPECT_EQ(kubelet_->lists, 1);
 }
 
 TEST_F(InterposerTest, WaitsForTheWatchWhereTheKubeletIsFaster) {
@@ -267,6 +282,37 @@ TEST_F(InterposerTest, AWorkerTakesOverFromTheOneBefore) {
   EXPECT_EQ(kubelet_->Endpoint(kGpu), kOurs);
   EXPECT_FALSE(kubelet_->HasNuma(kGpu));
   EXPECT_FALSE(seen_.numa_known);
+}
+
+TEST_F(InterposerTest, AKubeletThatKeepsBothMissesNothingWhereTheAgentEnds) {
+  kubelet_->keeps_both = true;
+  interposer_->KubeletKeepsBoth(*resources_);
+  const std::string second = "berth-nvidia-com-gpu-1.sock";
+  ASSERT_TRUE(Eventually([&] { return kubelet_->Endpoint(kGpu) == second; }));
+  EXPECT_EQ(kubelet_->Registrations(kGpu), 3);  // ours, the plugin's own, ours again
+  Bind("a", 1, Plan({"g1"}));
+  EXPECT_EQ(Admit("a", 1), Names{"g1"});
+  End();
+  ASSERT_TRUE(Eventually([&] { return kubelet_->Endpoint(kGpu).starts_with("berth/run/back-"); }));
+  EXPECT_EQ(kubelet_->Allocatable(kGpu), 4U);
+  EXPECT_EQ(Admit("past", 1), Names{"g3"});  // as the plugin prefers
+  Begin(false);
+  interposer_->KubeletKeepsBoth(*resources_);
+  ASSERT_TRUE(Eventually([this] { return kubelet_->Endpoint(kGpu) == kOurs; }));
+  Bind("b", 1, Plan({"g0"}));
+  EXPECT_EQ(Admit("b", 1), Names{"g0"});
+  EXPECT_EQ(kubelet_->Registrations(kGpu), 4);  // the plugin's own lasts
+}
+
+TEST_F(InterposerTest, LearnsFromTheKubeletWhatThePluginSaidToItAlone) {
+  kubelet_->keeps_both = true;
+  interposer_->KubeletKeepsBoth(*resources_);
+  ASSERT_TRUE(
+      Eventually([this] { return kubelet_->Endpoint(kGpu) == "berth-nvidia-com-gpu-1.sock"; }));
+  plugin_->tells_one_stream = true;  // the kubelet's
+  plugin_->SetDevices({"g0", "g1", "g2", "g3"}, "g2");
+  ASSERT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 3; }));
+  EXPECT_TRUE(Eventually([this] { return seen_.unhealthy() == std::set<std::string>{"g2"}; }));
 }
 
 TEST_F(InterposerTest, RefusesNamesThatAreNone) {

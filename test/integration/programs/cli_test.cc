@@ -210,7 +210,10 @@ TEST_F(CommandLine, ABadClusterFileIsNamedWithItsPath) {
       {R"({"version":1,"nodes":[{"name":"n1","cpu_milli":-4}]})", ": nodes[0].cpu_milli: want 0.."},
       {R"({"version":1,"nodes":[{"name":"n1","gpuz":4}]})", ": nodes[0].gpuz: unknown key"},
       {R"({"kind":"List","items":[{"kind":"Service","metadata":{"name":"s"}}]})",
-       ": items[0].kind: want Node, got \"Service\""}};
+       ": items: want Nodes and Pods, got none of them; not read: 1 Service"},
+      {R"({"kind":"List","items":[{"kind":"Node","metadata":{"name":"n1"}},{"metadata":{}}]})",
+       ": items[1].kind: want the kind of the object, such as Node or Pod, got none"},
+      {R"({"items":[{"kind":"Node","metadata":{"name":"n1"}}]})", ": kind: want List, got none"}};
   for (const auto& [text, message] : bad) {
     const std::string file = File("cluster.json", text);
     ExpectFailure({"serve", "--cluster", file}, "berth: " + file + message);

@@ -279,6 +279,23 @@ TEST_F(PlanCommands, AGangStartsWithTheMinimumOfItsPodGroup) {
       << less.out;
 }
 
+TEST_F(PlanCommands, ObjectsThatNameNoNamespaceAreInTheNamespaceThatIsAsked) {
+  std::string text = kGang;
+  for (std::size_t at = text.find(", namespace: team"); at != text.npos;
+       at = text.find(", namespace: team")) {
+    text.erase(at, std::string(", namespace: team").size());
+  }
+  const std::string gang = folder_.WriteText("gang.yaml", text);
+  const std::string server = "http://127.0.0.1:" + std::to_string(port_);
+  const Outcome there = RunPlan({"-f", gang, "-f", pods_, "-n", "lab", "--server", server});
+  EXPECT_TRUE(there.out.starts_with("Job lab/train: 3 of 4 pods fit: ")) << there.out << there.err;
+  EXPECT_NE(there.out.find("Pod team/train: "), std::string::npos) << there.out;
+  const Outcome plain = RunPlan({"-f", gang, "--server", server});
+  EXPECT_TRUE(plain.out.starts_with("Job default/train: 3 of 4 pods fit: ")) << plain.out;
+  EXPECT_EQ(RunPlan({"-f", gang, "-n", "Not/AName", "--server", server}).err,
+            "berth: " + server + ": namespace: want the name of a namespace\n");
+}
+
 TEST_F(PlanCommands, WrongFlagsAndFilesAreAFailure) {
   EXPECT_EQ(RunPlan({}).code, 2);
   EXPECT_EQ(Ask({"--add-nodes", "0", "--like", "n1"}).code, 2);

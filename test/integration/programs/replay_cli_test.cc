@@ -96,6 +96,64 @@ TEST_F(BerthReplay, GetsTheSameFromAServerAsFromTheEngine) {
   }
 }
 
+// The policy that learns: on 24 nodes, pods by the thousand, so that many epochs begin.
+class BerthReplayLearning : public BerthReplay {
+ protected:
+  void SetUp() override {
+    std::string nodes = "sn,cpu_milli,memory_mib,gpu,model\n";
+    for (int i = 0; i < 24; ++i) nodes += "n" + std::to_string(i) + ",96000,524288,8,T4\n";
+    nodes_ = folder_.WriteText("openb_node_list_gpu_node.csv", nodes);
+    tasks_ = folder_.WriteText("openb_pod_list_default.csv",
+                               "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"
+                               "a,500,1024,1,60\nb,900,1024,1,90\nc,2000,1024,1,320\n"
+                               "d,8000,4096,2,1000\ne,600,1024,1,70\nf,700,512,1,80\n"
+                               "g,400,512,0,0\n");
+    inflate_ = "1.3";
+  }
+  [[nodiscard]] std::vector<std::string> Demo(const std::string& report) const {
+    const std::string folder = tasks_.substr(0, tasks_.rfind('/'));
+    return {"demo", "--trace", folder, "--seed", "5", "--report", folder + "/" + report};
+  }
+  // Without the one line that has times, and without the folder's name.
+  static std::string Steady(std::string out, const std::string& report) {
+    const std::size_t times = out.find("Over HTTP: ");
+    EXPECT_NE(times, std::string::npos) << out;
+    out.erase(times, out.find('\n', times) - times);
+    for (std::size_t at = 0; (at = out.find(report)) != std::string::npos;) {
+      out.erase(at, report.size());
+    }
+    return out;
+  }
+};
+
+TEST_F(BerthReplayLearning, GetsTheSameFromAServerAsFromTheEngine) {
+  const nlohmann::json served = Run("expected-waste", "http");
+  EXPECT_GT(served["placed"], 500);
+  EXPECT_EQ(Run("expected-waste", "engine", {"--nodes-to-score", "100"}).dump(), served.dump());
+}
+
+// Side by side with itself, so that the machine is busy.
+TEST_F(BerthReplayLearning, TheDemoPrintsTheSameForTheSameSeed) {
+  ChildProcess one("berth-replay", Demo("report-a")), two("berth-replay", Demo("report-b"));
+  EXPECT_EQ(one.Wait(), 0) << one.err();
+  EXPECT_EQ(two.Wait(), 0) << two.err();
+  const std::string text = Steady(one.out(), "report-a");
+  EXPECT_EQ(text, Steady(two.out(), "report-b"));
+  for (const char* part : {"seed 5", "kube-scheduler", "most-allocated", "fragmentation-gradient",
+                           "Of 192 GPUs ", "/report.html", "Go on:"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  EXPECT_EQ(text.find("Of 192 GPUs 192 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("Over HTTP "), std::string::npos) << "another result than the engine's";
+  EXPECT_EQ(text.find("live page fills"), std::string::npos) << "belongs on a terminal only";
+}
+
+TEST_F(BerthReplay, RefusesKubeSchedulerThroughHttp) {
+  ExpectFailure({"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", "kube-scheduler",
+                 "--through", "http"},
+                1, "through: want engine with kube-scheduler, got http");
+}
+
 // Small tasks and ones of whole machines: which nodes the small ones took decides how many of the
 // others find one.
 class BerthReplayShortlist : public BerthReplay {

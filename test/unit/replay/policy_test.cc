@@ -32,6 +32,16 @@ TEST(Policies, RefuseUnknownAndRepeatedNames) {
   EXPECT_FALSE(Policies({}, {}));
 }
 
+TEST(Policies, KnowKubeSchedulerAlone) {
+  const auto policies = Policies({"kube-scheduler", "most-allocated", "best-fit"}, {});
+  ASSERT_TRUE(policies) << policies.error().message;
+  EXPECT_EQ(policies->at(0).scheduler, KubeStrategy::kLeastAllocated);
+  EXPECT_EQ(policies->at(1).scheduler, KubeStrategy::kMostAllocated);
+  EXPECT_EQ(policies->at(2).scheduler, std::nullopt);
+  EXPECT_NE(PolicyNamed("x").error().message.find(" kube-scheduler most-allocated, got \"x\""),
+            std::string::npos);
+}
+
 TEST(Policies, TakeProfileAndParametersOfAConfiguration) {
   const TempFile file(kConfig);
   const auto policies = Policies({"best-fit"}, {file.path()});

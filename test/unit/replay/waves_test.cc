@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "bench/replay/engine_session.h"
-#include "bench/replay/waves/kube_choice.h"
 #include "test/support/builders.h"
 
 namespace berth::replay::waves_test {
@@ -36,25 +35,6 @@ TEST(MostWholeGpus, LeavesTheNodesIdleThatHaveTheMostGpus) {
   EXPECT_EQ(MostWholeGpus(nodes, Times(3, APod("p").Whole(1))), 20);
   EXPECT_EQ(MostWholeGpus(nodes, Times(1, APod("p").Whole(8))), 16);
   EXPECT_EQ(MostWholeGpus(nodes, Times(5, APod("p").Whole(1))), 16);
-}
-
-// By hand: 8 of 64 cores and 32 of 256 GiB in use with the pod, and 4 and 16.
-TEST(KubeChoice, LikesTheEmptiestNodeWhereTheExtenderFindsAllEqual) {
-  const ANode used = ANode("a").Cpu(64).Holding(APod("x").Cpu(4).MemoryGib(16), {});
-  const RequestShape pod = APod("p").Cpu(4).MemoryGib(16).Shape();
-  EXPECT_EQ(KubeChoice::OwnScore(used.Build(), pod), 87 + 100);
-  EXPECT_EQ(KubeChoice::OwnScore(ANode("b").Cpu(64).Build(), pod), 93 + 100);
-  const auto snapshot = test::SnapshotOf({used, ANode("b").Cpu(64), ANode("c").Cpu(64)});
-  const std::vector<NodeIndex> all = {0, 1, 2};
-  KubeChoice choice(15, 1);
-  std::vector<int> chosen(3);
-  for (int i = 0; i < 100; ++i) {
-    ++chosen[choice.Choose(*snapshot, pod, all, std::vector<std::uint8_t>{10, 10, 10})];
-    EXPECT_EQ(choice.Choose(*snapshot, pod, all, std::vector<std::uint8_t>{10, 9, 9}), 0u);
-  }
-  EXPECT_EQ(chosen[0], 0);
-  EXPECT_GT(chosen[1], 20) << "drawn among equals";
-  EXPECT_GT(chosen[2], 20);
 }
 
 TEST(Waves, TheDefaultProfileLosesHardlyAnyWholeNode) {

@@ -24,7 +24,7 @@ const auto kNeverServed = [](const OwnPod&, const std::string&) { return false; 
 
 PreferredQuestion Ask(std::size_t size, Names available = {"g0", "g1", "g2", "g3"},
                       Names must = {}) {
-  return {kGpu, std::move(available), std::move(must), size};
+  return {kGpu, std::move(available), std::move(must), size, {}};
 }
 
 struct Container {
@@ -73,6 +73,47 @@ TEST(MatchPods, FindsTheOneThatIsListedWithoutDevices) {
   const node::Matched matched = MatchPods(Ask(2), own, &listed, kNeverServed);
   EXPECT_EQ(CandidatesOf(matched), Names{"asks/main"});
   EXPECT_TRUE(matched.unknown.empty());
+}
+
+TEST(Waiting, AreThoseThatAreNotKnownToHaveTheirs) {
+  OwnPods::Pods own;
+  Add(own, "new", {{"main", 1}});
+  Add(own, "half", {{"first", 1}, {"second", 1}});
+  Add(own, "served", {{"first", 1}});
+  Add(own, "none", {});
+  auto running = std::make_shared<OwnPod>(*own["default/new"]);
+  running->containers[0].running = true;
+  own["default/running"] = running;
+  auto over = std::make_shared<OwnPod>(*own["default/new"]);
+  over->over = true;
+  own["default/over"] = over;
+  const auto waiting = Waiting(kGpu, own, [](const OwnPod& /*pod*/, const std::string& container) {
+    return container == "first";
+  });
+  ASSERT_EQ(waiting.size(), 2U);
+  EXPECT_EQ(waiting[0]->name, "half");
+  EXPECT_EQ(waiting[1]->name, "new");
+}
+
+TEST(TurnOfNext, IsThatOfAPodThatCameAnew) {
+  OwnPods::Pods own;
+  Add(own, "a", {{"main", 2}});
+  auto pod = std::make_shared<OwnPod>(*own["default/a"]);
+  const Instant now = Instant::clock::now();
+  PreferredQuestion question = Ask(2);
+  question.since = now - std::chrono::seconds(10);
+  EXPECT_FALSE(TurnOfNext(question, pod, now, kNeverServed));  // it was there before the watch
+  pod->bound = now - std::chrono::seconds(20);
+  EXPECT_FALSE(TurnOfNext(question, pod, now, kNeverServed));  // others may have served it
+  pod->bound = now - std::chrono::seconds(5);
+  EXPECT_FALSE(TurnOfNext(question, pod, now, kNeverServed));  // it waits for long
+  pod->bound = now - std::chrono::milliseconds(5);
+  const auto turn = TurnOfNext(question, pod, now, kNeverServed);
+  ASSERT_TRUE(turn);
+  EXPECT_EQ(turn->container, "main");
+  EXPECT_FALSE(TurnOfNext(Ask(1), pod, now, kNeverServed));
+  pod->ending = true;
+  EXPECT_FALSE(TurnOfNext(question, pod, now, kNeverServed));
 }
 
 TEST(MatchPods, GoesByTheNumberAndByTheTurnOfContainers) {

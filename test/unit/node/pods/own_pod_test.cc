@@ -104,8 +104,8 @@ TEST(PluginNames, ArePathsOfNothingElse) {
 
 TEST(PluginFile, ReadsBackWhatItWroteAndLeavesTheRestOut) {
   const std::vector<node::PluginAddress> plugins = {
-      {"nvidia.com/gpu", "nvidia-gpu.sock", {true, false}},
-      {"amd.com/gpu", "berth/amd.sock", {false, true}}};
+      {"nvidia.com/gpu", "nvidia-gpu.sock", {true, false}, ""},
+      {"amd.com/gpu", "berth/amd.sock", {false, true}, "17-18"}};
   EXPECT_EQ(node::ParsePlugins(node::PluginsText(plugins)), plugins);
   EXPECT_TRUE(node::ParsePlugins("nvidia.com/gpu ../../etc/x pre-start=0 preferred=1\n"
                                  "gpu a.sock pre-start=0 preferred=1\n"

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/cluster_loader.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "server/kube/client/api_client.h"
+#include "server/kube/lead/write_fence.h"
+#include "server/kube/watch/cluster_sync.h"
+#include "server/wire/file/cluster_file.h"
+
+namespace berth::dialects {
+namespace {
+
+// Where there is no API server. Reading a file asks it for nothing.
+class NoApiClient final : public kube::ApiClient {
+ public:
+  Result<kube::ApiResponse> Send(const kube::ApiRequest&) override { return Refuse(); }
+  Result<kube::ApiResponse> Stream(const std::string&, Duration, const std::stop_token&,
+                                   const kube::StreamSink&) override {
+    return Refuse();
+  }
+
+ private:
+  static Result<kube::ApiResponse> Refuse() {
+    return Fail(Errc::kUnavailable, "a cluster of a file has no API server");
+  }
+};
+
+// "/apis/resource.k8s.io/v1/deviceclasses" for "resource.k8s.io/v1" and "DeviceClass".
+std::string PathOf(std::string_view api_version, std::string_view kind) {
+  std::string path = "/apis/" + std::string(api_version) + "/";
+  for (const char c : kind) {
+    path += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return path + (path.ends_with('s') ? "es" : "s");
+}
+
+// The sinks of the extensions, to which the objects of a List go in the place of a watch.
+class ListedObjects {
+ public:
+  ListedObjects(ClusterState& state, const ExtensionParts& parts)
+      : extensions_(AllExtensions(parts)(
+            {.write = {.client = client_, .clock = clock_, .fence = fence_, .sleep = {}},
+             .state = state,
+             .on_unreadable =
+                 [this](std::string_view resource, std::string_view object,
+                        const std::string& why) {
+                   problems_.push_back(std::string(resource) + " " + std::string(object) + ": " +
+                                       why);
+                 },
+             .on_log = [](bool, std::string_view, std::string_view) {}})),
+        publish_(kube::PublishTo(state)) {
+    for (const auto& extension : extensions_) {
+      publish_ = extension->DecorateNodes(std::move(publish_));
+      for (kube::WatchSource& source : extension->Sources()) sources_.push_back(std::move(source));
+    }
+  }
+
+  // False: nobody watches that kind.
+  bool Take(std::string_view api_version, std::string_view kind, const PaddedText& object) {
+    const std::string path = PathOf(api_version, kind);
+    for (kube::WatchSource& source : sources_) {
+      const std::vector<std::string>& paths = source.kind.paths;
+      if (std::ranges::find(paths, path) == paths.end()) continue;
+      // Served, and empty at first: each object counts at once, for the pods that are read later.
+      if (begun_.insert(&source.sink).second) {
+        source.sink.ListBegins();
+        source.sink.ListEnds();
+      }
+      source.sink.Changed(object);
+      return true;
+    }
+    return false;
+  }
+  void PublishNodes(std::vector<ClusterEvent> nodes) { publish_(std::move(nodes)); }
+  [[nodiscard]] std::vector<std::string> TakeProblems() { return std::exchange(problems_, {}); }
+
+ private:
+  NoApiClient client_;
+  SystemClock clock_;
+  kube::NoFence fence_;
+  std::vector<std::string> problems_;
+  kube::ClusterExtensions extensions_;
+  kube::PublishNodes publish_;
+  std::vector<kube::WatchSource> sources_;
+  std::set<kube::ObjectSink*> begun_;
+};
+
+void Learn(const LoadedParts& parts, const wire::ClusterFile& file) {
+  const auto snapshot = parts.state.Current();
+  parts.mix.Restore(file.learned ? *file.learned : BoundPods(*snapshot, parts.most_learned));
+  if (file.learned) return;
+  for (const WaitingPod& waiting : file.waiting) {
+    const PodRequest& pod = *waiting.pod;
+    if (pod.refusal.empty()) parts.mix.Observe(WithCompute(pod.shape, *snapshot));
+  }
+}
+
+}  // namespace
+
+Result<LoadedCluster> LoadCluster(const std::string& path, const LoadedParts& parts) {
+  BERTH_TRY(std::string text, ReadFile(path, kMostClusterFileBytes));
+  ListedObjects objects(parts.state, parts.extensions);
+  auto file = wire::DecodeCluster(
+      std::move(text), parts.node_rules, &parts.extensions.pod_rules, &parts.extensions.groups,
+      [&objects](std::string_view version, std::string_view kind, const PaddedText& object) {
+        return objects.Take(version, kind, object);
+      });
+  if (!file) return tl::unexpected(std::move(file).error().Within(path));
+  std::vector<ClusterEvent> nodes, others;
+  LoadedCluster loaded{.bound = {}, .is_list = file->is_list, .problems = {}};
+  for (ClusterEvent& event : file->events) {
+    if (const auto* bound = std::get_if<PodBound>(&event)) loaded.bound.push_back(*bound);
+    const bool is_node = std::holds_alternative<NodeUpserted>(event);
+    (is_node && file->is_list ? nodes : others).push_back(std::move(event));
+  }
+  objects.PublishNodes(std::move(nodes));
+  BERTH_TRY_STATUS(parts.state.Apply(others));
+  Learn(parts, *file);
+  for (WaitingPod& pod : file->waiting) parts.waiting.Put(std::move(pod));
+  loaded.problems = std::move(file->problems);
+  for (std::string& problem : objects.TakeProblems()) loaded.problems.push_back(std::move(problem));
+  return loaded;
+}
+
+}  // namespace berth::dialects

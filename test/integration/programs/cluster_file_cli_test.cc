@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands on what kubectl prints of a cluster, in the place of a running Berth.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/child_process.h"
+#include "test/support/running_berth.h"
+
+namespace berth::test::cluster_file_cli_test {
+namespace {
+
+// As `kubectl get nodes,pods,services,deviceclasses,resourceclaims,resourceslices -A -o json`
+// prints it: GPU 1 is a claim's, and what a slice says of it.
+constexpr char kListed[] = R"({"kind":"List","apiVersion":"v1","items":[
+  {"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","labels":{"nvidia.com/gpu.product":"Tesla-T4"}},
+   "status":{"allocatable":{"cpu":"8","memory":"32Gi","pods":"110","nvidia.com/gpu":"4"},
+             "conditions":[{"type":"Ready","status":"True"}]}},
+  {"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"team","uid":"1"},
+   "spec":{"nodeName":"n1","containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"2"}}}]},
+   "status":{"phase":"Running"}},
+  {"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"team","uid":"2",
+                                              "creationTimestamp":"2026-01-01T00:00:00Z"},
+   "spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"4"}}}]},
+   "status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
+             "message":"0/1 nodes are available: 1 Insufficient nvidia.com/gpu."}]}},
+  {"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"team","uid":"3"},
+   "spec":{"containers":[{"name":"c"}]},"status":{"phase":"Pending"}},
+  {"kind":"Service","apiVersion":"v1","metadata":{"name":"s","namespace":"team"}},
+  {"kind":"ResourceClaim","apiVersion":"resource.k8s.io/v1","metadata":{"name":"c","namespace":"team","uid":"4"},
+   "spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClassName":"gpu.nvidia.com"}}]}},
+   "status":{"allocation":{"devices":{"results":[
+      {"request":"gpu","driver":"gpu.nvidia.com","pool":"n1","device":"gpu-1"}]}}}}]})";
+
+class ClusterFiles : public testing::Test {
+ protected:
+  static Outcome Run(const std::vector<std::string>& arguments) {
+    return RunProgram("berth", arguments);
+  }
+  const TemporaryFolder folder_;
+  const std::string cluster_ = folder_.WriteText("c.json", kListed);
+};
+
+TEST_F(ClusterFiles, APodThatWaitsInTheFileIsExplained) {
+  const Outcome waits = Run({"explain", "pod", "team/b", "--cluster", cluster_});
+  EXPECT_EQ(waits.code, 0) << waits.err;
+  EXPECT_NE(waits.out.find("0/1 nodes are available: 1 Insufficient nvidia.com/gpu."),
+            std::string::npos)
+      << waits.out;
+  EXPECT_NE(waits.out.find("n1: 1 of 4 GPUs idle, needs 4"), std::string::npos) << waits.out;
+  const Outcome runs = Run({"explain", "pod", "a", "-n", "team", "--cluster", cluster_});
+  EXPECT_NE(runs.out.find("n1"), std::string::npos) << runs.out << runs.err;
+  const Outcome unknown = Run({"explain", "pod", "team/none", "--cluster", cluster_});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_EQ(
+      unknown.err.substr(unknown.err.find("berth: /")),
+      "berth: " + cluster_ + ": pod team/none is not known: it does not exist, or it has ended\n");
+}
+
+TEST_F(ClusterFiles, TopCountsThePodsThatWaitAndWhatClaimsHold) {
+  const Outcome top = Run({"top", "--cluster", cluster_, "--json"});
+  EXPECT_EQ(top.code, 0) << top.err;
+  const Json json = Json::parse(top.out);
+  EXPECT_EQ(json["models"][0]["idle"], 1) << top.out;
+  EXPECT_EQ(json["waiting"].size(), 1U) << top.out;
+}
+
+TEST_F(ClusterFiles, WhatIsNotReadIsANoteOnStderr) {
+  const Outcome node = Run({"explain", "node", "n1", "--cluster", cluster_, "--json"});
+  EXPECT_EQ(node.code, 0);
+  EXPECT_TRUE(Json::accept(node.out)) << node.out;
+  EXPECT_NE(node.err.find("note: " + cluster_ + ": not read: 1 Service\n"), std::string::npos)
+      << node.err;
+}
+
+TEST_F(ClusterFiles, TheServerHasWhatTheCommandsHave) {
+  Running berth(folder_, kListed);
+  const std::vector<std::string> server = {"--server",
+                                           "http://127.0.0.1:" + std::to_string(berth.port())};
+  for (std::vector<std::string> asked : {std::vector<std::string>{"explain", "pod", "team/b"},
+                                         {"explain", "pod", "team/web"},
+                                         {"explain", "node", "n1"},
+                                         {"top", "--json"},
+                                         {"plan", "--grow", "2"}}) {
+    std::vector<std::string> of_file = asked, of_server = asked;
+    of_file.insert(of_file.end(), {"--cluster", cluster_});
+    of_server.insert(of_server.end(), server.begin(), server.end());
+    EXPECT_EQ(Run(of_file).out, Run(of_server).out) << asked[0] << " " << asked[1];
+  }
+  RawClient client = berth.Connect();
+  ASSERT_TRUE(client.Send("GET /debug/live HTTP/1.1\r\nHost: x\r\n\r\n"));
+  const RawResponse page = client.Read();
+  const Json live = Json::parse(page.body);
+  EXPECT_EQ(live["waiting"].size(), 1U) << page.body;
+}
+
+TEST_F(ClusterFiles, AServerAndAFileAreNotAskedAtOnce) {
+  EXPECT_EQ(Run({"top", "--cluster", cluster_, "--server", "x:1"}).code, 2);
+  EXPECT_EQ(Run({"top", "--cluster", cluster_, "--context", "x"}).code, 2);
+  EXPECT_EQ(Run({"top", "--config", cluster_}).code, 2);
+}
+
+}  // namespace
+}  // namespace berth::test::cluster_file_cli_test
