@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceOffers: the devices that DRA drivers publish for each node, and those of them that somebody
+// DeviceOffers: the devices that drivers publish for each node, and those of them that somebody
 // has: a ResourceClaim that is allocated, or one for which they were chosen and whose allocation
 // the watch has not shown yet (Hold).
 //

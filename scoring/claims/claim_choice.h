@@ -47,8 +47,8 @@ struct ChosenDevice {
 };
 
 struct ClaimChoice {
-  // kFound; kNone: no node has the devices. kError, kUnknown: nor is there a node of which it is
-  // known that it has them.
+  // kFound; kNone: no node has the devices. kError, kUnknown: no node is known to have them, and
+  // there is one that may.
   SearchEnd end = SearchEnd::kNone;
   std::size_t node = 0;  // of the nodes given
   std::vector<ChosenDevice> devices = {};

@@ -46,7 +46,7 @@ const cel::AttributeValue* Attribute(const cel::Device& device, std::string_view
   return device.attribute(name.substr(0, slash), name.substr(slash + 1));
 }
 
-// Lists equal nothing: DRAListTypeAttributes is alpha.
+// Lists equal nothing: kube-scheduler compares them behind an alpha gate alone.
 bool IsScalar(const cel::AttributeValue& value) { return value.index() < 4; }
 
 std::vector<int> ValuesOf(std::string_view attribute,

@@ -45,8 +45,8 @@ class ClaimQuestion {
 
   [[nodiscard]] const std::vector<DeviceClaim>& claims() const { return claims_; }
 
-  // Whether a request asks for all devices and its selectors do not exclude those of other drivers,
-  // of which nothing is known.
+  // Whether a request asks for all devices and its selectors do not exclude those of other drivers:
+  // nothing is known of them.
   [[nodiscard]] bool WantsAllOfAnyDriver() const;
 
   // The question lives no longer than this object and the pools. A device that several claims may

@@ -20,7 +20,7 @@ constexpr std::int64_t kGroup = 1000;  // more than a node has PCIe roots
 
 constexpr std::string_view kOfKubernetes = "resource.kubernetes.io";
 
-// NVIDIA's driver says both: numaNode under its own domain, or under Kubernetes'.
+// Under the domain of the driver, or under Kubernetes' own.
 const cel::AttributeValue* AttributeOf(const cel::Device& device, std::string_view id) {
   const cel::AttributeValue* const own = device.attribute(device.driver(), id);
   return own != nullptr ? own : device.attribute(kOfKubernetes, id);

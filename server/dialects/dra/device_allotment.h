@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceAllotment: which devices of which node each of a pod's claims is to get, as the allocation
-// that is written into it.
+// DeviceAllotment: the node, and the devices there that each of a pod's claims is to get, as the
+// allocation that is written into it.
 #pragma once
 
 #include <cstddef>

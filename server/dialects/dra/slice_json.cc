@@ -38,7 +38,7 @@ class SliceReader {
  public:
   explicit SliceReader(PublishedSlice& slice) : slice_(slice) {}
 
-  // Of which driver, pool and node it is.
+  // Its driver, pool and node.
   void ReadNames(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
       if (key == "driver") slice_.driver = TextOf(content);
