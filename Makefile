@@ -93,6 +93,7 @@ bench-node: build ## What becomes of the choice of GPUs on real kubelets; ARGS="
 	@$(E2E)/program.sh node-trials -json build/bench-node.json $(or $(ARGS),admissions)
 
 cel: build ## 100,000 random device selectors, by Berth and by Kubernetes' own evaluator; ARGS="-seed 2 -expressions 5000 ..."
+	@cmake --build --preset release -j $(JOBS) --target berth-cel-verdicts
 	@$(E2E)/program.sh cel -verdicts $(BIN)/berth-cel-verdicts $(ARGS)
 
 replay-e2e: build ## A trace through kube-scheduler, with Berth and alone (needs BERTH_DATA); ARGS="-trace default -arms ..."

@@ -6,8 +6,11 @@
 // It answers as kube-scheduler does, or says that it does not know: language, types and libraries
 // are those of k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.37, which has the features
 // DRAConsumableCapacity and DRAListTypeAttributes in stored expressions whether they are on or not.
-// docs/dra-expressions.md lists what is not evaluated. A differential test compares the two
-// (test/cel).
+// `make cel` compares the two (test/e2e/cel).
+//
+// Not evaluated: bytes, durations, timestamps, ip(), cidr(), url(), format.*, format() and
+// strings.quote() of texts, string() of a double, messages, regular expressions that are no
+// constants, quantities above 2^63 - 1, and lists that hold quantities or versions beside others.
 //
 // Bounds: text of 10 KiB and 250 levels (Kubernetes' own), cost of 1,000,000 units per device
 // (Kubernetes' own; a unit is some 10 ns), and what Kubernetes leaves to its machine: kMostBytes

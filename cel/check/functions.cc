@@ -26,7 +26,8 @@ struct Row {
   {                                                                                              \
     "bool, bool > bool", "int, int > bool", "int, double > bool", "int, uint > bool",            \
         "uint, uint > bool", "uint, double > bool", "uint, int > bool", "double, double > bool", \
-        "double, int > bool", "double, uint > bool", "string, string > bool"                     \
+        "double, int > bool", "double, uint > bool", "string, string > bool",                    \
+        "bytes, bytes > bool"                                                                    \
   }
 
 const std::vector<Row>& Rows() {
@@ -76,7 +77,8 @@ const std::vector<Row>& Rows() {
       {"int", Function::kToInt, {"int > int", "double > int", "string > int", "uint > int"}},
       {"string",
        Function::kToString,
-       {"string > string", "bool > string", "double > string", "int > string", "uint > string"}},
+       {"string > string", "bool > string", "bytes > string", "double > string", "int > string",
+        "uint > string"}},
       {"uint", Function::kToUint, {"uint > uint", "double > uint", "int > uint", "string > uint"}},
       {"type", Function::kType, {"A > type(A)"}},
 
@@ -114,28 +116,28 @@ const std::vector<Row>& Rows() {
       {"isSorted",
        Function::kIsSorted,
        {".list(int) > bool", ".list(uint) > bool", ".list(double) > bool", ".list(bool) > bool",
-        ".list(string) > bool"}},
+        ".list(string) > bool", ".list(bytes) > bool"}},
       {"sum", Function::kSum, {".list(int) > int", ".list(uint) > uint", ".list(double) > double"}},
       {"min",
        Function::kMin,
        {".list(int) > int", ".list(uint) > uint", ".list(double) > double", ".list(bool) > bool",
-        ".list(string) > string"}},
+        ".list(string) > string", ".list(bytes) > bytes"}},
       {"max",
        Function::kMax,
        {".list(int) > int", ".list(uint) > uint", ".list(double) > double", ".list(bool) > bool",
-        ".list(string) > string"}},
+        ".list(string) > string", ".list(bytes) > bytes"}},
       {"includes", Function::kIncludes, {".dyn, dyn > bool"}},
       {"slice", Function::kSlice, {".list(A), int, int > list(A)"}},
       {"flatten", Function::kFlatten, {".list(list(A)) > list(A)", ".list(dyn), int > list(dyn)"}},
       {"sort",
        Function::kSort,
        {".list(int) > list(int)", ".list(uint) > list(uint)", ".list(double) > list(double)",
-        ".list(bool) > list(bool)", ".list(string) > list(string)"}},
+        ".list(bool) > list(bool)", ".list(string) > list(string)", ".list(bytes) > list(bytes)"}},
       {"@sortByAssociatedKeys",
        Function::kSortByKeys,
        {".list(A), list(int) > list(A)", ".list(A), list(uint) > list(A)",
         ".list(A), list(double) > list(A)", ".list(A), list(bool) > list(A)",
-        ".list(A), list(string) > list(A)"}},
+        ".list(A), list(string) > list(A)", ".list(A), list(bytes) > list(A)"}},
       {"lists.range", Function::kRange, {"int > list(int)"}},
       {"reverse", Function::kReverse, {".list(A) > list(A)"}},
       {"distinct", Function::kDistinct, {".list(A) > list(A)"}},

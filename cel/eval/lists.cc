@@ -42,6 +42,23 @@ bool TakesItems(const Items& items, bool numbers_only) {
          (!numbers_only && (items[0].is(Kind::kBool) || items[0].is(Kind::kString)));
 }
 
+// Whether the one overload that the types allow takes such items.
+bool FitsOverload(const Node& call, const Items& items) {
+  if (call.overload == nullptr || items.empty()) return true;
+  switch (call.overload->parameters[0]->parameters[0]->kind) {
+    case TypeKind::kInt:
+      return items[0].is(Kind::kInt);
+    case TypeKind::kUint:
+      return items[0].is(Kind::kUint);
+    case TypeKind::kDouble:
+      return items[0].is(Kind::kDouble);
+    case TypeKind::kBool:
+      return items[0].is(Kind::kBool);
+    default:
+      return items[0].is(Kind::kString);
+  }
+}
+
 Value IsSorted(const Items& items, Arena& arena) {
   for (std::size_t i = 1; i < items.size(); ++i) {
     // What cannot be compared is no reason against it there, unless it is of no kind to compare.
@@ -246,6 +263,9 @@ Value CallList(const Node& call, Args args, Arena& arena) {
   if (function == Function::kMapInsert) return MapInsert(args, arena);
   if (!args[0].is(Kind::kList)) return NoOverload(arena);
   const Items& items = args[0].list->items;
+  if (function <= Function::kMax && function >= Function::kIsSorted && !FitsOverload(call, items)) {
+    return NoOverload(arena);
+  }
   switch (function) {
     case Function::kIndexOf:
     case Function::kLastIndexOf:
