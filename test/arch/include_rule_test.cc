@@ -90,7 +90,7 @@ const std::vector<Home> kHomes = {
     // Readers that throw.
     {"server/wire/json/object_reader.h", {"server/wire/", "server/dialects/"}},
     {"server/wire/pod/pod_json.h", {"server/wire/", "server/dialects/"}},
-    {"server/wire/json/selector_json.h", {"server/wire/"}}};
+    {"server/wire/json/selector_json.h", {"server/wire/", "server/dialects/"}}};
 
 // The room that a file is in: "server/http/listener.cc" -> server/http, "server/main.cc" -> server.
 const Room* RoomOf(std::string_view path) {
