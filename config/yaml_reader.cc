@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
-#include "cluster/values/quantity.h"
+#include "base/quantity.h"
 
 namespace berth {
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "cluster/claims/device_claim.h"
 #include "topology/mig/mig_profile.h"
 
 namespace berth {
@@ -29,6 +30,9 @@ struct DeviceClass {
   std::string created;            // as Kubernetes writes times: a later one compares greater
   // The profile, if its devices are the MIG devices of one profile and no others; nullopt: unknown.
   std::optional<MigProfile> profile;
+  std::vector<std::string> selectors = {};  // CEL; a device has to suit them all
+  bool readable = true;                     // no selector is of another kind
+  std::vector<DeviceConfig> configs = {};   // of all its devices: without names of requests
   friend bool operator==(const DeviceClass&, const DeviceClass&) = default;
 };
 
@@ -37,6 +41,9 @@ class DeviceClasses {
  public:
   // The class of that resource; nullopt: none.
   [[nodiscard]] std::optional<DeviceClass> ClassOf(std::string_view resource) const
+      BERTH_EXCLUDES(mutex_);
+  // nullopt: there is none of that name.
+  [[nodiscard]] std::optional<DeviceClass> Named(std::string_view name) const
       BERTH_EXCLUDES(mutex_);
   // The resources of all classes; sorted, each once.
   [[nodiscard]] std::vector<MigProfile> Profiles() const BERTH_EXCLUDES(mutex_);

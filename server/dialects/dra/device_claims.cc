@@ -63,7 +63,7 @@ void DeviceClaims::PutSlices(std::vector<ResourceSlice> slices, bool replace) {
   }
   for (ResourceSlice& slice : slices) {
     DropSlice(slice.name, changed);
-    if (slice.devices.empty()) continue;  // of another driver, or counters alone
+    if (slice.devices.empty() && slice.published == nullptr) continue;  // of another driver
     const std::string pool = slice.pool;
     pool_of_slice_.emplace(slice.name, pool);
     const std::string name = slice.name;
@@ -95,7 +95,7 @@ void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
     }
   }
   Publish(changed);
-  for (const std::string& name : allocated) offers_.Release(name);  // what it has is seen now
+  for (const std::string& name : allocated) devices_.Release(name);  // what it has is seen now
 }
 
 void DeviceClaims::RemoveSlice(std::string_view name) {
@@ -111,7 +111,7 @@ void DeviceClaims::RemoveClaim(const std::string& name) {
   seen_.erase(name);
   DropClaim(name, changed);
   Publish(changed);
-  offers_.Release(name);
+  devices_.Release(name);
 }
 
 void DeviceClaims::FollowClasses() {
@@ -179,6 +179,7 @@ void DeviceClaims::RehomePool(const std::string& pool_name, Nodes& changed) {
 void DeviceClaims::Publish(const Nodes& nodes) {
   std::vector<ClusterEvent> events;
   std::vector<std::pair<std::string, OfferedGpus>> offers;
+  std::vector<std::pair<std::string, NodeDevices>> devices;
   for (const std::string& node : nodes) {
     std::vector<ClaimedGpu> once;
     std::vector<ClaimedGpu> claimed = ClaimedOn(node, once);
@@ -189,9 +190,29 @@ void DeviceClaims::Publish(const Nodes& nodes) {
     events.emplace_back(GpusClaimed{node, std::move(claimed)});
     events.emplace_back(GpusOffered{node, std::move(mig)});
     offers.emplace_back(node, std::move(offered));
+    devices.emplace_back(node, DevicesOn(node));
   }
   if (!events.empty()) (void)state_.Apply(events);  // nothing in it that could be invalid
   offers_.Put(std::move(offers));
+  devices_.Put(std::move(devices));
+}
+
+NodeDevices DeviceClaims::DevicesOn(const std::string& node) const {
+  NodeDevices on_node;
+  const auto pools = pools_on_node_.find(node);
+  if (pools == pools_on_node_.end()) return on_node;
+  std::vector<std::shared_ptr<const PublishedSlice>> slices;
+  for (const std::string& pool_name : pools->second) {
+    const Pool& pool = pools_.find(pool_name)->second;
+    for (const auto& [name, slice] : pool.slices) {
+      if (slice.published != nullptr) slices.push_back(slice.published);
+    }
+    for (const auto& [claim, devices] : pool.claims) {
+      for (const ClaimedDevice& device : devices) on_node.taken.emplace(pool_name, device.device);
+    }
+  }
+  on_node.pools = GatherPools(std::move(slices));
+  return on_node;
 }
 
 OfferedGpus DeviceClaims::OfferedOn(const std::string& node) {

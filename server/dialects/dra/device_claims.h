@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DeviceClaims: puts ResourceClaims and ResourceSlices together. A claim names a pool and a device;
-// the slices of the pool say which node and which GPU that is. Three things are published:
+// the slices of the pool say which node and which GPU that is. Four things are published:
 //
 //   to ClusterState, GpusClaimed   what the claims hold on a node, all of it whenever it changes
 //   to MigOffers                   the MIG devices that slices offer, and those that claims hold
+//   to DeviceOffers                all devices of the slices, and those that claims hold
 //   to ClusterState, GpusOffered   the part of the offer that pods can ask for by an extended
 //                                  resource, as the DeviceClasses map it. kube-scheduler makes a
 //                                  claim for such a pod, which is one claim among the others.
@@ -26,6 +27,7 @@
 
 #include "base/mutex.h"
 #include "cluster/claims/device_classes.h"
+#include "cluster/claims/device_offers.h"
 #include "cluster/claims/mig_offers.h"
 #include "cluster/state/cluster_state.h"
 #include "server/dialects/dra/dra_json.h"
@@ -90,6 +92,7 @@ class DeviceClaims {
   [[nodiscard]] Slices& slices() { return slice_table_; }
   [[nodiscard]] Classes& classes() { return class_table_; }
   [[nodiscard]] Claims& claims() { return claim_table_; }
+  [[nodiscard]] DeviceOffers& devices() { return devices_; }
   // Claims whose device could not be mapped to a GPU.
   [[nodiscard]] std::size_t unknown() const { return unknown_.count(); }
   // Pools with GPUs of an unknown product, whose MIG devices are not offered.
@@ -130,12 +133,14 @@ class DeviceClaims {
   [[nodiscard]] std::vector<ClaimedGpu> ClaimedOn(const std::string& node,
                                                   std::vector<ClaimedGpu>& once)
       BERTH_REQUIRES(mutex_);
+  [[nodiscard]] NodeDevices DevicesOn(const std::string& node) const BERTH_REQUIRES(mutex_);
   [[nodiscard]] OfferedGpus OfferedOn(const std::string& node) BERTH_REQUIRES(mutex_);
   void NoteOverlaps(const std::string& node, std::span<const ClaimedGpu* const> overlapping)
       BERTH_REQUIRES(mutex_);
 
   ClusterState& state_;
   MigOffers& offers_;
+  DeviceOffers devices_;
   DeviceClasses& classes_;
   Slices slice_table_{*this};
   Claims claim_table_{*this};

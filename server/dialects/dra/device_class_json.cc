@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/dialects/dra/claim_json.h"
+#include "server/dialects/dra/device_config_json.h"
 #include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {
@@ -15,7 +16,6 @@ namespace {
 using wire::ForEachField;
 using wire::TextOf;
 
-using simdjson::ondemand::array;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
@@ -28,7 +28,18 @@ class ClassReader {
   void ReadSpec(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
       if (key == "extendedResourceName") class_.extended_resource = TextOf(content);
-      if (key == "selectors") ReadSelectors(content.get_array());
+      if (key == "selectors") {
+        class_.selectors = ReadSelectors(content.get_array(), [this] {
+          class_.readable = false;
+          Unread("a selector without cel");
+        });
+        for (const std::string& expression : class_.selectors) ReadExpression(expression);
+      }
+      if (key == "config") {
+        for (auto config : content.get_array()) {
+          class_.configs.push_back(ReadDeviceConfig(config.get_object()));
+        }
+      }
     });
   }
 
@@ -43,17 +54,6 @@ class ClassReader {
   [[nodiscard]] const std::string& unread() const { return unread_; }
 
  private:
-  void ReadSelectors(array selectors) {
-    for (auto selector : selectors) {
-      ForEachField(selector.get_object(), [this](std::string_view key, value content) {
-        if (key != "cel") return Unread(key);
-        ForEachField(content.get_object(), [this](std::string_view name, value expression) {
-          if (name == "expression") ReadExpression(TextOf(expression));
-        });
-      });
-    }
-  }
-
   void ReadExpression(std::string_view expression) {
     for (;;) {
       const std::size_t end = expression.find("&&");

@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "cluster/node/node.h"
+#include "server/dialects/dra/slice_json.h"
 #include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {
@@ -219,6 +220,10 @@ Result<ResourceSlice> DecodeResourceSlice(const PaddedText& text) {
   BERTH_TRY(ResourceSlice slice,
             ReadPart<ResourceSlice>(text, "ResourceSlice", "spec", ReadSliceSpec));
   std::ranges::sort(slice.devices, {}, &GpuDevice::name);
+  BERTH_TRY(PublishedSlice published, DecodePublishedSlice(text));
+  if (published.driver == kGpuDriver) {
+    slice.published = std::make_shared<const PublishedSlice>(std::move(published));
+  }
   return slice;
 }
 

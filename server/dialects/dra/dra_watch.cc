@@ -26,7 +26,9 @@ class DraWatch final : public kube::ClusterExtension {
   DraWatch(const kube::ExtensionContext& context, MigOffers& offers, DeviceClasses& classes)
       : claims_(context.state, offers, classes, context.on_unreadable),
         allocator_({.write = context.write,
-                    .offers = offers,
+                    .mig = offers,
+                    .classes = classes,
+                    .state = context.state,
                     .claims = claims_,
                     .on_note =
                         [log = context.on_log](bool is_problem, const std::string& text) {

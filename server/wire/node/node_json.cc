@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "cluster/values/quantity.h"
+#include "base/quantity.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/selector_json.h"
 #include "server/wire/json/wall_time.h"

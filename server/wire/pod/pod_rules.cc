@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cluster/node/node.h"
-#include "cluster/values/quantity.h"
+#include "base/quantity.h"
 #include "cluster/values/request_size.h"
 #include "server/wire/json/wall_time.h"
 #include "server/wire/pod/pod_needs.h"

@@ -15,6 +15,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -31,6 +32,16 @@ class Quantity {
   // The value in units / in thousandths of a unit, rounded away from zero, capped to 64 bits.
   [[nodiscard]] std::int64_t Value() const;
   [[nodiscard]] std::int64_t MilliValue() const;
+
+  [[nodiscard]] int sign() const { return (nanos_ > 0) - (nanos_ < 0); }
+  // The value in units of 10^exponent, -9 <= exponent <= 27; nullopt where that is no integer, or
+  // none of 64 bits.
+  [[nodiscard]] std::optional<std::int64_t> Exactly(int exponent) const;
+  // The same as the nearest double, without what is behind the point.
+  [[nodiscard]] double Nearest(int exponent) const;
+  // nullopt = its magnitude is above 2^63-1.
+  static std::optional<Quantity> Sum(const Quantity& a, const Quantity& b);
+  Quantity operator-() const { return Quantity(-nanos_); }
 
   friend auto operator<=>(const Quantity&, const Quantity&) = default;
 

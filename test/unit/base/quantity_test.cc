@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/values/quantity.h"
+#include "base/quantity.h"
 
 #include <gtest/gtest.h>
 

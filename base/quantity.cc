@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/values/quantity.h"
+#include "base/quantity.h"
 
 #include <algorithm>
 #include <limits>
@@ -79,6 +79,13 @@ std::int64_t DivideAwayFromZero(Int128 value, Int128 per) {
   return static_cast<std::int64_t>(value < 0 ? -capped : capped);
 }
 
+// In nanos.
+Int128 PowerOfTen(int exponent) {
+  Int128 power = 1;
+  for (; exponent > -9; --exponent) power *= 10;
+  return power;
+}
+
 }  // namespace
 
 Result<Quantity> Quantity::Parse(std::string_view text) {
@@ -119,6 +126,26 @@ std::int64_t Quantity::Value() const { return DivideAwayFromZero(nanos_, kNanosP
 
 std::int64_t Quantity::MilliValue() const {
   return DivideAwayFromZero(nanos_, kNanosPerUnit / 1000);
+}
+
+std::optional<std::int64_t> Quantity::Exactly(int exponent) const {
+  const Int128 per = PowerOfTen(exponent);
+  const Int128 value = nanos_ / per;
+  if (nanos_ % per != 0 || value < std::numeric_limits<std::int64_t>::min() ||
+      value > std::numeric_limits<std::int64_t>::max()) {
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+double Quantity::Nearest(int exponent) const {
+  return static_cast<double>(nanos_ / PowerOfTen(exponent));
+}
+
+std::optional<Quantity> Quantity::Sum(const Quantity& a, const Quantity& b) {
+  const Int128 sum = a.nanos_ + b.nanos_;
+  if (sum > kCap || sum < -kCap) return std::nullopt;
+  return Quantity(sum);
 }
 
 }  // namespace berth
