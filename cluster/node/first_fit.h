@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// First fit: which GPUs kube-scheduler gives a pod that asks for an extended resource of a DeviceClass
-// (KEP-5004). Its allocator cannot be told which: it takes the first that are free, by pool, by slice
-// and as their driver published them. So Berth chooses the node by what that will be. Pure
-// functions.
+// First fit: which GPUs kube-scheduler gives a pod that asks for an extended resource of a
+// DeviceClass (KEP-5004). Its allocator cannot be told which: it takes the first that are free, by
+// pool, by slice and as their driver published them. So Berth chooses the node by what that will
+// be. Pure functions.
 #pragma once
 
 #include <span>

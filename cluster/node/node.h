@@ -9,8 +9,8 @@
 // tenant may name the node in thousands of pods. MIG devices are counted apart (mig_use.h). A GPU
 // that a ResourceClaim holds in part has nothing free. Where kube-scheduler gives GPUs by claims,
 // the claim of a pod takes the place of its grants, whichever they are, and other pods, whose
-// claims are not known yet, are assumed to have the first GPUs that are left. A grant of a GPU that the spec does not
-// have (any more) is assumed to be one of those that it has.
+// claims are not known yet, are assumed to have the first GPUs that are left. A grant of a GPU that
+// the spec does not have (any more) is assumed to be one of those that it has.
 //
 // What a pod was given (PodRecord::given) outranks what other pods were only planned with: a
 // planned whole GPU that another pod was given is assumed to be one of those that are left. If the

@@ -28,9 +28,9 @@ struct SliceGpus {
 // Whether the node offers GPUs itself, by a device plugin or an agent.
 bool OffersOwnGpus(const NodeSpec& spec);
 
-// The node with these GPUs in place of those that are not offered. Their order is that of `offered`,
-// or that of NodeSpec::beside if it names the same ones: the links are then those that the node
-// says.
+// The node with these GPUs in place of those that are not offered. Their order is that of
+// `offered`, or that of NodeSpec::beside if it names the same ones: the links are then those that
+// the node says.
 NodeSpec WithSliceGpus(NodeSpec spec, const SliceGpus& offered);
 
 }  // namespace berth
