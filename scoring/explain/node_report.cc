@@ -362,6 +362,7 @@ NodeReport ReportOf(const Node& node) {
                    .gpu_condition = spec.gpu_condition,
                    .named_gpus_condition = spec.named_gpus_condition,
                    .carries_out = spec.carries_out,
+                   .by_claims = !spec.by_claims.empty(),
                    .topology_manager = spec.topology_manager,
                    .traits = spec.traits,
                    .gpu_price = spec.gpu_price,

@@ -86,6 +86,7 @@ Json FactsJson(const NodeReport& facts) {
                {"refuses_gpu_pods", facts.refuses_gpu_pods},
                {"refused_asks", facts.refused_asks},
                {"carries_out", facts.carries_out},
+               {"by_dra", facts.by_claims},
                {"topology_manager_policy", NameOf(facts.topology_manager.policy)},
                {"topology_manager_scope", facts.topology_manager.by_pod ? "pod" : "container"},
                {"gpu_condition", facts.gpu_condition},

@@ -299,6 +299,8 @@ std::string TextOf(const NodeReport& node) {
   for (const std::string& ask : node.refused_asks) {
     text += "  its Topology Manager rejected the last pods that ask for " + ask + "\n";
   }
+  if (node.by_claims)
+    text += "  kube-scheduler gives pods its GPUs by DRA, the first that are free\n";
   if (node.carries_out) text += "  an agent gives containers the GPUs that Berth chooses\n";
   if (node.topology_manager.policy != TopologyPolicy::kNone) {
     text += "  Topology Manager policy " + std::string(NameOf(node.topology_manager.policy)) +

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "server/dialects/dra/claim_json.h"
+#include "server/dialects/dra/class_match.h"
 #include "server/dialects/dra/device_config_json.h"
 #include "server/wire/json/object_reader.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth::dialects {
 namespace {
@@ -91,6 +93,17 @@ Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& probl
               if (key == "spec") reader.ReadSpec(content.get_object());
             }));
   DeviceClass read = reader.Finish(std::move(meta));
+  std::string unread = reader.unread();
+  if (read.readable && AcceptsOnlyWholeGpus(read.selectors)) {
+    const auto match = ClassMatch::Of(read.selectors);
+    read.whole = match.has_value();
+    if (!match) unread = match.error().message;
+  }
+  if (!read.whole && !read.profile && FindGpuVendor(read.extended_resource) != nullptr) {
+    problem = "spec.selectors: want what Berth reads as whole GPUs, or as one MIG profile, for " +
+              read.extended_resource + ", got \"" + unread +
+              "\"; kube-scheduler alone places pods that ask for it";
+  }
   const auto named = ParseMigResource(read.extended_resource);
   if (!named || (read.profile && read.profile == named->profile && !named->shared)) return read;
   problem = "spec.selectors: want what Berth reads as the MIG profile of " +

@@ -57,6 +57,9 @@ struct ClaimedDevice {
   std::string device;
   // Other claims may have parts of the device too (KEP-5075): it has a shareID.
   bool shared = false;
+  // The UID of the pod for whose extended resources kube-scheduler made the claim (KEP-5004);
+  // empty: somebody wrote the claim.
+  std::string pod = {};
   friend bool operator==(const ClaimedDevice&, const ClaimedDevice&) = default;
 };
 

@@ -252,7 +252,7 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
       return Invalid(path + ".node: no node \"" + pod.bound.placement.node + "\"");
     }
     if (pod.reserved) return {};
-    if (Status fits = node->second.CanTake(pod.bound.placement); !fits) {
+    if (Status fits = node->second.CanTake(pod.bound.placement, pod.bound.pod.id.uid); !fits) {
       return Invalid(path + ": does not fit its node: " + fits.error().message);
     }
     node->second.Put(std::make_shared<const PodRecord>(
