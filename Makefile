@@ -11,7 +11,7 @@ export BERTH_DATA ?= $(abspath ../shared/data)
 
 PACKAGES := g++ cmake ninja-build ccache pkg-config libboost-dev libssl-dev zlib1g-dev libsimdjson-dev \
   nlohmann-json3-dev prometheus-cpp-dev libcivetweb-dev libcurl4-openssl-dev libyaml-cpp-dev libspdlog-dev \
-  libcli11-dev libexpected-dev libcpprest-dev libpugixml-dev libgrpc++-dev libprotobuf-dev protobuf-compiler \
+  libcli11-dev libexpected-dev libcpprest-dev libpugixml-dev libgrpc++-dev libre2-dev libprotobuf-dev protobuf-compiler \
   protobuf-compiler-grpc libgtest-dev libgmock-dev libbenchmark-dev
 CLANG_PACKAGES := clang-14 libclang-rt-14-dev
 # A network of its own for a test; the nodes that run containers.
@@ -25,7 +25,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo docs pictures test image release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help build demo docs pictures test image release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,10 @@ bench-e2e: build ## kube-scheduler's throughput alone, with a stub and with Bert
 bench-node: build ## What becomes of the choice of GPUs on real kubelets; ARGS="-pods 10000 admissions", guard, stream, idle
 	$(call install,$(E2E_PACKAGES))
 	@$(E2E)/program.sh node-trials -json build/bench-node.json $(or $(ARGS),admissions)
+
+cel: build ## 100,000 random device selectors, by Berth and by Kubernetes' own evaluator; ARGS="-seed 2 -expressions 5000 ..."
+	@cmake --build --preset release -j $(JOBS) --target berth-cel-verdicts
+	@$(E2E)/program.sh cel -verdicts $(BIN)/berth-cel-verdicts $(ARGS)
 
 replay-e2e: build ## A trace through kube-scheduler, with Berth and alone (needs BERTH_DATA); ARGS="-trace default -arms ..."
 	@$(E2E)/program.sh replay -json build/replay-e2e.json $(ARGS)
@@ -172,14 +176,6 @@ bench: ## Every benchmark, as ratios against a baseline of the same run (bench/R
 	@$(BIN)/berth-micro
 	@$(BIN)/berth-kube-bench
 	@bench/replay/table.sh $(BIN)/berth-replay "$$BERTH_DATA"
-
-docs: ## The site in build/site, from docs/: strict, nothing from another host
-	$(call install,python3-venv)
-	@docs/site/build.sh
-
-pictures: build ## The pictures of the documentation anew, from a run of the demo
-	@$(BIN)/berth-replay demo --report build/demo </dev/null | sed -n '1,/^Of /p' >docs/pictures/demo.txt
-	@python3 docs/site/pictures.py $(BIN)/berth
 
 lint: ## Format and shell scripts
 	$(call install,$(LINT_PACKAGES))

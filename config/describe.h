@@ -191,7 +191,7 @@ void Describe(Visitor& v, TopologyConfig& topology) {
 template <class Visitor>
 void Describe(Visitor& v, DraConfig& dra) {
   v.Field("chooseDevices", dra.choose_devices, TrueOrFalse{},
-          "whether Berth chooses and allocates the MIG device of a ResourceClaim");
+          "whether Berth chooses and allocates the devices of ResourceClaims");
 }
 
 template <class Visitor>

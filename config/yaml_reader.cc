@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <vector>
 
+#include "base/edit_distance.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "cluster/values/quantity.h"
+#include "base/quantity.h"
 
 namespace berth {
 
@@ -170,7 +172,12 @@ void YamlReader::Finish() {
   for (const auto& entry : node_) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a text)";
     if (!taken_.contains(key)) {
-      Refuse(entry.first, PathOf(key), "unknown key, want one of " + Join(taken_, ", "));
+      constexpr std::size_t kLongestMeant = 64;
+      const std::vector<std::string> known(taken_.begin(), taken_.end());
+      const std::string meant = key.size() > kLongestMeant ? "" : NearestWord(key, known);
+      Refuse(entry.first, PathOf(key),
+             "unknown key, " + (meant.empty() ? "" : "did you mean " + meant + "? ") +
+                 "want one of " + Join(taken_, ", "));
     } else if (!seen.insert(key).second) {
       Refuse(entry.first, PathOf(key), "the key is there twice");
     }

@@ -67,7 +67,7 @@ git archive --prefix="dist/$manifests/" HEAD:manifests | tar -x
 mv "dist/$manifests/helm/berth" dist/berth
 rm -r "dist/$manifests/helm"
 sed -i "s|^image: berth\$|image: $image:$version|" dist/berth/values.yaml
-sed -i "s|^\(version\|appVersion\): .*|\1: $version|" dist/berth/Chart.yaml
+sed -i -E "s/^(version|appVersion): .*/\1: $version/" dist/berth/Chart.yaml
 
 pack() {
   tar -C dist --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -c "$2" | gzip -n9 >"dist/$1"

@@ -18,8 +18,8 @@ bool SaysOnlyHowMany(const PodRequest& pod) {
 
 bool OffersNone(const Node& node, const std::string& resource) {
   const NodeSpec& spec = node.spec();
-  const bool is_of_other = !spec.gpu_resource.empty() && spec.gpu_resource != resource;
-  if (is_of_other) return true;
+  if (!spec.GivesGpusAs(resource)) return true;
+  if (!spec.by_claims.empty()) return false;  // what its slices offer is known
   if (spec.places.count > 0) return spec.places.count <= spec.missing;
   return node.healthy_gpus() == 0;
 }

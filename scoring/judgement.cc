@@ -181,6 +181,17 @@ std::optional<VictimSet> LighterVictimsOn(const Snapshot& snapshot, const PodReq
   return lighter;
 }
 
+std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodRequest& pod,
+                                       const GroupPlaces& group, NodeIndex index,
+                                       const VictimSet& proposed, const EvictionLimits& limits) {
+  const auto added = VictimsOn(snapshot, pod, group, index, proposed.uids, limits);
+  if (!added) return std::nullopt;
+  VictimSet all = proposed;
+  all.uids.insert(all.uids.end(), added->begin(), added->end());
+  if (auto lighter = LighterVictimsOn(snapshot, pod, group, index, all, limits)) return lighter;
+  return all;
+}
+
 // Nodes with a taint PreferNoSchedule, and those that Berth cannot judge, get 0, which ranks them
 // behind the others.
 std::vector<std::uint8_t> Priorities(Engine& engine,

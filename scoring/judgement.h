@@ -104,6 +104,12 @@ std::optional<VictimSet> LighterVictimsOn(const Snapshot& snapshot, const PodReq
                                           const GroupPlaces& group, NodeIndex index,
                                           const VictimSet& proposed, const EvictionLimits& limits);
 
+// What Berth answers where kube-scheduler would evict the proposed pods from the node: these and
+// those that VictimsOn adds, or others in their place. Empty optional: nobody is to be evicted there.
+std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodRequest& pod,
+                                       const GroupPlaces& group, NodeIndex index,
+                                       const VictimSet& proposed, const EvictionLimits& limits);
+
 // Engine::Prioritize. Candidates with a taint of effect PreferNoSchedule that the pod does not
 // tolerate come behind all others, with 0, if there are others.
 std::vector<std::uint8_t> Priorities(Engine& engine,

@@ -17,9 +17,9 @@ bool CountsGpus(const NodeSpec& spec) { return !spec.gpus.empty() && spec.share_
 
 std::int64_t GpusCountedFor(const NodeSpec& node, const RequestShape& shape) {
   const auto* const whole = std::get_if<WholeGpus>(&shape.gpus);
-  const bool is_other = !shape.gpu_resource.empty() && !node.gpu_resource.empty() &&
-                        shape.gpu_resource != node.gpu_resource;
-  return whole == nullptr || is_other || !shape.share_agent.empty() ? 0 : whole->count;
+  return whole == nullptr || !node.GivesGpusAs(shape.gpu_resource) || !shape.share_agent.empty()
+             ? 0
+             : whole->count;
 }
 
 bool PodsAreTakenAway(const Node& node, const PodRequest& pod, std::int64_t given) {

@@ -7,17 +7,38 @@
 namespace berth {
 
 std::optional<DeviceClass> DeviceClasses::ClassOf(std::string_view resource) const {
-  const MutexLock lock(mutex_);
   if (resource.starts_with(kDeviceClassPrefix)) {
-    const auto named = by_name_.find(resource.substr(kDeviceClassPrefix.size()));
-    return named == by_name_.end() ? std::nullopt : std::optional(named->second);
+    return Named(resource.substr(kDeviceClassPrefix.size()));
   }
+  const MutexLock lock(mutex_);
+  const DeviceClass* const newest = Newest(resource);
+  return newest == nullptr ? std::nullopt : std::optional(*newest);
+}
+
+const DeviceClass* DeviceClasses::Newest(std::string_view resource) const {
   const DeviceClass* newest = nullptr;
   for (const auto& [name, candidate] : by_name_) {
     if (candidate.extended_resource.empty() || candidate.extended_resource != resource) continue;
     if (newest == nullptr || newest->created < candidate.created) newest = &candidate;
   }
-  return newest == nullptr ? std::nullopt : std::optional(*newest);
+  return newest;
+}
+
+std::optional<DeviceClass> DeviceClasses::Named(std::string_view name) const {
+  const MutexLock lock(mutex_);
+  const auto named = by_name_.find(name);
+  return named == by_name_.end() ? std::nullopt : std::optional(named->second);
+}
+
+std::map<std::string, DeviceClass> DeviceClasses::WholeByName() const {
+  const MutexLock lock(mutex_);
+  std::map<std::string, DeviceClass> found;
+  for (const auto& [name, each] : by_name_) {
+    if (!each.whole || found.size() + 2 > kMostWholeNames) continue;
+    found.emplace(std::string(kDeviceClassPrefix) + name, each);
+    if (Newest(each.extended_resource) == &each) found.emplace(each.extended_resource, each);
+  }
+  return found;
 }
 
 std::vector<MigProfile> DeviceClasses::Profiles() const {

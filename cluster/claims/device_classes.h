@@ -9,6 +9,7 @@
 //   deviceclass.resource.kubernetes.io/<class>   of every class
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,11 +17,16 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "cluster/claims/device_claim.h"
 #include "topology/mig/mig_profile.h"
 
 namespace berth {
 
 inline constexpr std::string_view kDeviceClassPrefix = "deviceclass.resource.kubernetes.io/";
+
+// Resources of whole GPUs that Berth counts by; pods that ask for others are left to
+// kube-scheduler.
+inline constexpr std::size_t kMostWholeNames = 64;
 
 struct DeviceClass {
   std::string namespace_name;  // always empty
@@ -29,6 +35,10 @@ struct DeviceClass {
   std::string created;            // as Kubernetes writes times: a later one compares greater
   // The profile, if its devices are the MIG devices of one profile and no others; nullopt: unknown.
   std::optional<MigProfile> profile;
+  bool whole = false;  // its devices are whole GPUs of one driver and no others
+  std::vector<std::string> selectors = {};  // CEL; a device has to suit them all
+  bool readable = true;                     // no selector is of another kind
+  std::vector<DeviceConfig> configs = {};   // of all its devices: without names of requests
   friend bool operator==(const DeviceClass&, const DeviceClass&) = default;
 };
 
@@ -38,8 +48,15 @@ class DeviceClasses {
   // The class of that resource; nullopt: none.
   [[nodiscard]] std::optional<DeviceClass> ClassOf(std::string_view resource) const
       BERTH_EXCLUDES(mutex_);
+  // nullopt: there is none of that name.
+  [[nodiscard]] std::optional<DeviceClass> Named(std::string_view name) const
+      BERTH_EXCLUDES(mutex_);
   // The resources of all classes; sorted, each once.
   [[nodiscard]] std::vector<MigProfile> Profiles() const BERTH_EXCLUDES(mutex_);
+
+  // By resource, the classes of whole GPUs that it stands for: at most kMostWholeNames, the first
+  // by name.
+  [[nodiscard]] std::map<std::string, DeviceClass> WholeByName() const BERTH_EXCLUDES(mutex_);
 
   // Adds it, or replaces the one of that name.
   void Put(DeviceClass added) BERTH_EXCLUDES(mutex_);
@@ -48,6 +65,9 @@ class DeviceClasses {
   void Reset(std::vector<DeviceClass> classes) BERTH_EXCLUDES(mutex_);
 
  private:
+  // Of those with that extended resource; nullptr: none has it.
+  [[nodiscard]] const DeviceClass* Newest(std::string_view resource) const BERTH_REQUIRES(mutex_);
+
   mutable Mutex mutex_;
   std::map<std::string, DeviceClass, std::less<>> by_name_ BERTH_GUARDED_BY(mutex_);
 };

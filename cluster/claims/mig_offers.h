@@ -20,9 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/mutex.h"
-#include "base/result.h"
 #include "cluster/node/claimed_gpu.h"
 #include "cluster/node/mig_spec.h"
 #include "topology/mig/mig_product.h"
@@ -45,14 +43,6 @@ struct OfferedGpu {
 };
 using OfferedGpus = std::vector<OfferedGpu>;  // of one node
 
-// One of its devices.
-struct OfferedDevice {
-  std::string node;
-  std::string pool;
-  std::string device;
-  friend bool operator==(const OfferedDevice&, const OfferedDevice&) = default;
-};
-
 // Takes the devices of the claims; devices on other GPUs are ignored. Returns the claims whose
 // device overlaps one that another claim has already.
 std::vector<const ClaimedGpu*> TakeClaimed(std::span<const ClaimedGpu> claimed, OfferedGpus& gpus);
@@ -74,32 +64,8 @@ class MigOffers {
   // Replaces everything known about these nodes' GPUs.
   void Put(std::vector<std::pair<std::string, OfferedGpus>> nodes) BERTH_EXCLUDES(mutex_);
 
-  // Takes a device for a claim that does not have it yet, until Release or that time: the device
-  // was chosen, and only a write and the watch will show the outcome. Error: kConflict if it is not
-  // free (any more); kNotFound if there is none of that name.
-  Status Hold(const std::string& claim, const OfferedDevice& device, Instant now, Instant until)
-      BERTH_EXCLUDES(mutex_);
-  // The claim is known to have its device, or not to get it.
-  void Release(std::string_view claim) BERTH_EXCLUDES(mutex_);
-
  private:
-  struct Held {
-    std::string node;
-    std::string pool;
-    int gpu = -1;  // index and UUID of the GPU
-    std::string uuid;
-    int placement = 0;
-    Instant until;
-  };
-  using Holds = std::map<std::string, Held, std::less<>>;  // by claim
-
-  Holds::iterator Drop(Holds::iterator held) BERTH_REQUIRES(mutex_);
-  // The node as it was put, with the held devices taken.
-  void Publish(const std::string& node, ByNode& next) const BERTH_REQUIRES(mutex_);
-
   mutable Mutex mutex_;
-  ByNode put_ BERTH_GUARDED_BY(mutex_);
-  Holds holds_ BERTH_GUARDED_BY(mutex_);
   std::shared_ptr<const ByNode> current_ BERTH_GUARDED_BY(mutex_) =
       std::make_shared<const ByNode>();
 };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/node/claimed_gpu.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "cluster/node/node.h"
 
 namespace berth {
@@ -25,6 +28,19 @@ GpuMask HeldByClaims(const NodeSpec& node, std::span<const ClaimedGpu> claimed) 
     if (gpu >= 0 && static_cast<std::size_t>(gpu) < node.gpus.size()) held |= GpuBit(gpu);
   }
   return held;
+}
+
+std::vector<DeviceGrant> GrantsByClaim(const NodeSpec& node, std::span<const ClaimedGpu> claimed,
+                                       std::string_view uid) {
+  if (node.by_claims.empty()) return {};
+  std::vector<ClaimedGpu> own;
+  std::ranges::copy_if(claimed, std::back_inserter(own),
+                       [uid](const ClaimedGpu& held) { return held.IsWholeOf(uid); });
+  std::vector<DeviceGrant> grants;
+  ForEachGpu(HeldByClaims(node, own), [&](int gpu) {
+    grants.push_back({gpu, kMilliPerGpu, node.FindGpu(gpu)->memory_mib});
+  });
+  return grants;
 }
 
 }  // namespace berth

@@ -30,11 +30,19 @@ constexpr auto MembersOf(V& value) {
 
 template <OneOf<ClaimedGpu> V>
 constexpr auto MembersOf(V& value) {
-  auto& [claim, device, uuid, index, profile, start] = value;
+  auto& [claim, device, uuid, index, profile, start, pod] = value;
   return std::tuple(
       OfKind(claim, AtFront("claim")), OfKind(device, AtFront("device")),
       OfKind(uuid, WhenSet("uuid")), OfKind(index, WhenSet("index", kMaxGpusPerNode - 1)),
-      OfKind(profile, WhenSet("profile")), OfKind(start, WhenSet("start", kMaxGpusPerNode - 1)));
+      OfKind(profile, WhenSet("profile")), OfKind(start, WhenSet("start", kMaxGpusPerNode - 1)),
+      OfKind(pod, WhenSet("pod")));
+}
+
+template <OneOf<GpusByName> V>
+constexpr auto MembersOf(V& value) {
+  auto& [resource, order] = value;
+  return std::tuple(OfRole<Role::kIdentity>(resource, AtFront("resource")),
+                    OfKind(order, AtFront("order", kMaxGpusPerNode - 1)));
 }
 
 template <OneOf<NodeSpec> V>
@@ -43,7 +51,7 @@ constexpr auto MembersOf(V& value) {
          soft_taints, links, mig, places, missing, gpu_resource, gpus_are_parts, share_agent,
          agents, agent_serves_all, share_isolation, shares_need_uuids, refuses_gpu_pods,
          refused_asks, ready_since, gpu_condition, named_gpus_condition, gpus_to_come, traits,
-         gpu_price, carries_out, topology_manager] = value;
+         gpu_price, carries_out, topology_manager, by_claims, beside] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(name, AtFront("name")), OfKind(gpu_model, AtFront("gpu_model")),
       OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
@@ -61,9 +69,10 @@ constexpr auto MembersOf(V& value) {
       OfKind(gpus_to_come, WhenSet("gpus_to_come")), OfKind(traits, WhenSet("traits")),
       OfKind(gpu_price, WhenSet("gpu_price", kMostGpuPrice)),
       OfKind(share_isolation, WhenSet("shares_keep_memory")), OfKind(labels, WhenSet("labels")),
-      OfKind(carries_out, WhenSet("carries_out")), OfKind(topology_manager), OfKind(taints),
-      OfKind(soft_taints), OfKind(links), OfKind(mig), OfKind(agents), OfKind(shares_need_uuids),
-      OfRole<Role::kShown>(ready_since));
+      OfKind(carries_out, WhenSet("carries_out")),
+      OfKind(by_claims, WhenSet("by_claims", kMaxGpusPerNode - 1)), OfKind(topology_manager),
+      OfKind(beside), OfKind(taints), OfKind(soft_taints), OfKind(links), OfKind(mig),
+      OfKind(agents), OfKind(shares_need_uuids), OfRole<Role::kShown>(ready_since));
 }
 
 }  // namespace berth

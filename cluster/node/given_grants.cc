@@ -21,7 +21,8 @@ std::optional<std::vector<DeviceGrant>> GrantsGiven(const GivenDevices& given,
                                                     const RequestShape& shape,
                                                     std::span<const DeviceGrant> planned,
                                                     const NodeSpec& node) {
-  if (!std::holds_alternative<WholeGpus>(shape.gpus) || !node.share_agent.empty()) {
+  const bool says_nothing = !node.share_agent.empty() || !node.by_claims.empty();
+  if (!std::holds_alternative<WholeGpus>(shape.gpus) || says_nothing) {
     return std::nullopt;
   }
   if (given.by == Evidence::kAgent && !node.carries_out) return std::nullopt;

@@ -18,10 +18,10 @@ namespace berth {
 
 // The given devices as grants. Nothing where they do not count: the pod does not ask for whole
 // GPUs, the node does not know one of the devices, an agent of the node hands out GPUs by its own
-// record (NodeSpec::share_agent), the node has no agent that would have written it
-// (Evidence::kAgent without NodeSpec::carries_out), or fewer devices are known than the pod asks
-// for. Then `planned` fills up what is missing, if it has enough others: the status of a container
-// that has ended does not name its devices any more.
+// record (NodeSpec::share_agent) or claims say it (NodeSpec::by_claims), the node has no agent that
+// would have written it (Evidence::kAgent without NodeSpec::carries_out), or fewer devices are
+// known than the pod asks for. Then `planned` fills up what is missing, if it has enough others:
+// the status of a container that has ended does not name its devices any more.
 std::optional<std::vector<DeviceGrant>> GrantsGiven(const GivenDevices& given,
                                                     const RequestShape& shape,
                                                     std::span<const DeviceGrant> planned,

@@ -23,8 +23,8 @@ int SumOf(std::span<const GpuStep> steps) {
 
 bool KubeletLimits(const NodeSpec& spec, const RequestShape& shape) {
   if (spec.topology_manager.policy == TopologyPolicy::kNone || !spec.share_agent.empty() ||
-      !std::holds_alternative<WholeGpus>(shape.gpus) || spec.gpus.empty() ||
-      spec.links.source() <= LinkSource::kCatalogue) {
+      !spec.by_claims.empty() || !std::holds_alternative<WholeGpus>(shape.gpus) ||
+      spec.gpus.empty() || spec.links.source() <= LinkSource::kCatalogue) {
     return false;
   }
   const std::size_t numa_nodes = spec.links.numa_nodes().size();

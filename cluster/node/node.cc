@@ -36,9 +36,7 @@ Status ShortOf(std::string_view what, std::int64_t wanted, std::int64_t free) {
 // claim gives it others.
 bool HasGpusFor(const NodeSpec& spec, const PodRequest& pod) {
   if (pod.device_class.empty()) return true;
-  const std::string& resource = pod.shape.gpu_resource;
-  const bool is_of_other = !spec.gpu_resource.empty() && spec.gpu_resource != resource;
-  return spec.has_gpus() && !is_of_other;
+  return spec.has_gpus() && spec.GivesGpusAs(pod.shape.gpu_resource);
 }
 
 // Whether the GPU that both claim counts for the one that was given it.
@@ -66,6 +64,18 @@ Status Validate(const NodeSpec& spec) {
   if (spec.gpus.size() > kMaxGpusPerNode) {
     return Invalid(".gpus: want at most " + std::to_string(kMaxGpusPerNode) + " GPUs, got " +
                    std::to_string(spec.gpus.size()));
+  }
+  if (spec.beside.links.known() &&
+      spec.beside.links.matrix().gpus.size() != spec.beside.uuids.size()) {
+    return Invalid(".beside: want links of " + std::to_string(spec.beside.uuids.size()) +
+                   " GPUs, got " + std::to_string(spec.beside.links.matrix().gpus.size()));
+  }
+  for (const GpusByName& name : spec.by_claims) {
+    for (const int gpu : name.order) {
+      if (spec.FindGpu(gpu) != nullptr) continue;
+      return Invalid(".by_claims: " + name.resource +
+                     ": want the index of a GPU of the node, got " + std::to_string(gpu));
+    }
   }
   if (spec.links.known() && spec.links.matrix().gpus.size() != spec.gpus.size()) {
     return Invalid(".links: want those of " + std::to_string(spec.gpus.size()) + " GPUs, got " +
@@ -123,7 +133,11 @@ Node::Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods, Claims claims)
   CountAll();
 }
 
-GpuMask Node::claimed() const { return claims_ == nullptr ? 0 : HeldByClaims(*spec_, *claims_); }
+bool Node::IsHeldByClaim(std::string_view uid) const {
+  return !spec_->by_claims.empty() && claims_ != nullptr &&
+         std::ranges::any_of(*claims_,
+                             [uid](const ClaimedGpu& held) { return held.IsWholeOf(uid); });
+}
 
 const PodRecord* Node::FindPod(std::string_view uid) const {
   const auto at = PositionOf(pods_, uid);
@@ -177,6 +191,13 @@ Status Node::CanTake(const Placement& placement) const {
   return MigUse(mig_).TakeAll(*spec_->mig, placement.mig);
 }
 
+Status Node::CanTake(const Placement& placement, std::string_view uid) const {
+  if (placement.grants.empty() || !IsHeldByClaim(uid)) return CanTake(placement);
+  Placement rest = placement;
+  rest.grants.clear();
+  return CanTake(rest);
+}
+
 void Node::Put(std::shared_ptr<const PodRecord> pod) {
   Remove(pod->pod.id.uid);
   const auto at = PositionOf(pods_, pod->pod.id.uid);
@@ -220,7 +241,8 @@ void Node::CountAll() {
   gpus_.clear();
   gpus_.reserve(spec_->gpus.size());
   for (const GpuSpec& gpu : spec_->gpus) gpus_.push_back({.memory_mib = gpu.memory_mib});
-  ForEachGpu(claimed(), [this](int gpu) { gpus_[static_cast<std::size_t>(gpu)] = {.milli = 0}; });
+  claimed_ = claims_ == nullptr ? 0 : HeldByClaims(*spec_, *claims_);
+  ForEachGpu(claimed_, [this](int gpu) { gpus_[static_cast<std::size_t>(gpu)] = {.milli = 0}; });
   tenants_.clear();
   unattributed_ = 0;
   places_taken_ = 0;
@@ -242,6 +264,7 @@ void Node::CountMig() {
 
 bool Node::IsAssumed(const PodRecord& pod) const {
   if (!pod.pod.shape.wants_gpu() || !HasGpusFor(*spec_, pod.pod)) return false;
+  if (IsHeldByClaim(pod.pod.id.uid)) return false;
   if (spec_->places.count > 0 && pod.pod.shape.mig() == nullptr)
     return false;  // a place has no name
   return pod.unattributed() ||
@@ -252,6 +275,9 @@ bool Node::IsAssumed(const PodRecord& pod) const {
 bool Node::HasOf(const PodRecord& pod, const DeviceGrant& grant) const {
   const GpuSpec* const gpu = spec_->FindGpu(grant.gpu);
   if (gpu == nullptr) return false;
+  if (!spec_->by_claims.empty() && (claimed_ & GpuBit(grant.gpu)) != 0) {
+    return IsHeldByClaim(pod.pod.id.uid);
+  }
   // Shares reach their GPU by another way than the kubelet's choice.
   if (given_.empty() || !std::holds_alternative<WholeGpus>(pod.pod.shape.gpus)) return true;
   const PodRecord* const given = given_[static_cast<std::size_t>(gpu - spec_->gpus.data())];
@@ -294,15 +320,32 @@ void Node::Assume(const PodRecord& pod) {
   const RequestShape& shape = pod.pod.shape;
   if (pod.unattributed()) {
     const bool cut = shape.mig() != nullptr && !(spec_->mig.known() && spec_->mig->single);
-    if (!cut) Take(AssumeGrants(spec_->gpus, gpus_, shape.gpus), 1);
+    if (!cut) Take(AssumedGrants(shape, shape.gpus), 1);
     return;
   }
   for (const DeviceGrant& grant : pod.placement.grants) {
     if (HasOf(pod, grant)) continue;
     GpuAsk ask = WholeGpus{1};
     if (shape.is_share()) ask = GpuShare{grant.milli, grant.memory_mib};
-    Take(AssumeGrants(spec_->gpus, gpus_, ask), 1);
+    Take(AssumedGrants(shape, ask), 1);
   }
+}
+
+std::vector<DeviceGrant> Node::AssumedGrants(const RequestShape& shape, const GpuAsk& ask) const {
+  const auto* const whole = std::get_if<WholeGpus>(&ask);
+  const GpusByName* const name = FindByName(spec_->by_claims, shape.gpu_resource);
+  if (whole == nullptr || name == nullptr) return AssumeGrants(spec_->gpus, gpus_, ask);
+  GpuMask free = 0;
+  for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    if (spec_->gpus[gpu].healthy && gpus_[gpu].idle()) free |= GpuBit(static_cast<int>(gpu));
+  }
+  const GpuMask first = FirstFree(*name, free, whole->count);
+  if (first == 0) return AssumeGrants(spec_->gpus, gpus_, ask);
+  std::vector<DeviceGrant> grants;
+  ForEachGpu(first, [&](int gpu) {
+    grants.push_back({gpu, kMilliPerGpu, spec_->gpus[static_cast<std::size_t>(gpu)].memory_mib});
+  });
+  return grants;
 }
 
 void Node::FindClosed() {
@@ -331,8 +374,9 @@ void Node::Count(const PodRecord& pod, int sign) {
   free_cpu_milli_ -= sign * pod.placement.cpu_milli;
   free_memory_bytes_ -= sign * pod.placement.memory_bytes;
   if (spec_->ephemeral_bytes) free_ephemeral_bytes_ -= sign * pod.placement.ephemeral_bytes;
+  const bool held_by_claim = IsHeldByClaim(pod.pod.id.uid);
   for (const DeviceGrant& grant : pod.placement.grants) {
-    if (HasOf(pod, grant)) Take(std::span(&grant, 1), sign);
+    if (!held_by_claim && HasOf(pod, grant)) Take(std::span(&grant, 1), sign);
   }
   const RequestShape& shape = pod.pod.shape;
   if (!shape.wants_gpu()) return;

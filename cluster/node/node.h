@@ -7,8 +7,10 @@
 // If the GPUs of such a pod are unknown, some are assumed (assumed_grants.h): after the known
 // grants, in the order of the UIDs, until each GPU is overfull: nothing fits there then, and any
 // tenant may name the node in thousands of pods. MIG devices are counted apart (mig_use.h). A GPU
-// that a ResourceClaim holds in part has nothing free. A grant of a GPU that the spec does not
-// have (any more) is assumed to be one of those that it has.
+// that a ResourceClaim holds in part has nothing free. Where kube-scheduler gives GPUs by claims,
+// the claim of a pod takes the place of its grants, whichever they are, and other pods, whose
+// claims are not known yet, are assumed to have the first GPUs that are left. A grant of a GPU that
+// the spec does not have (any more) is assumed to be one of those that it has.
 //
 // What a pod was given (PodRecord::given) outranks what other pods were only planned with: a
 // planned whole GPU that another pod was given is assumed to be one of those that are left. If the
@@ -33,6 +35,7 @@
 
 #include "base/result.h"
 #include "cluster/node/claimed_gpu.h"
+#include "cluster/node/first_fit.h"
 #include "cluster/node/gpu_places.h"
 #include "cluster/node/mig_spec.h"
 #include "cluster/node/mig_use.h"
@@ -54,6 +57,13 @@ struct GpuSpec {
   bool healthy = true;
   int most_users = 0;  // pods that its agent serves on it at a time; 0 = any number
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
+};
+
+// GPUs of a node that it does not offer itself (first_fit.h): its ResourceSlices may.
+struct GpusBeside {
+  std::vector<std::string> uuids = {};
+  GpuLinks links = {};  // of these, by index
+  friend bool operator==(const GpusBeside&, const GpusBeside&) = default;
 };
 
 struct NodeSpec {
@@ -115,6 +125,10 @@ struct NodeSpec {
   bool carries_out = false;
   // By which its kubelet limits the GPUs of a container or a pod.
   TopologyManager topology_manager = {};
+  // `gpus` are those of ResourceSlices: kube-scheduler gives them to pods by claims, first fit, to
+  // those that ask for one of these resources. Empty: a device plugin or an agent gives them.
+  std::vector<GpusByName> by_claims = {};
+  GpusBeside beside = {};  // what the node says of GPUs that it does not offer itself
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
   // The GPU of that index; nullptr: the node has none of it. Grants outlive what the node said when
@@ -125,6 +139,11 @@ struct NodeSpec {
   }
   // Its UUID; "" where the node has none of it, or does not say.
   [[nodiscard]] const std::string& UuidOf(int index) const;
+  // Whether pods may ask for its `gpus` or places by that name; "": whatever their resource.
+  [[nodiscard]] bool GivesGpusAs(std::string_view resource) const {
+    if (!by_claims.empty()) return FindByName(by_claims, resource) != nullptr;
+    return gpu_resource.empty() || resource.empty() || gpu_resource == resource;
+  }
   // Whether it offers GPUs of any kind, given out or not.
   [[nodiscard]] bool has_gpus() const { return !gpus.empty() || places.count > 0 || mig.known(); }
   // Whether who asks for a GPU gets a part of one: a place, or a partition or MIG device that
@@ -234,17 +253,22 @@ class Node {
   [[nodiscard]] const PodRecord* FindPod(std::string_view uid) const;  // nullptr = not here
   [[nodiscard]] const Claims& claims() const { return claims_; }
   // The GPUs that they hold.
-  [[nodiscard]] GpuMask claimed() const;
+  [[nodiscard]] GpuMask claimed() const { return claimed_; }
+  // Whether a claim that kube-scheduler made for the pod's own GPUs is known here. It holds them,
+  // and the pod's grants hold nothing beside it.
+  [[nodiscard]] bool IsHeldByClaim(std::string_view uid) const;
   // How many of the pods have only assumed GPUs.
   [[nodiscard]] int unattributed() const { return unattributed_; }
   // Whether the pod, which is on the node, has that very GPU of its grants: the node has it, and
-  // no other pod was given it.
+  // no other pod was given it, by a claim either where kube-scheduler gives GPUs.
   [[nodiscard]] bool HasOf(const PodRecord& pod, const DeviceGrant& grant) const;
   // The lowest priority of its bound pods (a reservation is not evicted); kNoPriority without any.
   [[nodiscard]] int lowest_priority() const { return lowest_priority_; }
 
   // Whether the placement fits what is free now. Error: kConflict naming the resource.
   [[nodiscard]] Status CanTake(const Placement& placement) const;
+  // The same of that pod: a claim may hold its GPUs for it already.
+  [[nodiscard]] Status CanTake(const Placement& placement, std::string_view uid) const;
 
   // Adds a pod, in place of the one with its UID if there is one / removes the pod with that UID.
   void Put(std::shared_ptr<const PodRecord> pod);
@@ -276,6 +300,8 @@ class Node {
   [[nodiscard]] bool Has(int gpu) const { return spec_->FindGpu(gpu) != nullptr; }
   [[nodiscard]] bool IsAssumed(const PodRecord& pod) const;
   void Assume(const PodRecord& pod);
+  [[nodiscard]] std::vector<DeviceGrant> AssumedGrants(const RequestShape& shape,
+                                                       const GpuAsk& ask) const;
   // More is held of each of its GPUs than it has.
   [[nodiscard]] bool IsOverfull() const;
   void FindClosed();
@@ -294,6 +320,7 @@ class Node {
   Claims claims_;
   int unattributed_ = 0;
   int lowest_priority_ = kNoPriority;
+  GpuMask claimed_ = 0;
   MigUse mig_;
   // By GPU: the pod that was given it, of several the one that counts. Empty: nobody knows of any.
   std::vector<const PodRecord*> given_;

@@ -12,8 +12,10 @@
 
 #include "cluster/node/claimed_gpu.h"
 #include "cluster/node/node.h"
+#include "cluster/node/slice_gpus.h"
 #include "cluster/values/given_devices.h"
 #include "cluster/values/placement.h"
+#include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
 #include "cluster/values/refused_ask.h"
 
@@ -38,6 +40,7 @@ struct PodBound {
   // What it was given (given_grants.h); nullptr: nobody says it now. It takes precedence over the
   // placement, and what was said once holds as long as the pod is there.
   std::shared_ptr<const GivenDevices> given = nullptr;
+  PodLife life = {};
 };
 struct PodGone {
   std::string uid;
@@ -63,6 +66,12 @@ struct GpusOffered {
   std::string node;
   NodeMig mig;
 };
+// The whole GPUs of the node that ResourceSlices offer now. If the Node offers GPUs itself, those
+// take precedence.
+struct SliceGpusOffered {
+  std::string node;
+  SliceGpus gpus;
+};
 // From now on NodeSpec::refuses_gpu_pods and refused_asks of the node, whatever its Node says.
 struct GpuPodsRefused {
   std::string node;
@@ -70,6 +79,6 @@ struct GpuPodsRefused {
   RefusedAsks asks = nullptr;
 };
 using ClusterEvent = std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone, PodMissed,
-                                  GpusClaimed, GpusOffered, GpuPodsRefused>;
+                                  GpusClaimed, GpusOffered, SliceGpusOffered, GpuPodsRefused>;
 
 }  // namespace berth

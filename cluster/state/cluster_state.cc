@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "base/check.h"
 #include "cluster/node/given_grants.h"
@@ -51,6 +52,18 @@ bool HasDevicesOf(const PodRecord& now, const PodRecord& before) {
          now.placement.mig == before.placement.mig;
 }
 
+// An answer about a pod's devices alone says nothing of its life, and nothing of that is taken back.
+// held: as it was on the same node; nullptr: it was not there.
+PodLife LifeOf(const PodRecord* held, const PodBound& bound) {
+  PodLife life = bound.life;
+  if (held == nullptr || held->placement.node != bound.placement.node) return life;
+  if (!life.started) life.started = held->life.started;
+  if (!life.ends) life.ends = held->life.ends;
+  life.comes_back |= held->life.comes_back;
+  if (life.replica_set.empty()) life.replica_set = held->life.replica_set;
+  return life;
+}
+
 // Whether the event changes anything: most changes of a pod concern its status. Of its gang the
 // name counts: what else is known of it is its PodGroup's news.
 bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& placement,
@@ -59,7 +72,7 @@ bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& place
   using enum Role;
   const bool same = held.state == PodState::kBound && held.placement == placement &&
                     held.said == said && held.given == given && held.leaving == bound.leaving &&
-                    held.pod.gang.id == bound.pod.gang.id &&
+                    held.life == LifeOf(&held, bound) && held.pod.gang.id == bound.pod.gang.id &&
                     SameIn<kKind, kTurn, kLoss, kIdentity, kShown>(held.pod, bound.pod);
   return !same;
 }
@@ -114,6 +127,8 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
     Claim(*claimed);
   } else if (const auto* offered = std::get_if<GpusOffered>(&event)) {
     Offer(*offered);
+  } else if (const auto* in_slices = std::get_if<SliceGpusOffered>(&event)) {
+    Offer(*in_slices);
   } else if (const auto* refused = std::get_if<GpuPodsRefused>(&event)) {
     Refuse(*refused);
   } else {
@@ -133,14 +148,25 @@ void ClusterState::Book(const PodBound& bound) {
   const std::shared_ptr<const PodRecord> held = Find(bound.pod.id.uid);
   const bool stays = held != nullptr && held->placement.node == node;
   const auto given = Strongest(stays ? held->given : nullptr, bound.given);
-  if (given != nullptr && BookGiven(bound, given)) return;
+  const bool by_claims = spec != nullptr && !spec->by_claims.empty() &&
+                         std::holds_alternative<WholeGpus>(bound.pod.shape.gpus);
+  if (given != nullptr && !by_claims && BookGiven(bound, given)) return;
   const Placement read = WithIndices(bound.placement, spec);
-  const Placement placement =
-      bound.devices_annotated ? disputes_.Believe(bound, held.get(), held_.On(node), spec) : read;
+  Placement placement = bound.devices_annotated && !by_claims
+                            ? disputes_.Believe(bound, held.get(), held_.On(node), spec)
+                            : read;
+  if (by_claims) {
+    // Whatever is written on the pod: what was foreseen counts until its claim is seen.
+    if (bound.devices_annotated) {
+      placement.grants = stays ? held->placement.grants : std::vector<DeviceGrant>();
+    }
+    placement = WithClaim(std::move(placement), bound.pod.id.uid);
+  }
   const auto said = SaidToKeep(bound.placement, read, placement, held.get());
   if (held != nullptr && !IsNews(*held, bound, placement, said, given)) return;
   PodRecord record = {bound.pod, placement, PodState::kBound, {}, bound.devices_annotated};
   record.leaving = bound.leaving;
+  record.life = LifeOf(held.get(), bound);
   record.said = said;
   record.given = given;
   Keep(Kept(std::move(record)));
@@ -168,6 +194,7 @@ bool ClusterState::BookGiven(const PodBound& bound,
   PodRecord record = {bound.pod, std::move(placement), PodState::kBound, {}};
   record.annotated = bound.devices_annotated;
   record.leaving = bound.leaving;
+  record.life = LifeOf(held.get(), bound);
   record.given = counts;
   record.planned = std::move(planned);
   Keep(Kept(std::move(record)));
@@ -203,7 +230,32 @@ void ClusterState::ReconsiderFreed() {
 
 void ClusterState::FindNamedGpus(const NodeSpec& spec) {
   for (const auto& held : PodRecords(PodsOn(spec.name))) {
-    if (held->said != nullptr) Book({held->pod, *held->said, held->annotated, held->leaving});
+    if (held->said == nullptr) continue;
+    PodBound bound{held->pod, *held->said, held->annotated, held->leaving};
+    bound.life = held->life;
+    Book(bound);
+  }
+}
+
+Placement ClusterState::WithClaim(Placement placement, std::string_view uid) const {
+  const NodeSpec* const spec = SpecOf(placement.node);
+  const Node::Claims claims = claims_.HeldOn(placement.node);
+  if (spec == nullptr || claims == nullptr) return placement;
+  std::vector<DeviceGrant> grants = GrantsByClaim(*spec, *claims, uid);
+  if (!grants.empty()) placement.grants = std::move(grants);
+  return placement;
+}
+
+void ClusterState::FindClaimedGpus(const std::string& node) {
+  const NodeSpec* const spec = SpecOf(node);
+  if (spec == nullptr || spec->by_claims.empty()) return;
+  for (const auto& held : PodRecords(PodsOn(node))) {
+    disputes_.Forget(held->pod.id.uid);  // nothing is written on pods there
+    Placement placement = WithClaim(held->placement, held->pod.id.uid);
+    if (placement.grants == held->placement.grants) continue;
+    PodRecord record = *held;
+    record.placement = std::move(placement);
+    Keep(std::make_shared<const PodRecord>(std::move(record)));
   }
 }
 
@@ -211,6 +263,7 @@ void ClusterState::FindGivenGpus(const NodeSpec& spec) {
   for (const auto& held : PodRecords(PodsOn(spec.name))) {
     if (held->given == nullptr) continue;
     PodBound bound{held->pod, held->placement, held->annotated, held->leaving};
+    bound.life = held->life;
     if (held->planned) bound.placement.grants = *held->planned;
     (void)BookGiven(bound, held->given);
   }
@@ -269,7 +322,8 @@ void ClusterState::Miss(const std::string& uid) {
   if (Find(uid)->state == PodState::kBound) deadlines_.emplace(Instant(), uid);
 }
 
-void ClusterState::Offer(const GpusOffered& offered) {
+template <class T>
+void ClusterState::Offer(const T& offered) {
   const NodeSpec* const spec = SpecOf(offered.node);
   if (claims_.Put(offered) && spec != nullptr) UpsertNode(NodeSpec(unwell_.SaidOf(*spec)));
 }
@@ -306,11 +360,13 @@ void ClusterState::UpsertNode(const NodeSpec& said) {
   }
   FindNamedGpus(*shared);
   FindGivenGpus(*shared);
+  FindClaimedGpus(shared->name);
   if (is_new) DisputeUnknownDevices(*shared);
   for (const std::string& uid : disputes_.OpenOn(shared->name)) Reconsider(uid);
 }
 
 void ClusterState::RemoveNode(const std::string& name) {
+  claims_.Forget(name);
   refusing_.erase(name);  // another machine may come under its name
   unwell_.Forget(name);
   if (specs_.erase(name) == 0) return;
@@ -322,7 +378,9 @@ void ClusterState::RemoveNode(const std::string& name) {
 void ClusterState::Claim(const GpusClaimed& claimed) {
   if (!claims_.Put(claimed)) return;
   const auto node = specs_.find(claimed.node);
-  if (node != specs_.end() && !node_set_changed_) ReplaceNode(node->second);
+  if (node == specs_.end()) return;
+  if (!node_set_changed_) ReplaceNode(node->second);
+  FindClaimedGpus(claimed.node);
 }
 
 void ClusterState::ReplaceNode(const std::shared_ptr<const NodeSpec>& spec) {
@@ -353,10 +411,10 @@ Result<std::shared_ptr<const Node>> ClusterState::Reserve(const PodRequest& pod,
     node = std::make_shared<const Node>(
         node->Without([&held](const PodRecord& other) { return &other == held.get(); }));
   }
-  if (Status fits = node->CanTake(placement); !fits) {
+  if (Status fits = node->CanTake(placement, pod.id.uid); !fits) {
     return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
   }
-  Keep(RecordOf(pod, placement, PodState::kReserved, settle_after));
+  Keep(RecordOf(pod, WithClaim(placement, pod.id.uid), PodState::kReserved, settle_after));
   unshown_[pod.id.uid] = {++doubts_, false};
   Publish();
   return node;

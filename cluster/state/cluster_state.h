@@ -174,7 +174,12 @@ class ClusterState {
   // plan does. given: what is known of it now.
   bool BookGiven(const PodBound& bound, const std::shared_ptr<const GivenDevices>& given)
       BERTH_REQUIRES(mutex_);
-  // The same of the pods there, whose node has changed.
+  // Gives the pods there the GPUs of the claims that were made for them.
+  void FindClaimedGpus(const std::string& node) BERTH_REQUIRES(mutex_);
+  // The placement with the GPUs of the claim that was made for the pod, if one is known there.
+  [[nodiscard]] Placement WithClaim(Placement placement, std::string_view uid) const
+      BERTH_REQUIRES(mutex_);
+  // What the pods there were given, whose node has changed.
   void FindGivenGpus(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
   // What a pod on that node says of the health of its GPUs, now and before; nullptr: nothing.
   void HearHealth(const std::string& node, const GivenDevices* before, const GivenDevices* now)
@@ -200,7 +205,9 @@ class ClusterState {
   void ApplyOne(const ClusterEvent& event) BERTH_REQUIRES(mutex_);
   void UpsertNode(const NodeSpec& said) BERTH_REQUIRES(mutex_);
   void RemoveNode(const std::string& name) BERTH_REQUIRES(mutex_);
-  void Offer(const GpusOffered& offered) BERTH_REQUIRES(mutex_);
+  // T: GpusOffered or SliceGpusOffered.
+  template <class T>
+  void Offer(const T& offered) BERTH_REQUIRES(mutex_);
   void Refuse(const GpuPodsRefused& refused) BERTH_REQUIRES(mutex_);
   void Claim(const GpusClaimed& claimed) BERTH_REQUIRES(mutex_);
   void ReplaceNode(const std::shared_ptr<const NodeSpec>& spec) BERTH_REQUIRES(mutex_);

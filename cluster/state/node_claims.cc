@@ -27,12 +27,29 @@ bool NodeClaims::Put(const GpusOffered& offered) {
   return true;
 }
 
+bool NodeClaims::Put(const SliceGpusOffered& offered) {
+  if (offered.gpus.names.empty()) return in_slices_.erase(offered.node) > 0;
+  const auto [known, is_new] = in_slices_.try_emplace(offered.node, offered.gpus);
+  if (!is_new && known->second == offered.gpus) return false;
+  known->second = offered.gpus;
+  return true;
+}
+
 Node::Claims NodeClaims::HeldOn(const std::string& node) const {
   const auto held = held_.find(node);
   return held == held_.end() ? nullptr : held->second.all;
 }
 
-NodeSpec NodeClaims::WithOffers(NodeSpec spec) const {
+NodeSpec NodeClaims::WithOffers(NodeSpec spec) {
+  if (const auto said = said_.find(spec.name); said != said_.end()) {
+    if (!spec.by_claims.empty()) spec = std::move(said->second);
+    said_.erase(said);
+  }
+  const auto gpus = in_slices_.find(spec.name);
+  if (gpus != in_slices_.end() && !OffersOwnGpus(spec)) {
+    said_.insert_or_assign(spec.name, spec);
+    spec = WithSliceGpus(std::move(spec), gpus->second);
+  }
   if (spec.mig.known() && !spec.mig->by_claims()) return spec;
   const auto offered = offered_.find(spec.name);
   spec.mig = offered == offered_.end() ? NodeMig() : offered->second;

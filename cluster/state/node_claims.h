@@ -21,11 +21,15 @@ class NodeClaims {
   // Returns whether that changed anything.
   bool Put(const GpusClaimed& claimed);
   bool Put(const GpusOffered& offered);
+  bool Put(const SliceGpusOffered& offered);
 
   // What claims hold on the node, of all sources; nullptr: nothing.
   [[nodiscard]] Node::Claims HeldOn(const std::string& node) const;
-  // The spec with what is offered on its node, unless the Node publishes MIG devices of its own.
-  [[nodiscard]] NodeSpec WithOffers(NodeSpec spec) const;
+  // The spec with what is offered on its node, unless the Node publishes MIG devices, or GPUs, of
+  // its own. A spec that this made may come again.
+  [[nodiscard]] NodeSpec WithOffers(NodeSpec spec);
+  // The node is gone; what is offered there stays.
+  void Forget(const std::string& node) { said_.erase(node); }
 
  private:
   struct Held {
@@ -34,6 +38,9 @@ class NodeClaims {
   };
   std::unordered_map<std::string, Held> held_;
   std::unordered_map<std::string, NodeMig> offered_;
+  std::unordered_map<std::string, SliceGpus> in_slices_;
+  // What the Node said, of nodes that got GPUs here.
+  std::unordered_map<std::string, NodeSpec> said_;
 };
 
 }  // namespace berth

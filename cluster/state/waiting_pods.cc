@@ -65,7 +65,8 @@ void WaitingPods::OutlineLargest() {
     entry.outlined = true;
     WaitingPod pod = entry.pod;
     pod.pod = Outlined(*pod.pod);
-    const std::size_t bytes = BytesOf(*pod.pod) + pod.scheduler_said.size();
+    const std::size_t bytes = BytesOf(*pod.pod) + pod.scheduler_said.size() + pod.nominated.size() +
+                              pod.replica_set.size();
     SetPod(found->first, entry, std::move(pod), bytes);
     const auto unit = by_gang_.find(entry.pod.pod->gang.id);
     if (unit != by_gang_.end()) unit->second.changed = ++changes_;
@@ -133,7 +134,8 @@ void WaitingPods::Put(WaitingPod pod) {
     const std::size_t request = !is_kept    ? kPerEntry + uid.size() + other.bytes()
                                 : !outlined ? whole
                                             : BytesOf(*pod.pod);
-    const std::size_t bytes = request + pod.scheduler_said.size();
+    const std::size_t bytes =
+        request + pod.scheduler_said.size() + pod.nominated.size() + pod.replica_set.size();
     if (known != by_uid_.end() && SayTheSame(known->second.pod, pod)) {
       if (!std::exchange(known->second.shown, true)) --asked_;
       known->second.other = std::move(other);

@@ -43,6 +43,8 @@ struct WaitingPod {
   bool unschedulable = false;  // kube-scheduler has said that no node will do
   std::optional<WallTime> created = {};
   std::string scheduler_said = {};  // what it said then, word for word
+  std::string nominated = {};       // the node on which it makes room for the pod, by evictions
+  std::string replica_set = {};     // PodLife::replica_set
 };
 
 // Any thread may call any function.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,21 @@ enum class PodState {
   kBound,
 };
 
+// What the API server says of a pod's life. It decides nothing; explanations tell it.
+struct PodLife {
+  std::optional<WallTime> started = {};  // status.startTime: its kubelet has seen it
+  std::optional<WallTime> ends = {};     // metadata.deletionTimestamp: its grace period is over
+  bool comes_back = false;               // a DaemonSet's or a static pod: it is back at once
+  std::string replica_set = {};          // of a Deployment: "train-7d9f8c6b5"; empty: it is of none
+  friend bool operator==(const PodLife&, const PodLife&) = default;
+
+  // "train" of "train-7d9f8c6b5"; empty: it is of none.
+  [[nodiscard]] std::string_view deployment() const {
+    return std::string_view(replica_set)
+        .substr(0, replica_set.empty() ? 0 : replica_set.rfind('-'));
+  }
+};
+
 // What ClusterState holds for one pod.
 struct PodRecord {
   PodRequest pod;
@@ -31,6 +47,7 @@ struct PodRecord {
 
   bool annotated = false;  // its devices come from its annotation (device_disputes.h)
   bool leaving = false;    // it was told to end: it holds its devices and is no member of its gang
+  PodLife life = {};
   // What its record says, if the placement is what that means on the node as it is now
   // (named_grants.h); nullptr: the placement says it all.
   std::shared_ptr<const Placement> said = nullptr;

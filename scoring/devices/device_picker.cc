@@ -46,6 +46,39 @@ int AlignedChoicesInTurn(const Node& node, const RequestShape& shape) {
   return found;
 }
 
+// Where kube-scheduler picks GPUs: those that it will take for the pod, or all if they are too few.
+GpuMask Foreseen(const NodeSpec& spec, GpuMask idle, const RequestShape& shape) {
+  const GpusByName* const name = FindByName(spec.by_claims, shape.gpu_resource);
+  if (name == nullptr) return 0;
+  const GpuMask first = FirstFree(*name, idle, shape.gpu_count());
+  return first != 0 ? first : idle & GpusOf(*name);
+}
+
+// Whether these are as many as it asks for, all accepted and linked as it wants them.
+bool Suits(const NodeSpec& spec, GpuMask gpus, const RequestShape& shape) {
+  const int count = shape.gpu_count();
+  if (std::popcount(gpus) < count || (gpus & ~AcceptedGpus(spec, shape)) != 0) return false;
+  if (count < 2 || !shape.links.limits()) return true;
+  return spec.links.known() && spec.links.Satisfies(gpus, shape.links);
+}
+
+std::vector<DeviceChoice> ForeseenChoice(const Node& node, const RequestShape& shape) {
+  DeviceChoice choice{Foreseen(node.spec(), IdleGpus(node), shape), kMilliPerGpu, 0};
+  if (!Suits(node.spec(), choice.gpus, shape)) return {};
+  const auto last = static_cast<std::size_t>(63 - std::countl_zero(choice.gpus));
+  choice.memory_mib = node.spec().gpus[last].memory_mib;
+  return {choice};
+}
+
+int ForeseenInTurn(const Node& node, const RequestShape& shape) {
+  int found = 0;
+  for (GpuMask idle = IdleGpus(node);; ++found) {
+    const GpuMask gpus = Foreseen(node.spec(), idle, shape);
+    if (!Suits(node.spec(), gpus, shape)) return found;
+    idle &= ~gpus;
+  }
+}
+
 // The first `count` free GPUs.
 std::vector<DeviceChoice> FirstChoice(const Node& node, int count, const RequestShape& shape) {
   DeviceChoice choice{0, kMilliPerGpu, 0};
@@ -83,7 +116,11 @@ GpuMask IdleGpus(const Node& node) {
 }
 
 GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape) {
-  const GpuMask all = AllGpus(static_cast<int>(spec.gpus.size()));
+  GpuMask all = AllGpus(static_cast<int>(spec.gpus.size()));
+  if (!spec.by_claims.empty() && !shape.is_share()) {
+    const GpusByName* const name = FindByName(spec.by_claims, shape.gpu_resource);
+    all = name == nullptr ? 0 : GpusOf(*name);
+  }
   if (shape.gpu_rules.empty()) return all;
   if (spec.gives_parts()) return 0;
   GpuMask accepted = 0;
@@ -96,7 +133,8 @@ GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape) {
 
 bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape) {
   if (!std::holds_alternative<WholeGpus>(shape.gpus) || spec.gpus.empty()) return false;
-  if (spec.carries_out || !spec.share_agent.empty()) return false;
+  const bool is_certain = spec.carries_out || !spec.share_agent.empty() || !spec.by_claims.empty();
+  if (is_certain) return false;
   return !shape.neighbours.empty() || shape.links.limits() ||
          shape.links.numa == NumaWish::kPreferred || shape.links.pattern != LinkPattern::kAny;
 }
@@ -104,6 +142,9 @@ bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape) {
 GpuMask FreeGpus(const Node& node, const RequestShape& shape) {
   if (!shape.is_share()) {
     const GpuMask idle = IdleGpus(node);
+    if (!node.spec().by_claims.empty()) {
+      return Foreseen(node.spec(), idle, shape) & AcceptedGpus(node.spec(), shape);
+    }
     const bool limited = KubeletLimits(node.spec(), shape);
     return (limited ? AlignedGpus(node.spec(), idle, shape) : idle) &
            AcceptedGpus(node.spec(), shape);
@@ -158,6 +199,7 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
       if (whole->count > node.free_places()) return {};
       return {DeviceChoice{}};
     }
+    if (!node.spec().by_claims.empty()) return ForeseenChoice(node, shape);
     return node.spec().links.known() ? LinkedChoice(node, shape)
                                      : FirstChoice(node, whole->count, shape);
   }
@@ -173,6 +215,7 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
 
 int WholeChoicesInTurn(const Node& node, int count, const RequestShape& shape) {
   if (KubeletLimits(node.spec(), shape)) return AlignedChoicesInTurn(node, shape);
+  if (!node.spec().by_claims.empty()) return ForeseenInTurn(node, shape);
   GpuMask free = FreeGpus(node, shape);
   const GpuLinks& links = node.spec().links;
   if (!links.known() || !shape.links.limits()) return std::popcount(free) / count;

@@ -17,7 +17,8 @@ namespace berth {
 
 // How the GPU of a share is chosen, or the GPUs of several (share_choices.h). Whole GPUs are always
 // the idle ones that GpuLinks::Choose takes, given who holds the others, among those that the
-// kubelet offers (aligned_gpus.h); the lowest indices if the node's links are unknown.
+// kubelet offers (aligned_gpus.h); the lowest indices if the node's links are unknown. Where
+// kube-scheduler picks them (NodeSpec::by_claims) they are those that it will take.
 //
 // "First": if the links are known, the GPU that other pods miss least: one in use rather than an
 // idle one; among idle ones the one that leaves the rest worth most, else the one with the least
@@ -43,7 +44,8 @@ GpuMask IdleGpus(const Node& node);
 
 // The GPUs that the pod accepts by their UUIDs (RequestShape::gpu_rules) and that Berth can give
 // it: none where pods get parts of GPUs, which have other UUIDs, and none where the device plugin
-// picks whole GPUs and may pick another one.
+// picks whole GPUs and may pick another one. Where kube-scheduler picks, of those that the pod's
+// resource stands for.
 GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape);
 
 // Whether it matters to the pod which GPUs it gets, by its links or its neighbours, and the node's
@@ -51,7 +53,9 @@ GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape);
 bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape);
 
 // The GPUs that the pod could get now, wholly or a share of one; none where the node's Topology
-// Manager would refuse it (aligned_gpus.h).
+// Manager would refuse it (aligned_gpus.h). Where kube-scheduler picks whole GPUs, the very ones
+// that it will take, or those that there are if these are too few; of them those that the pod
+// accepts.
 GpuMask FreeGpus(const Node& node, const RequestShape& shape);
 
 // The holders of the GPUs that are not in `idle`. Pods that share GPUs count as one holder, which

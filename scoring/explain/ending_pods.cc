@@ -63,16 +63,20 @@ double CoverageOf(const Amounts& held, const Amounts& missing) {
   return worth;
 }
 
-// The smallest first.
+bool MayEndForGood(const PodRecord& pod) {
+  return pod.state != PodState::kPlanned && !pod.life.comes_back;
+}
+
+// Those that are ending first, then the smallest.
 Pods RunningOn(const Node& node) {
   Pods pods;
   for (const auto& pod : node.pods()) {
-    if (pod->state != PodState::kPlanned) pods.push_back(pod.get());
+    if (MayEndForGood(*pod)) pods.push_back(pod.get());
   }
   const auto size = [](Pod pod) {
     std::int64_t milli = 0;
     for (const DeviceGrant& grant : pod->placement.grants) milli += grant.milli;
-    return std::tuple(milli, pod->placement.mig.size(), pod->pod.id.full_name());
+    return std::tuple(!pod->leaving, milli, pod->placement.mig.size(), pod->pod.id.full_name());
   };
   std::ranges::sort(pods, {}, size);
   return pods;
@@ -89,7 +93,7 @@ class EndingSearch {
       if (CoversAll(AmountsHeld(*pod), missing_) && FitsWithout({pod})) return {pod};
     }
     Pods few = Greedy();
-    if (few.size() <= 2 || pods_.size() > kMostInPairs) return few;
+    if (few.size() <= 2) return few;
     Pods two = Pair();
     return two.empty() ? few : two;
   }
@@ -101,13 +105,20 @@ class EndingSearch {
     }));
   }
 
-  // Those that hold most of what is missing, the larger ones first; without the ones that turned
-  // out not to be needed.
-  [[nodiscard]] Pods Greedy() const {
+  // Those that are ending first, then those that hold most of what is missing, the larger ones
+  // first.
+  [[nodiscard]] Pods ByCoverage() const {
     Pods order(pods_.rbegin(), pods_.rend());
     std::ranges::stable_sort(order, [this](Pod a, Pod b) {
-      return CoverageOf(AmountsHeld(*a), missing_) > CoverageOf(AmountsHeld(*b), missing_);
+      return std::pair(!a->leaving, -CoverageOf(AmountsHeld(*a), missing_)) <
+             std::pair(!b->leaving, -CoverageOf(AmountsHeld(*b), missing_));
     });
+    return order;
+  }
+
+  // Without the ones that turned out not to be needed.
+  [[nodiscard]] Pods Greedy() const {
+    const Pods order = ByCoverage();
     Pods gone;
     for (auto pod = order.begin(); pod != order.end() && !FitsWithout(gone); ++pod) {
       gone.push_back(*pod);
@@ -121,13 +132,19 @@ class EndingSearch {
   }
 
   [[nodiscard]] Pods Pair() const {
-    for (std::size_t i = 0; i < pods_.size(); ++i) {
+    Pods holders = ByCoverage();
+    if (missing_ != Amounts{}) {
+      std::erase_if(holders,
+                    [this](Pod pod) { return CoverageOf(AmountsHeld(*pod), missing_) == 0; });
+    }
+    if (holders.size() > kMostInPairs) holders.resize(kMostInPairs);
+    for (std::size_t i = 0; i < holders.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        Amounts held = AmountsHeld(*pods_[i]);
-        const Amounts more = AmountsHeld(*pods_[j]);
+        Amounts held = AmountsHeld(*holders[i]);
+        const Amounts more = AmountsHeld(*holders[j]);
         for (std::size_t kind = 0; kind < held.size(); ++kind) held[kind] += more[kind];
-        if (CoversAll(held, missing_) && FitsWithout({pods_[j], pods_[i]}))
-          return {pods_[j], pods_[i]};
+        if (CoversAll(held, missing_) && FitsWithout({holders[j], holders[i]}))
+          return {holders[j], holders[i]};
       }
     }
     return {};
@@ -147,7 +164,7 @@ std::optional<std::size_t> LeastEnding(const Node& node, const RequestShape& sha
   for (std::size_t kind = 0; kind < missing.size(); ++kind) {
     std::vector<std::int64_t> held;
     for (const auto& pod : node.pods()) {
-      if (pod->state != PodState::kPlanned) held.push_back(AmountsHeld(*pod)[kind]);
+      if (MayEndForGood(*pod)) held.push_back(AmountsHeld(*pod)[kind]);
     }
     std::ranges::sort(held, std::greater<>());
     std::int64_t left = missing[kind];

@@ -23,11 +23,11 @@ std::optional<std::size_t> LeastEnding(const Node& node, const RequestShape& sha
 // Whether the pod fits that node.
 using FitsNode = std::function<bool(const Node& node)>;
 
-// One pod if that is enough: the smallest by its GPUs, then by name. Else few of them, none of
-// which need not end: two wherever two are enough on a node with at most kMostInPairs pods. Empty:
-// no pods that end let it in. What a gang has only planned there runs nowhere yet, and is not among
-// them.
-inline constexpr std::size_t kMostInPairs = 16;
+// One pod if that is enough: one that is ending already, then the smallest by its GPUs, then by
+// name. Else few of them, all of them needed: two wherever two are enough and at most kMostInPairs
+// pods hold what is missing. Empty: no pods that end let it in. Not among them are pods that a gang
+// has only planned there, which run nowhere yet, and those that are back at once (PodLife).
+inline constexpr std::size_t kMostInPairs = 24;
 std::vector<const PodRecord*> EndingPods(const Node& node, const RequestShape& shape,
                                          const FitsNode& fits);
 

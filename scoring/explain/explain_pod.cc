@@ -17,8 +17,7 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kSchedulers = "kube-scheduler alone chooses its node";
-constexpr std::size_t kToldCounts = 4;
-constexpr std::size_t kEvictionTries = 24;  // nodes on which victims are searched for
+constexpr std::size_t kToldCounts = 2;
 
 std::vector<NodeIndex> AllNodes(const Snapshot& snapshot) {
   std::vector<NodeIndex> nodes(snapshot.size());
@@ -71,6 +70,7 @@ class Explaining {
     told_.classes = pod_.classes;
     told_.shape = pod_.shape;
     told_.priority = pod_.priority;
+    told_.refusal = pod_.refusal;
     told_.nodes = snapshot_->size();
   }
 
@@ -104,9 +104,10 @@ class Explaining {
           ReportScores(engine_, ask_.snapshot, snapshot_, pod_.shape, fitting, kToldNodes, on_);
     }
     if (!told_.placed && fitting.empty() && told_.by_claim == 0 && pod_.refusal.empty()) {
-      LookForRoom(question, reasons, first);
+      LookForRoom(question, reasons);
     }
-    told_.sentence = told_.placed ? SentenceOfPlaced() : SentenceOfWaiting();
+    told_.line = told_.placed ? LineOfPlaced() : LineOfWaiting();
+    told_.sentence = LineOf(told_.line, RoomBehind(pod_.id.full_name()));
     told_.advice = AdviceFor(fitting);
     return std::move(told_);
   }
@@ -145,90 +146,98 @@ class Explaining {
     return open;
   }
 
-  void LookForRoom(const Question& question, std::span<const Reason> reasons,
-                   std::span<const Reason> first) {
+  void LookForRoom(const Question& question, std::span<const Reason> reasons) {
     for (NearNode& near : NearNodes(*snapshot_, question, reasons, kToldNodes)) {
       NodeReport facts = ReportOf(snapshot_->node(near.node));
       told_.nearest.push_back({std::move(near), std::move(facts)});
     }
-    told_.preemption = Outlook(first);
+    told_.preemption = OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits, ask_.said.nominated});
+    if (!told_.preemption->helps) {
+      told_.rollout = FindRolloutBlock(*snapshot_, pod_, ask_.said.replica_set);
+    }
     // A group that starts whole has room made for it as a whole (gang_evictions.h).
     if (!pod_.gang.empty()) told_.preemption->text.insert(0, "for this pod alone: ");
     const auto alone = std::make_shared<const PodRequest>(pod_);
     told_.recuts = AdviseNodes(*snapshot_, std::span(&alone, 1));
   }
 
-  PreemptionOutlook Outlook(std::span<const Reason> reasons) {
-    if (!pod_.may_preempt) return {.helps = false, .text = "the pod's preemptionPolicy is Never"};
-    std::vector<NodeIndex> nodes;  // the nearest first
-    for (const NearNodeFacts& near : told_.nearest) nodes.push_back(near.near.node);
-    for (NodeIndex i = 0; i < reasons.size(); ++i) {
-      if (std::ranges::find(nodes, i) == nodes.end()) nodes.push_back(i);
-    }
-    std::size_t tries = 0;
-    for (const NodeIndex node : nodes) {
-      if (VerdictOf(reasons[node]) != Verdict::kUnschedulable) continue;
-      if (++tries > kEvictionTries) break;
-      const auto victims = VictimsOn(*snapshot_, pod_, ask_.group, node, {}, ask_.limits);
-      if (victims && !victims->empty()) return OutlookOn(node, *victims);
-    }
-    if (tries > 0) {
-      return {.helps = false,
-              .text =
-                  "pods of lower priority hold what it lacks, but gangs, PodDisruptionBudgets or "
-                  "running binds prevent their eviction"};
-    }
-    return {.helps = false,
-            .text = "no pod with a priority below " + std::to_string(pod_.priority) +
-                    " holds what it lacks"};
-  }
-
-  PreemptionOutlook OutlookOn(NodeIndex index, std::span<const std::string> uids) {
-    const Node& node = snapshot_->node(index);
-    PreemptionOutlook outlook{.helps = true};
-    outlook.node = node.spec().name;
-    for (const std::string& uid : uids) {
-      if (const PodRecord* const pod = node.FindPod(uid)) {
-        outlook.victims.push_back(pod->pod.id.full_name());
-      }
-    }
-    outlook.text = "its priority " + std::to_string(pod_.priority) +
-                   " lets it preempt pods, for example on " + outlook.node + ":";
-    for (const std::string& victim : outlook.victims) outlook.text += " " + victim;
-    return outlook;
-  }
-
-  [[nodiscard]] std::string SentenceOfWaiting() const {
-    const std::string asks = "asks for " + AskText(pod_.shape.gpus) + "; ";
-    if (!pod_.refusal.empty()) return "the pod must be changed: " + pod_.refusal;
-    if (told_.nodes == 0) return asks + "no node is known";
-    if (is_schedulers_) return "asks for no GPU: " + std::string(kSchedulers);
+  [[nodiscard]] std::vector<LinePart> LineOfWaiting() const {
+    if (!pod_.refusal.empty()) return {{"the pod must be changed: " + pod_.refusal}};
+    if (told_.nodes == 0) return {{"no node is known"}};
+    if (is_schedulers_) return {{"asks for no GPU: " + std::string(kSchedulers)}};
     const auto nodes = static_cast<std::int64_t>(told_.nodes);
     if (told_.fitting > 0) {
-      const std::string best =
-          told_.best.empty() ? "" : "; best: " + snapshot_->node(told_.best[0].node).spec().name;
-      return asks + "fits " + std::to_string(told_.fitting) + " of " + CountText(nodes, "node") +
-             " now" + best + ByClaimText();
+      std::vector<LinePart> line = {
+          {"fits " + std::to_string(told_.fitting) + " of " + CountText(nodes, "node") + " now"}};
+      if (!told_.best.empty()) line.push_back(BestPart());
+      AddByClaim(1, line);
+      return line;
     }
-    if (told_.by_claim > 0) return asks + "fits no node that Berth judges" + ByClaimText();
-    std::string text = asks + "fits none of " + CountText(nodes, "node") + " (" +
-                       CountsText(told_, kToldCounts) + ")";
-    if (told_.scheduler.any == nodes) {
-      text += "; kube-scheduler's own filters reject all of them";
+    if (told_.by_claim > 0) {
+      std::vector<LinePart> line = {{"fits no node that Berth judges"}};
+      AddByClaim(0, line);
+      return line;
     }
+    return LineOfNowhere();
+  }
+
+  [[nodiscard]] LinePart BestPart() const {
+    const std::string& best = snapshot_->node(told_.best[0].node).spec().name;
+    return {"best is " + best, 1, ", ", "best is " + ShortName(best, kShortName)};
+  }
+
+  // The cure first: what will happen by itself, or has to happen on the nearest node.
+  [[nodiscard]] std::vector<LinePart> LineOfNowhere() const {
+    std::vector<LinePart> line = {{told_.nodes == 1
+                                       ? "does not fit the only node"
+                                       : "fits none of " + std::to_string(told_.nodes) + " nodes"}};
     // What helps one pod does not help its group.
     const bool starts_alone = pod_.gang.minimum.value_or(1) <= 1;
-    if (!told_.nearest.empty() && starts_alone) {
-      const bool one_reason = told_.counts.size() == 1;
-      const std::string near = TextOf(*snapshot_, told_.nearest[0].near, one_reason);
-      if (!near.empty()) text += "; nearest: " + near;
-    }
-    if (told_.preemption && told_.preemption->helps) text += "; " + told_.preemption->text;
+    const bool is_preempting = starts_alone && told_.preemption && told_.preemption->helps;
+    if (is_preempting) line.push_back({told_.preemption->brief, 0, "; "});
+    if (told_.rollout) AddRollout(*told_.rollout, line);
+    const bool has_nearest = starts_alone && !told_.nearest.empty();
+    if (has_nearest) AddNearest(is_preempting || told_.rollout ? 1 : 0, line);
     if (!told_.recuts.empty()) {
-      text += "; idle node " + told_.recuts[0].node + " would take it if repartitioned to " +
-              told_.recuts[0].advice.config;
+      line.push_back({"idle node " + told_.recuts[0].node + " would take it if repartitioned to " +
+                          told_.recuts[0].advice.config,
+                      1});
     }
-    return text;
+    const std::vector<std::string> reasons = CountTexts(told_);
+    if (has_nearest && reasons.size() == 1) return line;  // which is that of the nearest
+    for (std::size_t i = 0; i < std::min(kToldCounts, reasons.size()); ++i) {
+      const int rank = static_cast<int>(i) + (has_nearest || is_preempting ? 2 : 0);
+      line.push_back({reasons[i], rank, i == 0 ? "; " : ", "});
+    }
+    return line;
+  }
+
+  static void AddRollout(const RolloutBlock& rollout, std::vector<LinePart>& line) {
+    const auto keeps = [](const std::string& pod, const std::string& node) {
+      return "its Deployment keeps " + pod + " on " + node + " until it runs";
+    };
+    line.push_back({keeps(rollout.old_pod, rollout.node), 0, "; ",
+                    keeps("an old pod", ShortName(rollout.node, kShortName))});
+    line.push_back({"set maxSurge: 0", 0, ": "});
+    line.push_back({"maxUnavailable: 1", 1, ", "});
+  }
+
+  // rank: of the cure.
+  void AddNearest(int rank, std::vector<LinePart>& line) const {
+    constexpr std::size_t kToldWays = 2;
+    const NearNode& near = told_.nearest[0].near;
+    const std::string& name = snapshot_->node(near.node).spec().name;
+    line.push_back({"nearest is " + name, rank, "; ", "nearest is " + ShortName(name, kShortName)});
+    line.push_back({near.lack, rank + (told_.recuts.empty() ? 1 : 2), ": "});
+    for (std::size_t i = 0; i < std::min(kToldWays, near.ways.size()); ++i) {
+      const WayIn& way = near.ways[i];
+      const auto pods = static_cast<std::int64_t>(way.pods.size());
+      const char* const end = pods == 1 ? " of its pods ends" : " of its pods end";
+      const std::string shorter = pods == 0 ? "" : "when " + std::to_string(pods) + end;
+      line.push_back(i == 0 ? LinePart{"fits " + way.text, rank, "; ", "fits " + shorter}
+                            : LinePart{"or " + way.text, rank + 4, ", "});
+      if (i == 0 && shorter.empty()) line.back().shorter.clear();
+    }
   }
 
   [[nodiscard]] std::string AdviceFor(std::span<const NodeIndex> fitting) const {
@@ -246,11 +255,14 @@ class Explaining {
            where;
   }
 
-  [[nodiscard]] std::string ByClaimText() const {
-    if (told_.by_claim == 0) return "";
+  void AddByClaim(int rank, std::vector<LinePart>& line) const {
+    if (told_.by_claim == 0) return;
     const auto nodes = static_cast<std::int64_t>(told_.by_claim);
-    return "; kube-scheduler decides by DRA (DeviceClass " + pod_.device_class + ") on " +
-           CountText(nodes, "node") + " without " + pod_.shape.gpu_resource;
+    const std::string decides = "kube-scheduler decides by DRA";
+    const std::string where =
+        " on " + CountText(nodes, "node") + " without " + pod_.shape.gpu_resource;
+    line.push_back({decides + " (DeviceClass " + pod_.device_class + ")" + where, rank, "; ",
+                    decides + " on " + CountText(nodes, "node")});
   }
 
   // "GPUs 0 and 3", "1g.5gb at 4 of GPU 2".
@@ -271,7 +283,7 @@ class Explaining {
     if (record.on_other_gpus()) {
       Placement plan;
       plan.grants = *record.planned;
-      return std::string(" (planned: ") + DevicesText(plan) + "; " +
+      return std::string("(planned: ") + DevicesText(plan) + "; " +
              (record.evidence() == Evidence::kKubelet ? "the kubelet" : "the device plugin") +
              " gave other GPUs)";
     }
@@ -279,44 +291,58 @@ class Explaining {
     const Node& node = snapshot_->node(on_);
     for (const DeviceGrant& grant : record.placement.grants) {
       if (node.spec().FindGpu(grant.gpu) == nullptr || node.HasOf(record, grant)) continue;
-      return " (planned; another pod was given " + TextOf(grant) + ")";
+      return "(planned; another pod was given " + TextOf(grant) + ")";
     }
     return "";
   }
 
-  [[nodiscard]] std::string SentenceOfPlaced() const {
+  [[nodiscard]] std::vector<LinePart> LineOfPlaced() {
     const PodRecord& record = *told_.placed;
     const std::string& node = record.placement.node;
-    const char* const is = record.state == PodState::kBound      ? "is on "
+    const std::string is = record.state == PodState::kBound      ? "is on "
                            : record.state == PodState::kReserved ? "is being bound to "
                                                                  : "is planned for ";
-    std::string text = is + node + " with ";
-    text += record.unattributed() && record.placement.places == 0
-                ? AskText(pod_.shape.gpus) + ", devices unknown"
-                : DevicesText(record.placement);
-    text += GivenText(record);
-    if (is_schedulers_) return text + ": " + std::string(kSchedulers);
-    if (GetsClaimOn(snapshot_->node(on_), pod_)) {
-      return text + ": kube-scheduler gave them by DRA (DeviceClass " + pod_.device_class + ")";
+    told_.devices = record.unattributed() && record.placement.places == 0
+                        ? AskText(pod_.shape.gpus) + ", devices unknown"
+                        : DevicesText(record.placement);
+    std::vector<LinePart> line = {
+        {is + node, 0, "; ", is + ShortName(node, kShortName)},
+        {"with " + told_.devices, 0, " ", "with " + AskText(pod_.shape.gpus)},
+        {GivenText(record), 1, " "}};
+    if (is_schedulers_) {
+      line.push_back({std::string(kSchedulers), 1, ": "});
+    } else if (GetsClaimOn(snapshot_->node(on_), pod_)) {
+      line.push_back({"kube-scheduler gave them by DRA (DeviceClass " + pod_.device_class + ")", 1,
+                      ": ", "kube-scheduler gave them by DRA"});
+    } else if (told_.fitting == 0) {
+      line.push_back({"it would fit no node now", 1});
+    } else {
+      AddRank(line);
     }
-    if (told_.fitting == 0) return text + "; it would fit no node now";
-    const auto own = std::ranges::find(told_.best, on_, &ScoredNode::node);
-    if (own == told_.best.end()) return text;
-    text += "; scored now, it ranks " + std::to_string(own->place) + " of " +
-            CountText(static_cast<std::int64_t>(told_.fitting), "fitting node");
-    const auto other = std::ranges::find_if(
-        told_.best, [this](const ScoredNode& scored) { return scored.node != on_; });
-    if (other == told_.best.end()) return text;
-    text += own->place <= other->place ? ", before " : ", behind ";
-    return text + snapshot_->node(other->node).spec().name + CompareText(*own, *other);
+    return line;
   }
 
-  // " (gpu-packing 90 against 70)", of the scorers that tell the two apart.
+  void AddRank(std::vector<LinePart>& line) const {
+    const auto own = std::ranges::find(told_.best, on_, &ScoredNode::node);
+    if (own == told_.best.end()) return;
+    line.push_back({"scored now, it ranks " + std::to_string(own->place) + " of " +
+                        CountText(static_cast<std::int64_t>(told_.fitting), "fitting node"),
+                    2});
+    const auto other = std::ranges::find_if(
+        told_.best, [this](const ScoredNode& scored) { return scored.node != on_; });
+    if (other == told_.best.end()) return;
+    line.push_back({(own->place <= other->place ? "before " : "behind ") +
+                        snapshot_->node(other->node).spec().name,
+                    2, ", "});
+    line.push_back({CompareText(*own, *other), 3, " "});
+  }
+
+  // "(gpu-packing 90 against 70)", of the scorers that tell the two apart.
   static std::string CompareText(const ScoredNode& own, const ScoredNode& other) {
     std::string text;
     for (std::size_t i = 0; i < std::min(own.parts.size(), other.parts.size()); ++i) {
       if (own.parts[i].score == other.parts[i].score) continue;
-      text += (text.empty() ? " (" : ", ") + own.parts[i].scorer + " " +
+      text += (text.empty() ? "(" : ", ") + own.parts[i].scorer + " " +
               std::to_string(own.parts[i].score) + " against " +
               std::to_string(other.parts[i].score);
     }
@@ -336,24 +362,23 @@ class Explaining {
 
 }  // namespace
 
-std::string CountsText(const PodExplanation& told, std::size_t most) {
+std::vector<std::string> CountTexts(const PodExplanation& told) {
   const bool any_open = !told.open_counts.empty();
-  std::vector<ReasonCount> texts;
+  std::vector<ReasonCount> counts;
   for (const ReasonCount& count : any_open ? told.open_counts : told.counts) {
-    const auto same = std::ranges::find(texts, TextOf(count.reason),
+    const auto same = std::ranges::find(counts, TextOf(count.reason),
                                         [](const ReasonCount& one) { return TextOf(one.reason); });
-    if (same == texts.end()) {
-      texts.push_back(count);
+    if (same == counts.end()) {
+      counts.push_back(count);
     } else {
       same->nodes += count.nodes;
     }
   }
-  std::ranges::stable_sort(texts, std::greater<>(), &ReasonCount::nodes);
-  std::string all = any_open ? told.closed.text : "";
-  for (std::size_t i = 0; i < std::min(most, texts.size()); ++i) {
-    all += (all.empty() ? "" : ", ") + TextOf(texts[i].reason, texts[i].nodes);
-  }
-  return all + (texts.size() > most ? ", ..." : "");
+  std::ranges::stable_sort(counts, std::greater<>(), &ReasonCount::nodes);
+  std::vector<std::string> texts;
+  if (any_open && !told.closed.text.empty()) texts.push_back(told.closed.text);
+  for (const ReasonCount& count : counts) texts.push_back(TextOf(count.reason, count.nodes));
+  return texts;
 }
 
 PodExplanation ExplainPod(Engine& engine, const PodToExplain& ask) {

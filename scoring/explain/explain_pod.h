@@ -5,7 +5,7 @@
 // or the books.
 //
 //   PodExplanation told = ExplainPod(engine, {.snapshot = state.Current(), .pod = pod});
-//   told.sentence;  // "fits none of 12 nodes (9 not enough idle GPUs, 3 ...); nearest: n17: ..."
+//   told.sentence;  // "fits none of 12 nodes; nearest is n17: 0 of 2 GPUs idle, needs 2; fits ..."
 //
 // A pod that is on a node is judged again without itself: what the answer says of scores and other
 // nodes is of this moment, not of the moment of the decision.
@@ -22,16 +22,25 @@
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/engine/engine.h"
+#include "scoring/explain/first_line.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/near_nodes.h"
 #include "scoring/explain/node_access.h"
 #include "scoring/explain/node_report.h"
+#include "scoring/explain/preemption_outlook.h"
+#include "scoring/explain/rollout.h"
 #include "scoring/explain/score_report.h"
 #include "scoring/judgement.h"
 #include "scoring/mig/repartition_report.h"
 #include "scoring/victims.h"
 
 namespace berth {
+
+// What the API server says of a pod that waits, beside the request.
+struct PodSaid {
+  std::string nominated = {};    // status.nominatedNodeName; empty: none
+  std::string replica_set = {};  // PodLife::replica_set
+};
 
 struct PodToExplain {
   std::shared_ptr<const Snapshot> snapshot;
@@ -40,6 +49,7 @@ struct PodToExplain {
   EvictionLimits limits = {};
   bool behind_scheduler = false;      // as in Question
   NodeGuard guard = NodeGuard::kOff;  // the same
+  PodSaid said = {};
 };
 
 struct ReasonCount {
@@ -54,14 +64,6 @@ struct SchedulerCounts {
   std::int64_t any = 0;  // of these at least one
 };
 
-// Whether others could be evicted for the pod.
-struct PreemptionOutlook {
-  bool helps = false;
-  std::string text = {};                  // in a sentence
-  std::string node = {};                  // where, and...
-  std::vector<std::string> victims = {};  // ...whom: "namespace/name"; one way of several
-};
-
 struct NearNodeFacts {
   NearNode near;
   NodeReport facts;
@@ -72,7 +74,10 @@ struct PodExplanation {
   RequestShape shape;
   int priority = 0;
   std::vector<std::string> classes;  // PodRequest::classes
-  std::string sentence;              // the answer in one
+  std::vector<LinePart> line;        // the answer in one line, ...
+  std::string sentence;              // ...as it fits behind the pod's name
+  std::string devices = {};          // where it is: "GPU 0, GPU 3"
+  std::string refusal = {};          // PodRequest::refusal
   // What would make its choice of GPUs certain, where the device plugin makes it; empty: nothing.
   std::string advice = {};
   // Where it is; empty: nowhere.
@@ -89,16 +94,17 @@ struct PodExplanation {
                                        // nodes depend on the others
   std::vector<NearNodeFacts> nearest;  // where none fits
   std::optional<PreemptionOutlook> preemption;  // where none fits
+  std::optional<RolloutBlock> rollout = {};     // where none fits
   std::vector<NodeAdvice> recuts;               // idle nodes that would take it if cut otherwise
   std::vector<ModelSummary> models;
 };
 
 inline constexpr std::size_t kToldNodes = 5;  // of the nearest and of the best
 
-// "40 nodes are not in pool=z, 4 nodes had too few idle GPUs": first the nodes that are closed to
-// the pod as one number, then the others, `most` reasons, by the texts that kube-scheduler shows.
-// Where all are closed, these by their texts.
-std::string CountsText(const PodExplanation& told, std::size_t most);
+// "40 nodes are not in pool=z", "4 nodes had too few idle GPUs": first the nodes that are closed to
+// the pod as one number, then the others, the most frequent first, by the texts that kube-scheduler
+// shows. Where all are closed, these by their texts.
+std::vector<std::string> CountTexts(const PodExplanation& told);
 
 PodExplanation ExplainPod(Engine& engine, const PodToExplain& ask);
 

@@ -34,11 +34,14 @@ void AddTo(ModelSummary& summary, const Node& node) {
   const auto gpus = static_cast<int>(std::ssize(spec.gpus));
   ++summary.nodes;
   summary.gpus += gpus;
-  summary.out_of_order += gpus - node.healthy_gpus();
+  const bool is_broken = !spec.gpu_condition.empty() || spec.refuses_gpu_pods;
+  summary.out_of_order += is_broken ? gpus : gpus - node.healthy_gpus();
+  if (!is_broken && !TakesPods(spec)) summary.closed += node.healthy_gpus();
   for (const GpuFree& free : node.gpus()) {
     summary.allocated_milli += kMilliPerGpu - std::clamp(free.milli, 0, kMilliPerGpu);
   }
   summary.places += spec.places.count;
+  summary.shared_gpus += spec.places.gpus;
   if (spec.mig.known()) summary.mig_gpus += static_cast<int>(std::ssize(spec.mig->gpus));
   if (!TakesPods(spec)) return;
   summary.free_places += std::max(node.free_places(), 0);

@@ -23,7 +23,10 @@ namespace {
 
 using NeedMask = std::uint32_t;
 
-NeedMask BitOf(Need need) { return NeedMask{1} << static_cast<unsigned>(need); }
+constexpr NeedMask BitOf(Need need) { return NeedMask{1} << static_cast<unsigned>(need); }
+
+// Where one of these is enough, they are not told together.
+constexpr NeedMask kOneOfAccess = BitOf(Need::kTaints) | BitOf(Need::kSelection);
 
 // Wishes: only the pod's author knows how much they matter.
 constexpr NeedMask kWishes = (NeedMask{1} << static_cast<unsigned>(Need::kTaints)) - 1;
@@ -33,7 +36,32 @@ bool IsShortNow(Reason reason) {
          reason == Reason::kNoDomainHasRoom;
 }
 
-// How many GPUs, or thousandths of one, are missing.
+// How much smaller the largest device is that the node could give now, in memory units of its
+// product, than the one that is asked for by name. 0: the ask is another one.
+int MissingMig(const Node& node, const RequestShape& shape, const MigSlices& ask) {
+  constexpr int kAll = 1 << 10;  // more than any product has
+  if (!ask.by_name() || ask.wants.size() != 1) return 0;
+  const NodeMig& mig = node.spec().mig;
+  if (!mig.known() || mig->product == nullptr) return 2 * kAll;
+  const MigWant& want = ask.wants.front();
+  int asked = kAll, largest = 0;
+  RequestShape other = shape;
+  for (const MigRow& row : mig->product->rows()) {
+    if (row.profile == *want.profile) {
+      asked = row.memory_units;
+      continue;
+    }
+    if (row.profile.memory_gb > want.profile->memory_gb || row.memory_units <= largest) continue;
+    MigWant smaller = want;
+    smaller.profile = row.profile;
+    smaller.count = 1;
+    other.gpus = MigSlices{{smaller}};
+    if (Fits(node, other)) largest = row.memory_units;
+  }
+  return std::max(asked - largest, 0);
+}
+
+// How many GPUs, thousandths of one, or units of a MIG device's memory are missing.
 int MissingOn(const Node& node, const RequestShape& shape) {
   if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
     std::vector<int> milli(static_cast<std::size_t>(share->count), 0);
@@ -45,6 +73,7 @@ int MissingOn(const Node& node, const RequestShape& shape) {
     std::ranges::nth_element(milli, last, std::greater<>());
     return std::max(shape.milli_per_gpu() - *last, 0);
   }
+  if (const MigSlices* const mig = shape.mig()) return MissingMig(node, shape, *mig);
   const int wanted = shape.gpu_count();
   if (wanted == 0) return 0;
   const int free =
@@ -73,6 +102,8 @@ bool MayDecide(Need need, Reason reason) {
       return reason == kTaintNotTolerated;
     case Need::kSelection:
       return reason == kNodeNotSelected;
+    case Need::kAccess:
+      return reason == kTaintNotTolerated || reason == kNodeNotSelected;
     case Need::kModel:
       return reason == kModelMismatch;
     case Need::kTraits:
@@ -185,7 +216,9 @@ class NearSearch {
   // pod: without the need.
   void TryWithout(Need need, const PodRequest& pod) {
     for (std::size_t i = 0; i < reasons_.size(); ++i) {
-      if (MayDecide(need, reasons_[i]) && TakesAlone(NodeOf(i), pod)) without_[i] |= BitOf(need);
+      if (!MayDecide(need, reasons_[i])) continue;
+      if (need == Need::kAccess && (without_[i] & kOneOfAccess) != 0) continue;
+      if (TakesAlone(NodeOf(i), pod)) without_[i] |= BitOf(need);
     }
   }
 
@@ -199,10 +232,11 @@ class NearSearch {
     const Node& node = NodeOf(at);
     const Reason reason = reasons_[at];
     const RequestShape& shape = question_.pod.shape;
-    Distance least{.has_no_gpu = shape.wants_gpu() && reason == Reason::kNoGpu,
-                   .missing = MissingOn(node, shape),
-                   .node = question_.candidates[at],
-                   .at = at};
+    Distance least{
+        .has_no_gpu = shape.wants_gpu() && reason == Reason::kNoGpu && !node.spec().gpus_to_come,
+        .missing = MissingOn(node, shape),
+        .node = question_.candidates[at],
+        .at = at};
     for (const Need need : kNeeds) {
       if ((without_[at] & BitOf(need)) != 0) least.effort = std::min(least.effort, EffortOf(need));
     }
@@ -283,16 +317,21 @@ class NearSearch {
 
   static WayIn Ending(const std::vector<const PodRecord*>& pods) {
     WayIn way{"pods_end", "when ", {}};
+    const auto ending = std::ranges::count_if(pods, &PodRecord::leaving);
+    std::string now = ending == 0 ? "" : " (it is ending now)";
+    if (ending > 0 && pods.size() > 1) {
+      now = " (" + std::to_string(ending) + (ending == 1 ? " is" : " are") + " ending now)";
+    }
     for (const PodRecord* const pod : pods) way.pods.push_back(pod->pod.id.full_name());
     std::ranges::sort(way.pods);
     if (way.pods.size() > kMostEnding) {
-      way.text += std::to_string(way.pods.size()) + " of its pods end";
+      way.text += std::to_string(way.pods.size()) + " of its pods end" + now;
       return way;
     }
     for (std::size_t i = 0; i < way.pods.size(); ++i) {
       way.text += (i == 0 ? "" : i + 1 == way.pods.size() ? " and " : ", ") + way.pods[i];
     }
-    way.text += way.pods.size() == 1 ? " ends" : " end";
+    way.text += (way.pods.size() == 1 ? " ends" : " end") + now;
     return way;
   }
 
@@ -363,18 +402,6 @@ class NearSearch {
 std::vector<NearNode> NearNodes(const Snapshot& snapshot, const Question& question,
                                 std::span<const Reason> reasons, std::size_t most) {
   return NearSearch(snapshot, question, reasons).Nearest(most);
-}
-
-std::string TextOf(const Snapshot& snapshot, const NearNode& near, bool told) {
-  constexpr std::size_t kTold = 2;
-  const bool says_more = !told || near.lack != PredicateOf(near.reason);
-  if (!says_more && near.ways.empty()) return "";
-  std::string text = snapshot.node(near.node).spec().name + ": ";
-  if (says_more) text += near.lack + (near.ways.empty() ? "" : "; ");
-  for (std::size_t i = 0; i < std::min(kTold, near.ways.size()); ++i) {
-    text += (i == 0 ? "fits " : ", or ") + near.ways[i].text;
-  }
-  return text;
 }
 
 }  // namespace berth

@@ -53,9 +53,4 @@ inline constexpr std::size_t kMostJudged = 20'000, kOfGroup = 20;
 std::vector<NearNode> NearNodes(const Snapshot& snapshot, const Question& question,
                                 std::span<const Reason> reasons, std::size_t most);
 
-// "n17: 4 of 8 GPUs idle, needs 4 linked (largest linked set 2); fits with berth.dev/link:
-// preferred, or when default/train-7 ends". Where its reason was `told` before, and no number is to
-// be added: "n17: fits ...", or "" where nothing helps.
-std::string TextOf(const Snapshot& snapshot, const NearNode& near, bool told = false);
-
 }  // namespace berth

@@ -137,6 +137,11 @@ std::string SelectionOf(const PodRequest& pod, const NodeSpec& spec) {
   return (text.empty() ? "without" : text + " and") + " the required node affinity";
 }
 
+std::string AccessOf(const PodRequest& pod, const NodeSpec& spec) {
+  const std::string toleration = TolerationOf(pod, spec);
+  return toleration.empty() ? "" : SelectionOf(pod, spec) + " and " + toleration;
+}
+
 std::string LessGpuMemory(const Node& node) {
   std::int64_t least = node.spec().places.memory_mib;
   if (!node.spec().gpus.empty()) {
@@ -208,6 +213,7 @@ constexpr std::array<NeedRow, kNeeds.size()> kNeedRows = {{
     {"gpu_memory", [](PodRequest& pod) { return Reset(pod.shape.min_gpu_memory_mib); }},
     {"taints", GiveUpTaints},
     {"selection", GiveUpSelection},
+    {"access", [](PodRequest& pod) { return GiveUpTaints(pod) && GiveUpSelection(pod); }},
     {"model",
      [](PodRequest& pod) {
        const bool named = Reset(pod.shape.models);
@@ -256,6 +262,8 @@ std::string Instead(const PodRequest& pod, Need need, const Node& node) {
       return TolerationOf(pod, node.spec());
     case Need::kSelection:
       return SelectionOf(pod, node.spec());
+    case Need::kAccess:
+      return AccessOf(pod, node.spec());
     case Need::kModel:
       if (node.spec().gpu_model.empty()) return "without berth.dev/gpu-model";
       return "if it accepts GPU model " + node.spec().gpu_model;

@@ -26,6 +26,7 @@ enum class Need : std::uint8_t {
   kGpuMemory,  // berth.dev/min-gpu-memory-gib
   kTaints,     // that it does not tolerate
   kSelection,  // node selector and required affinity
+  kAccess,     // taints and these together
   kModel,      // berth.dev/gpu-model
   kTraits,     // that its workload class requires or forbids
   kGpuUuids,   // GPUs by their UUIDs

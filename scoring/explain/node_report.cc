@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/text.h"
 #include "cluster/node/mig_use.h"
 #include "scoring/devices/aligned_gpus.h"
 #include "scoring/devices/device_picker.h"
@@ -237,21 +238,21 @@ std::string LabelText(const LabelRequirement& wanted, const Labels& labels) {
   return has + ", the pod accepts " + values;
 }
 
-// Of the first label that is in the way of a node selector, or of an affinity with one alternative.
+// Of all labels that are in the way of a node selector, and of an affinity with one alternative.
 std::string SelectionText(const NodeSpec& spec, const PodRequest& pod) {
-  if (pod.constraints != nullptr) {
-    const auto fails = [&spec](const LabelRequirement& one) { return !Holds(one, spec.labels); };
-    const LabelSelector& selector = pod.constraints->selector;
-    const auto& either = pod.constraints->either;
-    const auto first = std::ranges::find_if(selector, fails);
-    if (first != selector.end()) return LabelText(*first, spec.labels);
-    if (either && either->size() == 1) {
-      const LabelSelector& labels = either->front().labels;
-      const auto other = std::ranges::find_if(labels, fails);
-      if (other != labels.end()) return LabelText(*other, spec.labels);
+  std::vector<std::string> texts;
+  const auto add = [&](const LabelSelector& labels) {
+    for (const LabelRequirement& one : labels) {
+      if (!Holds(one, spec.labels)) texts.push_back(LabelText(one, spec.labels));
     }
+  };
+  if (pod.constraints != nullptr) {
+    add(pod.constraints->selector);
+    const auto& either = pod.constraints->either;
+    if (either && either->size() == 1) add(either->front().labels);
   }
-  return std::string(PredicateOf(Reason::kNodeNotSelected));
+  if (texts.empty()) return std::string(PredicateOf(Reason::kNodeNotSelected));
+  return Join(texts, " and ");
 }
 
 // What the largest of its GPUs, or a place on one, has.
@@ -361,6 +362,7 @@ NodeReport ReportOf(const Node& node) {
                    .gpu_condition = spec.gpu_condition,
                    .named_gpus_condition = spec.named_gpus_condition,
                    .carries_out = spec.carries_out,
+                   .by_claims = !spec.by_claims.empty(),
                    .topology_manager = spec.topology_manager,
                    .traits = spec.traits,
                    .gpu_price = spec.gpu_price,
@@ -458,6 +460,9 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
       return SelectionText(spec, pod);
     case Reason::kGpuTooSmall:
       return GpuMemoryText(spec, shape);
+    case Reason::kNoGpu:
+      if (!spec.gpus_to_come) return std::string(PredicateOf(reason));
+      return "should have GPUs and offers none (device plugin or GPU operator missing)";
     default:
       return std::string(PredicateOf(reason));
   }

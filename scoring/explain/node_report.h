@@ -55,6 +55,7 @@ struct NodeReport {
   std::string gpu_condition = {};              // the same
   std::string named_gpus_condition = {};
   bool carries_out = false;               // NodeSpec
+  bool by_claims = false;                 // kube-scheduler gives its GPUs (NodeSpec::by_claims)
   TopologyManager topology_manager = {};  // the same
   std::vector<std::string> traits = {};
   double gpu_price = 0;

@@ -66,6 +66,9 @@ Reason CheckAligned(const Node& node, int wanted, const RequestShape& shape) {
 // Requires: that many of its GPUs are accepted (GpuModelMatch).
 Reason CheckWhole(const Node& node, int wanted, const RequestShape& shape) {
   if (node.healthy_gpus() < wanted) return Reason::kTooFewGpus;
+  if (!node.spec().by_claims.empty() && std::popcount(SuitingGpus(node, shape)) < wanted) {
+    return Reason::kTooFewGpus;
+  }
   if (!shape.gpu_rules.empty() && MayBeTooFew(node, shape, wanted)) return Reason::kTooFewGpus;
   if (KubeletLimits(node.spec(), shape)) return CheckAligned(node, wanted, shape);
   if (wanted > 1 && shape.links.limits()) return CheckLinks(node, wanted, shape);
@@ -93,6 +96,7 @@ bool IsOfOtherAgent(const NodeSpec& spec, const RequestShape& shape) {
 
 // Whether an agent gives a container the GPU that Berth has given it a share of.
 Reason CheckCarrier(const NodeSpec& spec) {
+  if (!spec.by_claims.empty()) return Reason::kSharesNotCarriedOut;
   if (!spec.share_agent.empty() || !spec.shares_need_uuids) return Reason::kFits;
   // What tells a container its GPU is NVIDIA's; of a resource that is not known it may be.
   const GpuVendor* const vendor = FindGpuVendor(spec.gpu_resource);

@@ -79,8 +79,8 @@ bool Interchangeable(const Node& a, const Node& b) {
          x.mig == y.mig && x.places == y.places && x.missing == y.missing &&
          x.gpu_resource == y.gpu_resource && x.share_agent == y.share_agent &&
          x.agent_serves_all == y.agent_serves_all && x.carries_out == y.carries_out &&
-         x.topology_manager == y.topology_manager && x.share_isolation == y.share_isolation &&
-         a.mig() == b.mig();
+         x.by_claims == y.by_claims && x.topology_manager == y.topology_manager &&
+         x.share_isolation == y.share_isolation && a.mig() == b.mig();
 }
 
 class CountSearch {

@@ -103,7 +103,9 @@ GpuMask AlignedWith(const GpuLinks& links, GpuMask rails, GpuMask free, GpuMask 
 
 Placement OnRails(const Node& node, const RequestShape& shape, Placement placement, GpuMask rails) {
   const GpuMask chosen = GpusAmong(placement.grants, node.gpus().size());
-  if (rails == 0 || chosen == 0 || !std::holds_alternative<WholeGpus>(shape.gpus)) return placement;
+  const bool is_free_to_choose =
+      std::holds_alternative<WholeGpus>(shape.gpus) && node.spec().by_claims.empty();
+  if (rails == 0 || chosen == 0 || !is_free_to_choose) return placement;
   GpuMask free = 0;  // that suit the pod as well as what was chosen
   for (const GpuMask suiting : BySuitability(node, FreeGpus(node, shape), shape)) {
     free = suiting;

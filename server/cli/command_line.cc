@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/edit_distance.h"
 #include "server/cli/commands.h"
 #include "server/cli/completion.h"
 #include "server/cli/man_page.h"
-#include "server/cli/typo.h"
 
 namespace berth {
 namespace {

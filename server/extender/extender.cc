@@ -123,14 +123,16 @@ Extender::Limits Extender::LimitsNow() const {
   return {std::move(budgets), limits};
 }
 
-PodExplanation Extender::Explain(const Moment& now, const PodRequest& pod) const {
+PodExplanation Extender::Explain(const Moment& now, const PodRequest& pod,
+                                 const PodSaid& said) const {
   const auto [budgets, limits] = LimitsNow();
   return ExplainPod(*now.policy->engine, {.snapshot = now.snapshot,
                                           .pod = pod,
                                           .group = GroupOf(now.snapshot, pod),
                                           .limits = limits,
                                           .behind_scheduler = parts_.behind_scheduler,
-                                          .guard = now.policy->guard});
+                                          .guard = now.policy->guard,
+                                          .said = said});
 }
 
 WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods,
@@ -259,15 +261,12 @@ std::optional<NodeVictims> Extender::VictimsFor(const Snapshot& snapshot, const 
                                                 const GroupPlaces& group, NodeIndex index,
                                                 const NodeVictims& asked,
                                                 const EvictionLimits& limits) {
-  const auto added = VictimsOn(snapshot, pod, group, index, asked.uids, limits);
-  if (!added) return std::nullopt;
+  auto agreed =
+      AgreedVictims(snapshot, pod, group, index, {asked.uids, asked.pdb_violations}, limits);
+  if (!agreed) return std::nullopt;
   NodeVictims all = asked;
-  all.uids.insert(all.uids.end(), added->begin(), added->end());
-  if (const auto lighter =
-          LighterVictimsOn(snapshot, pod, group, index, {all.uids, all.pdb_violations}, limits)) {
-    all.uids = lighter->uids;
-    all.pdb_violations = lighter->pdb_violations;
-  }
+  all.uids = std::move(agreed->uids);
+  all.pdb_violations = agreed->pdb_violations;
   const Node& node = snapshot.node(index);
   const auto priority = [&node](const std::string& uid) {
     const PodRecord* const held = node.FindPod(uid);

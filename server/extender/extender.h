@@ -160,7 +160,8 @@ class Extender {
   [[nodiscard]] std::set<std::string> Askers() const { return pending_.Schedulers(); }
   // Where the pod is and why, or why it waits, at that moment. Changes nothing and remembers
   // nothing; some milliseconds per thousand nodes, so not for threads that answer kube-scheduler.
-  [[nodiscard]] PodExplanation Explain(const Moment& now, const PodRequest& pod) const;
+  [[nodiscard]] PodExplanation Explain(const Moment& now, const PodRequest& pod,
+                                       const PodSaid& said = {}) const;
   // Where these pods would go at that moment (what_if.h), as above. Pods without GPUs are judged
   // too, by what Berth knows. stops, and errors: as WhatIf.
   [[nodiscard]] Result<WhatIfAnswer> WouldPlace(const Moment& now, std::span<const PodRequest> pods,

@@ -32,6 +32,18 @@ void Tell(const BindsUnderWay::Bind& bind, Status bound) {
   }
 }
 
+// What a claim has given the pod already is not chosen any more.
+tl::expected<Placement, Reason> PlaceOn(Engine& engine,
+                                        const std::shared_ptr<const Snapshot>& snapshot,
+                                        const PodRequest& pod, const GroupPlaces& group,
+                                        NodeIndex index) {
+  const Node& node = snapshot->node(index);
+  if (!node.IsHeldByClaim(pod.id.uid)) return PlaceInGroup(engine, snapshot, pod, group, index);
+  Placement placement = WithoutDevices(node.spec().name, pod.shape);
+  placement.grants = GrantsByClaim(node.spec(), *node.claims(), pod.id.uid);
+  return placement;
+}
+
 }  // namespace
 
 bool Extender::Bind(BindRequest request, BindDone done, std::function<bool()> waits) {
@@ -321,7 +333,7 @@ Result<Extender::Granted> Extender::ReserveOn(const Policy& policy, const PodReq
     const NodeIndex index = snapshot->names().Find(node);
     if (index == kNoNode) return Fail(Errc::kNotFound, "node " + node + " is not known");
     const GroupPlaces group = GroupOf(snapshot, pod);
-    const auto placement = PlaceInGroup(*policy.engine, snapshot, pod, group, index);
+    const auto placement = PlaceOn(*policy.engine, snapshot, pod, group, index);
     if (!placement) {
       return Fail(Errc::kConflict, "pod does not fit: node " + node + " " +
                                        std::string(PredicateOf(placement.error())));

@@ -86,6 +86,7 @@ Json FactsJson(const NodeReport& facts) {
                {"refuses_gpu_pods", facts.refuses_gpu_pods},
                {"refused_asks", facts.refused_asks},
                {"carries_out", facts.carries_out},
+               {"by_dra", facts.by_claims},
                {"topology_manager_policy", NameOf(facts.topology_manager.policy)},
                {"topology_manager_scope", facts.topology_manager.by_pod ? "pod" : "container"},
                {"gpu_condition", facts.gpu_condition},
@@ -164,6 +165,7 @@ Json ModelJson(const ModelSummary& model) {
           {"nodes", model.nodes},
           {"gpus", model.gpus},
           {"out_of_order", model.out_of_order},
+          {"closed", model.closed},
           {"allocated_milli", model.allocated_milli},
           {"idle", model.idle},
           {"largest_hole", model.largest_hole},
@@ -171,6 +173,7 @@ Json ModelJson(const ModelSummary& model) {
           {"pods_that_fit", std::move(fit)},
           {"places", model.places},
           {"free_places", model.free_places},
+          {"shared_gpus", model.shared_gpus},
           {"mig_gpus", model.mig_gpus},
           {"drivers", std::move(drivers)}};
 }
@@ -206,6 +209,14 @@ Json GangJson(const GangView& gang) {
   return json;
 }
 
+Json HoldersJson(const GpuHolders& holders) {
+  Json most = Json::array();
+  for (const GpuHolder& holder : holders.most) {
+    most.push_back({{"pod", holder.pod}, {"node", holder.node}, {"gpus", holder.gpus}});
+  }
+  return {{"pods", holders.pods}, {"most", std::move(most)}};
+}
+
 Json ReportJson(const PodReport& report) {
   const PodExplanation& told = report.told;
   Json json = {{"version", kVersion},
@@ -214,6 +225,7 @@ Json ReportJson(const PodReport& report) {
                {"workload_classes", told.classes},
                {"state", told.placed ? StateOf(told.placed->state) : "waiting"},
                {"sentence", report.sentence},
+               {"refusal", told.refusal},
                {"advice", told.advice},
                {"asks", AsksJson(told.shape)},
                {"priority", told.priority},
@@ -228,6 +240,7 @@ Json ReportJson(const PodReport& report) {
     if (told.placed->on_other_gpus()) json["planned_gpus"] = GrantsJson(*told.placed->planned);
   }
   if (report.gang) json["gang"] = GangJson(*report.gang);
+  if (report.holders.pods > 0) json["holders"] = HoldersJson(report.holders);
   json["nodes"] = told.nodes;
   json["fitting"] = told.fitting;
   if (told.by_claim > 0) json["by_dra"] = told.by_claim;
@@ -249,9 +262,15 @@ Json ReportJson(const PodReport& report) {
   }
   if (told.preemption) {
     json["preemption"] = {{"helps", told.preemption->helps},
+                          {"under_way", told.preemption->under_way},
                           {"node", told.preemption->node},
                           {"victims", told.preemption->victims},
                           {"text", told.preemption->text}};
+  }
+  if (told.rollout) {
+    json["rollout"] = {{"deployment", told.rollout->deployment},
+                       {"old_pod", told.rollout->old_pod},
+                       {"node", told.rollout->node}};
   }
   json["recuts"] = Json::array();
   for (const NodeAdvice& at : told.recuts) {

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "scoring/explain/explain_pod.h"
+#include "scoring/explain/gpu_holders.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/mig/repartition_report.h"
@@ -28,7 +29,8 @@ struct PodReport {
   std::optional<Duration> age = {};  // since it was created; empty: not known
   std::string scheduler = {};        // spec.schedulerName; empty = not said
   std::optional<GangView> gang = {};
-  std::string sentence;  // the whole answer in one
+  GpuHolders holders = {};  // where the gang waits for room
+  std::string sentence;     // the whole answer in one
 };
 
 // Whether the gang as a whole keeps its members waiting.

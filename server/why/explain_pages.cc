@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "cluster/state/still_waiting.h"
 #include "server/why/meant_resource.h"
 #include "server/why/waiting_classes.h"
@@ -21,13 +22,14 @@ namespace {
 
 using http::HttpResponse;
 
+constexpr std::size_t kMostHolders = 10;
+
 // Of a pod that fits and waits, where kube-scheduler's words are not known.
 constexpr const char* kOthers =
-    "; a check outside Berth blocks it (volumes, ports, spread, pod affinity), or kube-scheduler "
-    "has not retried yet";
+    "a check outside Berth blocks it (volumes, ports, spread, pod affinity), or kube-scheduler has "
+    "not retried yet";
 // Where they are.
-constexpr const char* kOthersAsSaid =
-    "; what kube-scheduler said blocks it, or it has not retried yet";
+constexpr const char* kOthersAsSaid = "what kube-scheduler said blocks it, or it has not retried";
 
 template <class Report>
 HttpResponse Answer(const Report& report, const std::string& query) {
@@ -72,26 +74,51 @@ std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::stri
   return nullptr;
 }
 
-// What keeps the pod apart from all that is said of nodes. askers: the schedulers that ask.
-std::string SentenceOf(const wire::PodReport& report, const std::set<std::string>& askers) {
-  const std::string& told = report.told.sentence;
-  if (report.told.placed && report.told.placed->state == PodState::kBound) return told;
+constexpr std::size_t kOfGang = 3;  // parts
+
+// What matters more than all that is said of nodes: what keeps the pod apart from them. askers: the
+// schedulers that ask. Empty: nothing does.
+std::vector<LinePart> PartsBefore(const wire::PodReport& report,
+                                  const std::set<std::string>& askers) {
+  if (report.told.placed && report.told.placed->state == PodState::kBound) return {};
   if (!askers.empty() && !askers.contains(report.scheduler)) {
-    return "spec.schedulerName is \"" + report.scheduler +
-           "\", and that scheduler has not asked this Berth about any pod; " + told;
+    const auto asked = [](const std::string& scheduler) {
+      return "spec.schedulerName is \"" + scheduler +
+             "\", and that scheduler has not asked this Berth about any pod";
+    };
+    return {{asked(report.scheduler), 0, "; ", asked(ShortName(report.scheduler, kShortName))}};
   }
-  if (report.gated) return "scheduling gates hold it back; " + told;
-  if (!report.gang) {
-    const bool fits = report.told.fitting + report.told.by_claim > 0;
-    const bool others = report.unschedulable && fits && !report.told.placed;
-    if (!others) return told;
-    return told + (report.scheduler_said.empty() ? kOthers : kOthersAsSaid);
-  }
+  if (report.gated) return {{"scheduling gates hold it back"}};
+  if (!report.gang || !wire::Waits(*report.gang)) return {};
   const GangView& gang = *report.gang;
-  if (!wire::Waits(gang)) return told;
-  std::string text = "its gang " + gang.id.full_name() + " is " + std::string(gang.state);
-  if (!gang.why.empty()) text += " (" + gang.why + ")";
-  return text + "; alone, it " + told;
+  const auto of_gang = [&gang](const std::string& name) {
+    return "its gang" + name + " is " + std::string(gang.state);
+  };
+  std::string holds;
+  if (!report.holders.most.empty()) {
+    const GpuHolder& first = report.holders.most.front();
+    holds = first.pod + " holds " + CountText(first.gpus, "GPU") + " on " + first.node;
+  }
+  return {{of_gang(" " + gang.id.full_name()), 0, "; ", of_gang("")},
+          {gang.why, 1, ": "},
+          {std::move(holds), 2}};
+}
+
+// The answer in one line.
+std::string SentenceOf(const wire::PodReport& report, const std::set<std::string>& askers) {
+  const PodExplanation& told = report.told;
+  std::vector<LinePart> line = PartsBefore(report, askers);
+  const std::size_t before = line.size();
+  for (LinePart part : told.line) {
+    if (before > 0) part.rank += 2;
+    line.push_back(std::move(part));
+  }
+  if (before == kOfGang && line.size() > before) line[before].joint = "; alone, it ";
+  const bool fits = told.fitting + told.by_claim > 0;
+  if (before == 0 && !report.gang && report.unschedulable && fits && !told.placed) {
+    line.push_back({report.scheduler_said.empty() ? kOthers : kOthersAsSaid});
+  }
+  return LineOf(line, RoomBehind(told.pod.full_name()));
 }
 
 void TakeWaiting(const WaitingPod& waiting, wire::PodReport& report) {
@@ -103,10 +130,15 @@ void TakeWaiting(const WaitingPod& waiting, wire::PodReport& report) {
 
 wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const PodRequest& pod,
                          const std::optional<WaitingPod>& waiting) {
-  wire::PodReport report{.told = live.extender.Explain(now, pod), .sentence = {}};
+  PodSaid said;
+  if (waiting) said = {.nominated = waiting->nominated, .replica_set = waiting->replica_set};
+  wire::PodReport report{.told = live.extender.Explain(now, pod, said), .sentence = {}};
   report.scheduler = pod.scheduler;
   report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
   if (waiting) TakeWaiting(*waiting, report);
+  if (report.gang && report.gang->state == "waiting" && !report.told.placed) {
+    report.holders = HoldersFor(*now.snapshot, pod, kMostHolders);
+  }
   report.sentence = SentenceOf(report, live.extender.Askers());
   return report;
 }
@@ -118,12 +150,13 @@ wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
   wire::PodReport report{.told = {}, .sentence = {}};
   report.told.pod = pod.id;
   report.told.nodes = now.snapshot->size();
-  report.told.sentence = "asks for no GPU: kube-scheduler alone chooses its node";
+  report.told.line = {{"asks for no GPU: kube-scheduler alone chooses its node"}};
+  const std::string meant = MeantResource(waiting.scheduler_said, *now.snapshot);
+  if (!meant.empty()) report.told.line = {{meant}};
+  report.told.sentence = LineOf(report.told.line, RoomBehind(pod.id.full_name()));
   report.scheduler = pod.scheduler;
   TakeWaiting(waiting, report);
   report.sentence = SentenceOf(report, live.extender.Askers());
-  const std::string meant = MeantResource(waiting.scheduler_said, *now.snapshot);
-  if (!meant.empty()) report.sentence += "; " + meant;
   return report;
 }
 
@@ -226,9 +259,11 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   const PodRecords placed = PlacedMembers(live, *now.snapshot, found->id);
   const auto first = ListMembers(listed, placed, found->id, report.members);
   const std::int64_t there = found->placed + found->waiting;
-  report.sentence = std::string(found->state) + ": " + std::to_string(there) + " of " +
-                    CountText(found->minimum, "pod") + " that must start together exist";
-  if (!found->why.empty() && found->state != "gathering") report.sentence += "; " + found->why;
+  const std::string text = std::to_string(there) + " of " + CountText(found->minimum, "pod") +
+                           " that must start together exist";
+  std::vector<LinePart> line = {{std::string(found->state)}, {text, 0, ": "}};
+  if (found->state != "gathering") line.push_back({found->why, 1});
+  report.sentence = LineOf(line, RoomBehind(found->id.text()));
   if (first) report.waiting = ReportOn(live, now, *first->pod, first);
   return Answer(report, query);
 }
@@ -242,7 +277,8 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
       gang && !gang->why.empty()) {
     return {"its gang is " + std::string(gang->state) + ": " + gang->why, {}};
   }
-  const PodExplanation told = live.extender.Explain(now, pod);
+  const PodExplanation told = live.extender.Explain(
+      now, pod, {.nominated = waiting.nominated, .replica_set = waiting.replica_set});
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
   if (told.fitting > 0) {
     return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
@@ -253,7 +289,9 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
   }
   constexpr std::size_t kTold = 2;
   wire::WaitingWhy why{"fits none of " + nodes, {}};
-  if (told.nodes > 0) why.text += ": " + CountsText(told, kTold);
+  std::vector<std::string> counts = CountTexts(told);
+  if (counts.size() > kTold) counts.resize(kTold);
+  if (!counts.empty()) why.text += ": " + Join(counts, ", ");
   if (told.nearest.empty() || told.nearest[0].near.ways.empty()) return why;
   const NearNodeFacts& nearest = told.nearest[0];
   why.fits = "on " + nearest.facts.name;

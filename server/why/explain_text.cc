@@ -57,9 +57,17 @@ std::string AgeText(const std::optional<Duration>& age) { return age ? AgeText(*
 // 5250 -> "5.25".
 std::string GpusText(std::int64_t milli) { return CpuText(milli); }
 
+// "12 of 16 on 4 GPUs": of GPUs with several users, which are in no other column.
+std::string ReplicasText(const ModelSummary& model) {
+  if (model.places == 0) return "-";
+  std::string text = std::to_string(model.free_places) + " of " + std::to_string(model.places);
+  return model.shared_gpus == 0 ? text : text + " on " + CountText(model.shared_gpus, "GPU");
+}
+
 std::string ModelsTable(const std::vector<ModelSummary>& models) {
   std::vector<Row> rows = {{"MODEL", "NODES", "GPUS", "ALLOCATED", "IDLE", "LARGEST HOLE", "FIT 1",
-                            "FIT 2", "FIT 4", "FIT 8", "UNHEALTHY", "MIG GPUS"}};
+                            "FIT 2", "FIT 4", "FIT 8", "UNHEALTHY", "CLOSED", "MIG GPUS",
+                            "FREE REPLICAS"}};
   for (const ModelSummary& model : models) {
     const std::string hole = model.largest_hole == 0
                                  ? "0"
@@ -72,7 +80,9 @@ std::string ModelsTable(const std::vector<ModelSummary>& models) {
                hole};
     for (const std::int64_t fit : model.fit) row.push_back(std::to_string(fit));
     row.push_back(std::to_string(model.out_of_order));
+    row.push_back(std::to_string(model.closed));
     row.push_back(std::to_string(model.mig_gpus));
+    row.push_back(ReplicasText(model));
     rows.push_back(std::move(row));
   }
   return TableOf(rows);
@@ -176,12 +186,38 @@ std::string BestText(const PodExplanation& told) {
   return "Nodes that fit now, best first (" + std::to_string(told.fitting) + "):\n" + TableOf(rows);
 }
 
+// What the first line left out or cut.
+std::string DetailLines(const PodReport& report) {
+  const PodExplanation& told = report.told;
+  std::string text;
+  const auto add = [&](const char* what, const std::string& whole) {
+    if (report.sentence.find(whole) == std::string::npos) text += what + whole + "\n";
+  };
+  if (told.pod.full_name().size() > kLongestName) text += "Pod: " + told.pod.full_name() + "\n";
+  add("The pod must be changed: ", told.refusal);
+  add("Devices: ", told.devices);
+  if (!told.placed && told.shape.wants_gpu())
+    text += "Asks for: " + AskText(told.shape.gpus) + "\n";
+  return text;
+}
+
 std::string GangLine(const GangView& gang) {
   std::string text = "Gang " + gang.id.text() + ": " + std::string(gang.state) + ", " +
                      std::to_string(gang.placed) + " placed, " + std::to_string(gang.waiting) +
                      " waiting, " + std::to_string(gang.minimum) + " must start together";
   if (!gang.why.empty()) text += "; " + gang.why;
   return text + "\n";
+}
+
+std::string HoldersText(const GpuHolders& holders) {
+  if (holders.most.empty()) return "";
+  std::vector<Row> rows;
+  for (const GpuHolder& holder : holders.most) {
+    rows.push_back({holder.pod, CountText(holder.gpus, "GPU"), holder.node});
+  }
+  const auto more = static_cast<std::int64_t>(holders.pods - holders.most.size());
+  return "GPUs that the gang may use are held by:\n" + TableOf(rows) +
+         (more > 0 ? "  and " + CountText(more, "other pod") + "\n" : "");
 }
 
 std::string ClassLine(const std::vector<std::string>& classes) {
@@ -202,15 +238,22 @@ std::string TextOf(const PodReport& report) {
   if (!report.scheduler_said.empty() && !told.placed) {
     text += "kube-scheduler said: " + report.scheduler_said + "\n";
   }
-  text += told.pod.full_name() + ": " + report.sentence + "\n";
+  text += ShortName(told.pod.full_name(), kLongestName) + ": " + report.sentence + "\n";
+  text += DetailLines(report);
   if (report.age) text += "Age: " + AgeText(*report.age) + "\n";
   if (report.gang) text += GangLine(*report.gang);
+  text += HoldersText(report.holders);
   text += ClassLine(told.classes);
   if (!told.advice.empty()) text += "Advice: " + told.advice + "\n";
   if (told.placed) return text + BestText(told);
   text += ReasonsText(told) + ClosedText(told.closed) + SchedulerText(told.scheduler);
   text += BestText(told);
   text += NearestText(told.nearest, report.gang.has_value());
+  if (told.rollout) {
+    text += "Rolling update: the new pod waits for the old one, " + told.rollout->old_pod + " on " +
+            told.rollout->node + ", which waits for the new one. In Deployment " +
+            told.rollout->deployment + " set maxSurge: 0 and maxUnavailable: 1.\n";
+  }
   if (told.preemption) text += "Preemption: " + told.preemption->text + "\n";
   for (const NodeAdvice& at : told.recuts) {
     text += "Repartition: idle node " + at.node + " to " + at.advice.config + "\n";
@@ -242,17 +285,22 @@ std::string DevicesOf(const NodeTenant& tenant) {
 }  // namespace
 
 std::string TextOf(const NodeReport& node) {
-  std::string text = node.name + ": " + (node.gpu_model.empty() ? "no GPU model" : node.gpu_model) +
-                     (node.ready ? "" : ", not ready") +
-                     (node.gpu_condition.empty() ? "" : ", condition " + node.gpu_condition) +
-                     (node.named_gpus_condition.empty()
-                          ? ""
-                          : ", unhealthy GPUs by " + NamedBy(node.named_gpus_condition)) +
-                     (node.refuses_gpu_pods ? ", its kubelet rejected the last GPU pods" : "") +
-                     "\n";
+  const std::vector<LinePart> line = {
+      {node.gpu_model.empty() ? "no GPU model" : node.gpu_model},
+      {node.ready ? "" : "not ready", 0, ", "},
+      {node.gpu_condition.empty() ? "" : "condition " + node.gpu_condition, 1, ", "},
+      {node.named_gpus_condition.empty()
+           ? ""
+           : "unhealthy GPUs by " + NamedBy(node.named_gpus_condition),
+       1, ", "},
+      {node.refuses_gpu_pods ? "its kubelet rejected the last GPU pods" : "", 0, ", "}};
+  std::string text =
+      ShortName(node.name, kLongestName) + ": " + LineOf(line, RoomBehind(node.name)) + "\n";
   for (const std::string& ask : node.refused_asks) {
     text += "  its Topology Manager rejected the last pods that ask for " + ask + "\n";
   }
+  if (node.by_claims)
+    text += "  kube-scheduler gives pods its GPUs by DRA, the first that are free\n";
   if (node.carries_out) text += "  an agent gives containers the GPUs that Berth chooses\n";
   if (node.topology_manager.policy != TopologyPolicy::kNone) {
     text += "  Topology Manager policy " + std::string(NameOf(node.topology_manager.policy)) +
@@ -285,7 +333,7 @@ std::string TextOf(const NodeReport& node) {
 }
 
 std::string TextOf(const GangReport& report) {
-  std::string text = report.gang.id.text() + ": " + report.sentence + "\n";
+  std::string text = ShortName(report.gang.id.text(), kLongestName) + ": " + report.sentence + "\n";
   text += GangLine(report.gang);
   std::vector<Row> rows;
   for (const GangMemberReport& member : report.members) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/values/alike.h"
 #include "server/why/explain_pages.h"
 
 namespace berth {
@@ -24,15 +25,34 @@ std::string CauseOf(const wire::PodReport& report) {
   return (kept_away ? "kept away, " : "") + std::string(TextOf(told.counts.front().reason));
 }
 
+// Whether what is said of the one holds for the other.
+bool AreAlike(const WaitingPod& a, const WaitingPod& b) {
+  return a.scheduler_said.empty() == b.scheduler_said.empty() && a.nominated == b.nominated &&
+         a.replica_set == b.replica_set &&
+         SameIn<Role::kKind, Role::kTurn, Role::kGroup>(*a.pod, *b.pod);
+}
+
 }  // namespace
 
 void WaitingNews::Look() {
   const Instant now = clock_.Now();
+  has_explained_ = false;
   if (queue_.empty() && now >= refill_) Refill(now);
-  for (int i = 0; i < kPerLook && !queue_.empty(); ++i) {
-    const WaitingPod pod = std::move(queue_.front());
-    queue_.pop_front();
-    LookAt(pod, now);
+  for (int told = 0; told < kPerLook && !queue_.empty();) {
+    Alike& next = queue_.front();
+    if (next.pods.empty()) {
+      queue_.pop_front();
+      continue;
+    }
+    const WaitingPod pod = next.pods.back();
+    if (!live_.waiting.Find(pod.pod->id.uid)) {
+      next.pods.pop_back();
+      continue;
+    }
+    if (!Explain(next, now)) return;
+    next.pods.pop_back();
+    Tell(next, pod, now);
+    ++told;
   }
 }
 
@@ -56,13 +76,34 @@ void WaitingNews::Refill(Instant now) {
     return std::pair(told_.contains(pod.pod->id.uid), *pod.created);
   });
   due.resize(std::min(due.size(), kMostQueued));
-  queue_.assign(std::make_move_iterator(due.begin()), std::make_move_iterator(due.end()));
+  Enqueue(std::move(due));
 }
 
-void WaitingNews::LookAt(const WaitingPod& pod, Instant now) {
-  if (!live_.waiting.Find(pod.pod->id.uid)) return;
-  const wire::PodReport report = ReportOn(live_, pod);
-  const std::string cause = CauseOf(report);
+void WaitingNews::Enqueue(std::vector<WaitingPod> due) {
+  for (WaitingPod& pod : due) {
+    const auto alike = std::ranges::find_if(
+        queue_, [&pod](const Alike& group) { return AreAlike(group.pods.front(), pod); });
+    if (alike == queue_.end()) {
+      queue_.push_back({.pods = {std::move(pod)}});
+    } else {
+      alike->pods.push_back(std::move(pod));
+    }
+  }
+  for (Alike& group : queue_) std::ranges::reverse(group.pods);
+}
+
+bool WaitingNews::Explain(Alike& alike, Instant began) {
+  if (alike.explained) return true;
+  if (has_explained_ && clock_.Now() - began >= kBudget) return false;
+  const wire::PodReport report = ReportOn(live_, alike.pods.back());
+  alike.cause = CauseOf(report);
+  alike.sentence = report.sentence;
+  alike.explained = has_explained_ = true;
+  return true;
+}
+
+void WaitingNews::Tell(const Alike& alike, const WaitingPod& pod, Instant now) {
+  const std::string& cause = alike.cause;
   Told& told = told_[pod.pod->id.uid];
   const std::string before = std::exchange(told.last, cause);
   told.next = now + kRecheck;
@@ -71,7 +112,7 @@ void WaitingNews::LookAt(const WaitingPod& pod, Instant now) {
   const auto [said, is_new] = told.causes.emplace(cause, now);
   if (!is_new && now - said->second < kAgain) return;
   said->second = now;
-  sink_.Record(PodWaits{pod.pod->id, report.sentence});
+  sink_.Record(PodWaits{pod.pod->id, alike.sentence});
 }
 
 }  // namespace berth

@@ -277,7 +277,7 @@ func TestTwoAllocatorsTakeNoDeviceTwice(t *testing.T) {
 		name := fmt.Sprintf("pod-%02d", i)
 		selectors := []string{ofProfile("1g.5gb")}
 		if i%4 == 0 { // not one that Berth reads
-			selectors = append(selectors, "device.attributes['gpu.nvidia.com'].type == 'mig'")
+			selectors = append(selectors, "b'mig' == b'mig'")
 		}
 		names = append(names, name)
 		pods = append(pods, claiming(t, plane, name, selectors...))

@@ -54,7 +54,7 @@ func TestPodsThatWaitAreExplained(t *testing.T) {
 	c.WaitPending("nowhere", 30*time.Second)
 
 	wantParts(t, c.ask("explain", "pod", "default/whole"),
-		"default/whole: asks for 8 GPUs; fits none of 3 nodes (2 ", "nearest: node-0000: 4 of 8 GPUs idle, needs 8",
+		"default/whole: fits none of 3 nodes; nearest is node-0000: 4 of 8 GPUs idle, needs 8",
 		"fits when default/held ends")
 	wantParts(t, c.ask("explain", "pod", "default/nowhere"), "fits none of 3 nodes", "fits without the node selector zone")
 	wantParts(t, c.ask("explain", "pod", "default/held"), "default/held: is on node-0000 with GPU 0, GPU 1, GPU 2, GPU 3")

@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -117,56 +115,5 @@ func TestMIGResourcesThatDRAGivesOutArePlacedByWhatTheyCost(t *testing.T) {
 	})
 	if strings.Contains(berth.Log(), "forbidden") {
 		t.Errorf("Berth lacks a right:\n%s", berth.Log())
-	}
-}
-
-// A fleet moves from the device plugin to DRA: the same pods run on nodes of both kinds. kube-scheduler decides on those
-// of DRA, which Berth neither refuses nor counts.
-func TestWholeGPUsThatDRAGivesOutByTheNameOfTheResourceAreLeftToKubeScheduler(t *testing.T) {
-	needBerth(t)
-	plane := harness.NewPlane(t)
-	plane.AddNodes(harness.Node("cpu-0", "", 0), harness.Node("dra-0", "", 0), harness.Node("plugin-0", harness.GPUModel, 2))
-	publish(t, plane, "dra-0", device("gpu-0", "gpu"), device("gpu-1", "gpu"))
-	addClass(t, plane, gpuDriver, harness.GPUResource,
-		"device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'")
-	berth := plane.StartBerth("")
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-	two := harness.Ask{harness.GPUResource: "2"}
-
-	plane.CreatePods(harness.Pod("first", two))
-	plane.WaitBound(30 * time.Second)
-	if got := plane.Pod("first").Spec.NodeName; got != "plugin-0" {
-		t.Errorf("want the node that Berth can judge, got %s", got)
-	}
-	plane.CreatePods(harness.Pod("second", two))
-	plane.WaitBound(30 * time.Second)
-	if got := specialDevices(t, plane, "second"); !slices.Equal(got, []string{"dra-0/gpu-0", "dra-0/gpu-1"}) {
-		t.Errorf("want both GPUs of dra-0, got %v", got)
-	}
-	second := plane.Pod("second")
-	if second.Annotations["berth.dev/decision"] == "" {
-		t.Error("want the pod bound by Berth")
-	}
-	if _, said := second.Annotations[harness.DevicesAnnotation]; said {
-		t.Error("want no devices written by Berth: the claim says them")
-	}
-
-	// Nothing is left, and kube-scheduler knows it.
-	plane.CreatePods(harness.Pod("third", two))
-	plane.WaitPending("third", 30*time.Second)
-	page := "/debug/pods/" + harness.Namespace + "/third"
-	harness.Eventually(t, "Berth to hear of the pod", 10*time.Second, func() error {
-		if got := status(t, http.DefaultClient, http.MethodGet, berth.URL+page); got != http.StatusOK {
-			return fmt.Errorf("%s: %d", page, got)
-		}
-		return nil
-	})
-	harness.Eventually(t, "Berth to say who decides", 10*time.Second, func() error {
-		return contains(berth.Page(page), "kube-scheduler decides by DRA (DeviceClass gpu.nvidia.com)")
-	})
-	for _, count := range []string{"berth_audit_double_grants 0", "berth_pods_without_devices 0"} {
-		if err := contains(berth.Metrics(), count); err != nil {
-			t.Error(err)
-		}
 	}
 }

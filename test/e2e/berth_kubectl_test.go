@@ -80,7 +80,7 @@ func TestThePluginOfKubectlAsksThroughTheAPIServer(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", arguments, err, out)
 		}
-		wantParts(t, out, "default/large: asks for 8 GPUs; fits none of 2 nodes")
+		wantParts(t, out, "default/large: fits none of 2 nodes")
 	}
 	job := filepath.Join(folder, "job.yaml")
 	manifest := "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: m, resources: {limits: {nvidia.com/gpu: \"4\"}}}]}}\n"

@@ -13,7 +13,7 @@
 # same.
 #
 # In the cache folder, outside the work tree, FOLDER/{etcd,kube-*,kubelet,kubectl} depend on go.sum alone, and
-# FOLDER/tests-HASH/{e2e.test,stub,bench,node,fakegpu,...} on our sources too, so that work trees share the one and not
+# FOLDER/tests-HASH/{e2e.test,stub,bench,cel,node,fakegpu,...} on our sources too, so that work trees share the one and not
 # the other. CONTAINERD/{containerd,containerd-shim-runc-v2,ctr,nri} depend on the go.sum of containerd/ and our source there.
 # CONTROLLERS/{jobset,lws,kueue}, with what they have applied to a cluster in config, depend on the go.sum of
 # controllers/ alone. Each folder is built under another name and renamed: what has its name is complete.
@@ -72,7 +72,7 @@ build_containerd() (
 build_tests() {
   say "building the tests"
   run_go test -c -ldflags '-s -w' -o "$1/e2e.test" .
-  run_go build -ldflags '-s -w' -o "$1/" ./stub ./bench ./demo ./replay ./node ./node-trials ./fakegpu ./fakecri ./work
+  run_go build -ldflags '-s -w' -o "$1/" ./stub ./bench ./cel ./demo ./replay ./node ./node-trials ./fakegpu ./fakecri ./work
   # Those of sources long gone.
   find "$plane" -mindepth 1 -maxdepth 1 -name 'tests-*' -mtime +14 -exec rm -rf {} +
 }

@@ -52,6 +52,7 @@ var usedByBerth = []string{
 	"list resource.k8s.io/resourceslices", "watch resource.k8s.io/resourceslices",
 	"list resource.k8s.io/resourceclaims", "watch resource.k8s.io/resourceclaims",
 	"list resource.k8s.io/deviceclasses", "watch resource.k8s.io/deviceclasses",
+	"list resource.k8s.io/devicetaintrules", "watch resource.k8s.io/devicetaintrules",
 	"list scheduling.k8s.io/podgroups", "watch scheduling.k8s.io/podgroups",
 	"list scheduling.x-k8s.io/podgroups", "watch scheduling.x-k8s.io/podgroups",
 	"list scheduling.volcano.sh/podgroups", "watch scheduling.volcano.sh/podgroups",

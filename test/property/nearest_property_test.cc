@@ -3,16 +3,19 @@
 // The nearest node against brute force, in clusters of 100 nodes in 4 to 8 pools. A pod may use one
 // pool. Every node without each one and each two of its pods is judged anew: the nearest node must
 // be one that the pod may use, and on no other such node less has to happen.
+// And every way in is gone as its words say, and the whole cluster asked again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "scoring/admission.h"
 #include "scoring/explain/explain_pod.h"
 #include "scoring/registry.h"
@@ -193,6 +196,141 @@ TEST(NearestProperty, TheNearestNodeIsOneThatThePodMayUseAndNoneIsNearer) {
   EXPECT_GE(count.right * 100, count.pods * 99) << count.right << " of " << count.pods;
   RecordProperty("right", count.right);
   RecordProperty("pods", count.pods);
+}
+
+// The cluster, or the pod, as a way in would have it.
+struct Changed {
+  std::shared_ptr<const Snapshot> snapshot;
+  PodRequest pod;
+};
+
+NodeConstraints ConstraintsOf(const PodRequest& pod) {
+  return pod.constraints == nullptr ? NodeConstraints() : *pod.constraints;
+}
+
+Changed WithNode(const Snapshot& snapshot, NodeIndex index, const Node& node,
+                 const PodRequest& pod) {
+  return {
+      std::make_shared<const Snapshot>(snapshot.With(index, std::make_shared<const Node>(node))),
+      pod};
+}
+
+Changed WithSpec(const Snapshot& snapshot, NodeIndex index, const NodeSpec& spec,
+                 const PodRequest& pod) {
+  const Node& node = snapshot.node(index);
+  return WithNode(snapshot, index,
+                  Node(std::make_shared<const NodeSpec>(spec),
+                       PodRecords(node.pods().begin(), node.pods().end()), node.claims()),
+                  pod);
+}
+
+std::int64_t FirstNumber(std::string_view text) {
+  std::int64_t number = 0;
+  const std::size_t at = text.find_first_of("0123456789");
+  if (at != text.npos) std::from_chars(text.data() + at, text.data() + text.size(), number);
+  return number;
+}
+
+// Tolerates and uncordons what the words name, and nothing else.
+Changed Admitted(const Snapshot& snapshot, NodeIndex index, const PodRequest& pod,
+                 std::string_view text) {
+  Changed changed{nullptr, pod};
+  NodeConstraints constraints = ConstraintsOf(pod);
+  NodeSpec spec = snapshot.node(index).spec();
+  for (const Taint& taint : spec.taints) {
+    if (text.find(TextOf(taint)) == text.npos) continue;
+    constraints.tolerations.push_back(
+        {taint.key, TolerationOperator::kEqual, taint.value, taint.effect});
+  }
+  if (text.find("uncordoned") != text.npos) {
+    std::erase_if(spec.taints, [](const Taint& taint) {
+      return taint.key == "node.kubernetes.io/unschedulable";
+    });
+  }
+  if (text.find("node selector") != text.npos) {
+    std::erase_if(constraints.selector, [&text](const LabelRequirement& wanted) {
+      return text.find(wanted.key) != text.npos;
+    });
+  }
+  if (text.find("node affinity") != text.npos) constraints.either.reset();
+  changed.pod.constraints = std::make_shared<const NodeConstraints>(constraints);
+  changed.snapshot = WithSpec(snapshot, index, spec, pod).snapshot;
+  return changed;
+}
+
+// nullopt: this test does not know the way.
+std::optional<Changed> Apply(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
+                             NodeIndex index, const WayIn& way) {
+  const Node& node = snapshot->node(index);
+  Changed changed{snapshot, pod};
+  if (way.code == "pods_end") {
+    const Node left = node.Without([&way](const PodRecord& record) {
+      return std::ranges::find(way.pods, record.pod.id.full_name()) != way.pods.end();
+    });
+    return WithNode(*snapshot, index, left, pod);
+  }
+  if (way.code == "node_ready" || way.code == "gpus_well") {
+    NodeSpec spec = node.spec();
+    if (way.code == "gpus_well") {
+      spec.missing = 0;
+      for (GpuSpec& gpu : spec.gpus) gpu.healthy = true;
+    } else {
+      spec.ready = true;
+      std::erase_if(spec.taints,
+                    [](const Taint& taint) { return taint.key == "node.kubernetes.io/not-ready"; });
+    }
+    return WithSpec(*snapshot, index, spec, pod);
+  }
+  if (way.code == "size") {
+    changed.pod.shape.gpus = WholeGpus{static_cast<int>(FirstNumber(way.text))};
+    return changed;
+  }
+  if (way.code == "cpu") {
+    changed.pod.shape.cpu_milli = FirstNumber(way.text) * 1000;
+    return changed;
+  }
+  if (way.code == "taints" || way.code == "selection" || way.code == "access") {
+    return Admitted(*snapshot, index, pod, way.text);
+  }
+  return std::nullopt;
+}
+
+bool TakesIt(const Changed& changed, NodeIndex index) {
+  std::vector<NodeIndex> nodes;
+  for (NodeIndex i = 0; i < changed.snapshot->size(); ++i) nodes.push_back(i);
+  const auto reasons = ReasonsAnew(*changed.snapshot, {.pod = changed.pod, .candidates = nodes});
+  return reasons[index] == Reason::kFits;
+}
+
+TEST(NearestProperty, EveryWayInThatIsToldLetsThePodIn) {
+  int told = 0, is_true = 0, unknown = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    Pools pools(seed);
+    Engine engine(BuildProfile(*FindBuiltinProfile("best-fit"), {}).value());
+    for (int i = 0; i < 8; ++i) {
+      const PodRequest pod = pools.APod();
+      const auto answer = ExplainPod(engine, {.snapshot = pools.snapshot(), .pod = pod});
+      for (const NearNodeFacts& near : answer.nearest) {
+        for (const WayIn& way : near.near.ways) {
+          const auto changed = Apply(pools.snapshot(), pod, near.near.node, way);
+          if (!changed) {
+            ++unknown;
+            continue;
+          }
+          ++told;
+          const bool takes = TakesIt(*changed, near.near.node);
+          is_true += takes ? 1 : 0;
+          EXPECT_TRUE(takes) << "seed " << seed << ", " << near.facts.name << ": " << way.text;
+        }
+      }
+    }
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(told, 2000);
+  EXPECT_EQ(unknown, 0);
+  EXPECT_GE(is_true * 1000, told * 999) << is_true << " of " << told;
+  RecordProperty("ways", told);
+  RecordProperty("true", is_true);
 }
 
 }  // namespace

@@ -319,6 +319,14 @@ class ANode {
     held_.push_back(pod.BoundOn(spec_.name, gpus));
     return *this;
   }
+  // One with an end is ending.
+  ANode& Holding(const APod& pod, const std::vector<int>& gpus, const PodLife& life) {
+    PodRecord record = *pod.BoundOn(spec_.name, gpus);
+    record.life = life;
+    record.leaving = life.ends.has_value();
+    held_.push_back(std::make_shared<const PodRecord>(std::move(record)));
+    return *this;
+  }
   ANode& HoldingReserved(const APod& pod, const std::vector<int>& gpus = {}) {
     held_.push_back(pod.ReservedOn(spec_.name, gpus));
     return *this;

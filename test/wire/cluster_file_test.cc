@@ -266,6 +266,33 @@ TEST(ClusterFile, WhatPodsGetByClaimsComesBack) {
   EXPECT_EQ(EncodeCluster(copy.Everything()), text);
 }
 
+TEST(ClusterFile, GpusOfSlicesComeBackWithWhatTheirClaimsHold) {
+  ClusterState state, copy;
+  SliceGpus gpus;
+  gpus.model = "A100";
+  for (const char* const uuid : {"GPU-a", "GPU-b", "GPU-c"}) {
+    gpus.gpus.push_back({.uuid = uuid, .memory_mib = 80'000});
+  }
+  gpus.names = {{"example.com/gpu", {2, 0, 1}}};
+  const PodRequest pod = test::APod("p").Whole(1).Request(),
+                   past = test::APod("q").Whole(1).Request();
+  ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{
+      NodeUpserted{MachineWith("n1", 0)}, SliceGpusOffered{"n1", gpus},
+      GpusClaimed{"n1", {{"ns/c", "gpu-1", "GPU-b", 1, "", -1, pod.id.uid}}},
+      PodBound{pod, {"n1", 0, 0, {}}, true}, PodBound{past, {"n1", 0, 0, {{2, 1000, 80'000}}}}}));
+  EXPECT_EQ(state.FindPod(pod.id.uid)->placement.grants.front().gpu, 1);
+  const std::string text = EncodeCluster(state.Everything());
+  const auto events = Decode(text);
+  ASSERT_TRUE(events) << events.error().message;
+  ASSERT_TRUE(copy.Apply(*events));
+  EXPECT_EQ(*copy.Current(), *state.Current());
+  EXPECT_EQ(copy.Current()->node(0).free_gpu_milli(), 1000);
+  EXPECT_EQ(EncodeCluster(copy.Everything()), text);
+  EXPECT_FALSE(Decode(R"({"version": 1, "nodes": [{"name": "n", "gpus": 1, "by_claims":
+      [{"resource": "x/y", "order": [1]}]}]})"))
+      << "it has no such GPU";
+}
+
 TEST(ClusterFile, YamlIsReadAsWell) {
   const auto one = Decode("version: 1\nnodes:\n- {name: n1, gpus: 4}\n");
   ASSERT_TRUE(one) << one.error().message;

@@ -233,9 +233,47 @@ TEST(PodRules, TheFirstProblemNamesItsPlace) {
 
 TEST(PodRules, AnAnnotationThatIsNotKnownRefusesThePodAndIsNamed) {
   EXPECT_EQ(Read(Annotated("berth.dev/gangs", "g")).refusal,
-            "annotation berth.dev/gangs: not known to this version of berth");
+            "annotation berth.dev/gangs: not known to this version of berth, did you mean "
+            "berth.dev/gang?");
   EXPECT_EQ(Read(Annotated("berth.dev/GPU-model", "A100")).refusal,
-            "annotation berth.dev/GPU-model: not known to this version of berth");
+            "annotation berth.dev/GPU-model: not known to this version of berth, did you mean "
+            "berth.dev/gpu-model?");
+  EXPECT_EQ(Read(Annotated("berth.dev/unheard-of", "x")).refusal,
+            "annotation berth.dev/unheard-of: not known to this version of berth");
+}
+
+TEST(PodRules, EveryAnnotationThatIsSuggestedIsKnown) {
+  for (const char* name : {"gpu-model",
+                           "link",
+                           "numa",
+                           "pattern",
+                           "min-bandwidth-gbps",
+                           "isolation",
+                           "min-gpu-memory-gib",
+                           "mig-min-slices",
+                           "mig-min-memory-gib",
+                           "spread",
+                           "spread-by",
+                           "near",
+                           "far",
+                           "min-driver",
+                           "min-cuda",
+                           "min-compute-capability",
+                           "workload-class",
+                           "prefer",
+                           "required-domain",
+                           "preferred-domain",
+                           "gang",
+                           "gang-by",
+                           "gang-size",
+                           "gang-min",
+                           "checkpointed-at",
+                           "keep"}) {
+    const std::string key = std::string("berth.dev/") + name;
+    const std::string typed = Read(Annotated(key + "x", "1")).refusal;
+    EXPECT_TRUE(typed.ends_with("did you mean " + key + "?")) << typed;
+    EXPECT_EQ(Read(Annotated(key, "1")).refusal.find("not known"), std::string::npos) << key;
+  }
 }
 
 TEST(PodRules, OwnAnnotationsAndThoseOfOthersAreAccepted) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/edit_distance.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "server/wire/node/gpu_health.h"
@@ -116,6 +117,40 @@ bool IsKnown(std::string_view key) {
   return std::ranges::find(kOtherKeys, key) != kOtherKeys.end();
 }
 
+// The name behind kPrefix that the key may stand for, with it; "": none.
+std::string MeantBy(std::string_view key) {
+  constexpr std::size_t kLongest = 64;
+  static const std::vector<std::string> kNames = {"gpu-model",
+                                                  "link",
+                                                  "numa",
+                                                  "pattern",
+                                                  "min-bandwidth-gbps",
+                                                  "isolation",
+                                                  "min-gpu-memory-gib",
+                                                  "mig-min-slices",
+                                                  "mig-min-memory-gib",
+                                                  "spread",
+                                                  "spread-by",
+                                                  "near",
+                                                  "far",
+                                                  "min-driver",
+                                                  "min-cuda",
+                                                  "min-compute-capability",
+                                                  "workload-class",
+                                                  "prefer",
+                                                  "required-domain",
+                                                  "preferred-domain",
+                                                  "gang",
+                                                  "gang-by",
+                                                  "gang-size",
+                                                  "gang-min",
+                                                  "checkpointed-at",
+                                                  "keep"};
+  if (!key.starts_with(kPrefix) || key.size() > kLongest) return "";
+  const std::string name = NearestWord(key.substr(kPrefix.size()), kNames);
+  return name.empty() ? "" : std::string(kPrefix) + name;
+}
+
 Status ReadAnnotation(const std::string& key, const std::string& value, RequestShape& shape,
                       MigWant& need) {
   if (key == kGpuModelKey) return ReadModels(key, value, shape);
@@ -139,7 +174,9 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
     return Invalid("annotation " + key +
                    ": want this as a resource, under resources.limits of a container");
   }
-  return Invalid("annotation " + key + ": not known to this version of berth");
+  const std::string meant = MeantBy(key);
+  return Invalid("annotation " + key + ": not known to this version of berth" +
+                 (meant.empty() ? "" : ", did you mean " + meant + "?"));
 }
 
 // "GPU-a,GPU-b": by index.

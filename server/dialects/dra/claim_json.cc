@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/dialects/dra/device_config_json.h"
 #include "server/dialects/dra/dra_json.h"
 #include "server/wire/api/lease_json.h"
 #include "server/wire/json/object_reader.h"
+#include "server/wire/json/selector_json.h"
 #include "server/wire/json/strict_json.h"
 
 namespace berth::dialects {
@@ -24,14 +26,11 @@ using simdjson::ondemand::value;
 
 constexpr std::string_view kFinalizer = "resource.kubernetes.io/delete-protection";
 
-constexpr std::string_view kNotOneRequest = "it does not have exactly one request";
-constexpr std::string_view kNotOneDevice = "its request is not for exactly one device";
-constexpr std::string_view kOtherClass = "its request is not of the class mig.nvidia.com";
-constexpr std::string_view kNoProfile =
-    "its selectors are not exactly one that names the MIG profile";
-constexpr std::string_view kMore =
-    "it asks for more than a device: constraints, configuration, "
-    "tolerations, capacity";
+constexpr std::string_view kNoRequests = "it has no requests";
+constexpr std::string_view kForAdministration = "it asks for access for administration";
+constexpr std::string_view kForCapacity = "it asks for a part of a device's capacity";
+constexpr std::string_view kUnread = "it has a field or a value that Berth does not know";
+constexpr std::string_view kTooLarge = "it has more of something than Kubernetes admits";
 constexpr std::string_view kDeleting = "it is being deleted";
 
 class ClaimReader {
@@ -46,11 +45,7 @@ class ClaimReader {
 
   OpenClaim Finish(wire::ObjectMeta meta) {
     if (meta.deleting) claim_.obstacle = kDeleting;
-    if (requests_ != 1) Refuse(kNotOneRequest);
-    if (!of_mig_class_) Refuse(kOtherClass);
-    const auto profile = ParseMigProfile(profile_);
-    if (!profile) Refuse(kNoProfile);
-    if (profile) claim_.profile = *profile;
+    if (claim_.asks.requests.empty()) Refuse(kNoRequests);
     claim_.namespace_name = std::move(meta.namespace_name);
     claim_.name = std::move(meta.name);
     claim_.uid = std::move(meta.uid);
@@ -64,62 +59,109 @@ class ClaimReader {
     if (claim_.obstacle.empty()) claim_.obstacle = why;
   }
 
-  void ReadSpec(object spec) {
-    ForEachField(spec, [this](std::string_view key, value devices) {
-      if (key != "devices") return Refuse(kMore);
-      ForEachField(devices.get_object(), [this](std::string_view name, value list) {
-        if (name != "requests") return Refuse(kMore);
-        for (auto request : list.get_array()) ReadRequest(request.get_object());
-      });
-    });
-  }
-
-  void ReadRequest(object request) {
-    ++requests_;
-    ForEachField(request, [this](std::string_view key, value content) {
-      if (key == "name") {
-        claim_.request = TextOf(content);
-      } else if (key == "exactly") {
-        ReadExactly(content.get_object());
-      } else {
-        Refuse(kNotOneDevice);  // the first available of several
-      }
-    });
-  }
-
-  void ReadExactly(object exactly) {
-    ForEachField(exactly, [this](std::string_view key, value content) {
-      if (key == "deviceClassName") {
-        of_mig_class_ = std::string_view(content.get_string()) == kMigDeviceClass;
-      } else if (key == "selectors") {
-        ReadSelectors(content.get_array());
-      } else if (key == "allocationMode") {
-        if (std::string_view(content.get_string()) != "ExactCount") Refuse(kNotOneDevice);
-      } else if (key == "count") {
-        if (std::int64_t{content.get_int64()} != 1) Refuse(kNotOneDevice);
-      } else if (key != "adminAccess" || content.get_bool()) {
-        Refuse(kMore);
-      }
-    });
-  }
-
-  void ReadSelectors(array selectors) {
-    int count = 0;
-    for (auto selector : selectors) {
-      if (++count > 1) Refuse(kNoProfile);
-      ForEachField(selector.get_object(), [this](std::string_view key, value content) {
-        if (key != "cel") return Refuse(kNoProfile);
-        ForEachField(content.get_object(), [this](std::string_view name, value expression) {
-          if (name == "expression") profile_ = ProfileIn(TextOf(expression));
-        });
-      });
+  // Calls read(object) for each of the list, the first `most` of them.
+  template <class Read>
+  void ForEachItem(array list, std::size_t most, Read read) {
+    std::size_t count = 0;
+    for (auto item : list) {
+      if (++count > most) return Refuse(kTooLarge);
+      read(item.get_object());
     }
   }
 
+  void ReadSpec(object spec) {
+    ForEachField(spec, [this](std::string_view key, value devices) {
+      if (key != "devices") return Refuse(kUnread);
+      ForEachField(devices.get_object(), [this](std::string_view name, value list) {
+        if (name == "requests") {
+          ForEachItem(list.get_array(), kMostClaimRequests, [this](object it) { ReadRequest(it); });
+        } else if (name == "constraints") {
+          ForEachItem(list.get_array(), kMostClaimConstraints,
+                      [this](object it) { ReadConstraint(it); });
+        } else if (name == "config") {
+          ForEachItem(list.get_array(), kMostClaimConfigs,
+                      [this](object it) { claim_.asks.configs.push_back(ReadDeviceConfig(it)); });
+        } else {
+          Refuse(kUnread);
+        }
+      });
+    });
+  }
+
+  void ReadRequest(object fields) {
+    DeviceRequest request;
+    ForEachField(fields, [this, &request](std::string_view key, value content) {
+      if (key == "name") {
+        request.name = TextOf(content);
+      } else if (key == "exactly") {
+        request.wants.push_back(ReadWant(content.get_object()));
+      } else if (key == "firstAvailable") {
+        request.first_available = true;
+        ForEachItem(content.get_array(), kMostSubrequests,
+                    [&](object it) { request.wants.push_back(ReadWant(it)); });
+      } else {
+        Refuse(kUnread);
+      }
+    });
+    if (request.wants.empty()) Refuse(kUnread);
+    claim_.asks.requests.push_back(std::move(request));
+  }
+
+  DeviceWant ReadWant(object fields) {
+    DeviceWant want;
+    ForEachField(fields, [this, &want](std::string_view key, value content) {
+      if (key == "name") {
+        want.name = TextOf(content);
+      } else if (key == "deviceClassName") {
+        want.device_class = TextOf(content);
+      } else if (key == "selectors") {
+        want.selectors = ReadSelectors(content.get_array(), [this] { Refuse(kUnread); });
+        if (want.selectors.size() > kMostSelectors) Refuse(kTooLarge);
+      } else if (key == "allocationMode") {
+        const std::string mode = TextOf(content);
+        want.all = mode == "All";
+        if (!want.all && mode != "ExactCount") Refuse(kUnread);
+      } else if (key == "count") {
+        want.count = content.get_int64();
+      } else if (key == "tolerations") {
+        ReadDeviceTolerations(content, want);
+      } else if (key == "adminAccess") {
+        if (content.get_bool()) Refuse(kForAdministration);
+      } else {
+        Refuse(key == "capacity" ? kForCapacity : kUnread);
+      }
+    });
+    if (want.device_class.empty()) Refuse(kUnread);
+    return want;
+  }
+
+  // From a copy: simdjson reads a list once, and its text is needed too.
+  void ReadDeviceTolerations(value list, DeviceWant& want) {
+    want.tolerations_json = std::string(std::string_view(simdjson::to_json_string(list)));
+    const PaddedText copy(want.tolerations_json);
+    simdjson::ondemand::parser parser;
+    simdjson::ondemand::document document = parser.iterate(wire::ViewOf(copy));
+    want.tolerations = wire::ReadTolerations(document.get_array());
+    if (want.tolerations.size() > kMostDeviceTolerations) Refuse(kTooLarge);
+  }
+
+  void ReadConstraint(object fields) {
+    DeviceConstraint constraint;
+    ForEachField(fields, [this, &constraint](std::string_view key, value content) {
+      if (key == "requests") {
+        constraint.requests = ReadTexts(content.get_array());
+      } else if (key == "matchAttribute" || key == "distinctAttribute") {
+        constraint.attribute = TextOf(content);
+        constraint.distinct = key == "distinctAttribute";
+      } else {
+        Refuse(kUnread);
+      }
+    });
+    if (constraint.attribute.empty()) Refuse(kUnread);
+    claim_.asks.constraints.push_back(std::move(constraint));
+  }
+
   OpenClaim claim_;
-  int requests_ = 0;
-  bool of_mig_class_ = false;
-  std::string profile_;
 };
 
 // Takes a quoted text from the front; "" where there is none.
@@ -141,6 +183,26 @@ bool TakeWord(std::string_view& text, std::string_view word) {
 // The claim that is patched, and no later version of it.
 Json MetadataOf(const OpenClaim& claim) {
   return {{"uid", claim.uid}, {"resourceVersion", claim.resource_version}};
+}
+
+// JSON that came from the API server, as it came.
+Json Copied(const std::string& text) { return Json::parse(text, nullptr, false); }
+
+Json ResultJson(const AllocationResult& result) {
+  Json json = {{"request", NameOf(*result.request, *result.want)},
+               {"driver", result.driver},
+               {"pool", result.pool},
+               {"device", result.device}};
+  const std::string& tolerations = result.want->tolerations_json;
+  if (!tolerations.empty()) json["tolerations"] = Copied(tolerations);
+  return json;
+}
+
+Json ConfigJson(const AllocationConfig& config) {
+  Json json = Copied(config.content);
+  json["source"] = config.of_class ? "FromClass" : "FromClaim";
+  if (!config.requests.empty()) json["requests"] = config.requests;
+  return json;
 }
 
 }  // namespace
@@ -184,20 +246,28 @@ std::string EncodeFinalizerPatch(const OpenClaim& claim) {
 
 std::string EncodeAllocationPatch(const OpenClaim& claim, const ClaimAllocation& allocation,
                                   const PodId& pod, WallTime now) {
-  const Json device = {{"request", claim.request},
-                       {"driver", kGpuDriver},
-                       {"pool", allocation.pool},
-                       {"device", allocation.device}};
+  Json devices = {{"results", Json::array()}};
+  for (const AllocationResult& result : allocation.results) {
+    devices["results"].push_back(ResultJson(result));
+  }
+  for (const AllocationConfig& config : allocation.configs) {
+    devices["config"].push_back(ConfigJson(config));
+  }
   const Json on_node = {
       {"key", "metadata.name"}, {"operator", "In"}, {"values", Json::array({allocation.node})}};
   const Json term = {{"matchFields", Json::array({on_node})}};
   const Json reserved = {{"resource", "pods"}, {"name", pod.name}, {"uid", pod.uid}};
-  const Json written = {{"devices", {{"results", Json::array({device})}}},
+  const Json written = {{"devices", std::move(devices)},
                         {"nodeSelector", {{"nodeSelectorTerms", Json::array({term})}}},
                         {"allocationTimestamp", MicroTime(now)}};
   return JsonText(
       {{"metadata", MetadataOf(claim)},
        {"status", {{"allocation", written}, {"reservedFor", Json::array({reserved})}}}});
+}
+
+std::string EncodeDeallocationPatch(const OpenClaim& claim) {
+  return JsonText({{"metadata", MetadataOf(claim)},
+                   {"status", {{"allocation", nullptr}, {"reservedFor", nullptr}}}});
 }
 
 }  // namespace berth::dialects

@@ -20,12 +20,11 @@
 #include "base/clock.h"
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "cluster/claims/allocation_configs.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/values/pod_request.h"
-#include "topology/mig/mig_profile.h"
 
 namespace berth::dialects {
-
-inline constexpr std::string_view kMigDeviceClass = "mig.nvidia.com";
 
 struct OpenClaim {
   std::string namespace_name;
@@ -34,9 +33,9 @@ struct OpenClaim {
   std::string resource_version;
   std::vector<std::string> finalizers;
   bool allocated = false;
-  std::string request;  // the name of its request
-  MigProfile profile;   // that it asks for
-  // Why it is no claim of one MIG device of a profile, and nothing more; empty = it is. Constants.
+  DeviceClaim asks;
+  // Why it is kube-scheduler's to allocate, whatever devices there are; empty = it is not.
+  // Constants.
   std::string_view obstacle;
 
   [[nodiscard]] bool has_finalizer() const;
@@ -50,16 +49,30 @@ Result<OpenClaim> DecodeOpenClaim(const PaddedText& text);
 // kind and spaces anywhere between; "" for any other CEL expression.
 std::string ProfileIn(std::string_view expression);
 
-// A device of a pool of that one node.
-struct ClaimAllocation {
-  std::string_view node;
+// One device of an allocation.
+struct AllocationResult {
+  const DeviceRequest* request = nullptr;
+  const DeviceWant* want = nullptr;
+  std::string_view driver;
   std::string_view pool;
   std::string_view device;
+};
+
+// Devices of one node. Pointers: into the claim.
+struct ClaimAllocation {
+  std::string_view node;
+  std::vector<AllocationResult> results;
+  // Of the classes, in the order of the requests, then those of the claim: as kube-scheduler's
+  // allocator writes them (allocation_configs.h).
+  std::vector<AllocationConfig> configs = {};
 };
 
 // Both are application/merge-patch+json, of the claim and of its status.
 std::string EncodeFinalizerPatch(const OpenClaim& claim);
 std::string EncodeAllocationPatch(const OpenClaim& claim, const ClaimAllocation& allocation,
                                   const PodId& pod, WallTime now);
+// Of the status: the claim is as it was before, but for its finalizer, which Kubernetes removes
+// with the claim.
+std::string EncodeDeallocationPatch(const OpenClaim& claim);
 
 }  // namespace berth::dialects

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "scoring/mig/offer_choice.h"
 #include "server/kube/client/api_path.h"
 
 namespace berth::dialects {
@@ -27,6 +26,12 @@ kube::ApiRequest Patch(std::string path, std::string body) {
   return request;
 }
 
+std::string FullName(const PodId& pod, const std::string& claim) {
+  return pod.namespace_name + "/" + claim;
+}
+
+std::string NameOf(const OpenClaim& claim) { return claim.namespace_name + "/" + claim.name; }
+
 }  // namespace
 
 void DeviceAllocator::Ask(const PodId& pod, std::span<const std::string> claims) {
@@ -35,15 +40,14 @@ void DeviceAllocator::Ask(const PodId& pod, std::span<const std::string> claims)
 
 bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> claims,
                                std::span<const std::string> nodes) {
-  const Outcome outcome =
-      claims.size() == 1 ? TryAllocate(pod, claims.front(), nodes) : Outcome::kLeft;
+  const Outcome outcome = TryAllocate(pod, {claims.begin(), claims.end()}, nodes);
   if (outcome == Outcome::kAllocated) ++allocated_;
   if (outcome == Outcome::kLeft) ++left_;
   if (outcome == Outcome::kLost) ++lost_;
   if (outcome == Outcome::kLeft || outcome == Outcome::kLost) Leave(pod, claims);
   if (outcome == Outcome::kHasDevice) {
     const MutexLock lock(mutex_);
-    under_way_.erase(pod.namespace_name + "/" + claims.front());
+    for (const std::string& name : claims) under_way_.erase(FullName(pod, name));
   }
   return outcome == Outcome::kAllocated;
 }
@@ -56,7 +60,7 @@ void DeviceAllocator::MarkUnderWay(const PodId& pod, std::span<const std::string
                                    const Left& left) {
   const MutexLock lock(mutex_);
   for (const std::string& name : claims) {
-    std::string claim = pod.namespace_name + "/" + name;
+    std::string claim = FullName(pod, name);
     if (under_way_.size() >= kMostUnderWay) DropFinished();
     if (under_way_.size() >= kMostUnderWay && !under_way_.contains(claim)) {
       crowded_until_ = left.since + kMostBinding;  // it is not known when this one is over
@@ -66,73 +70,138 @@ void DeviceAllocator::MarkUnderWay(const PodId& pod, std::span<const std::string
   }
 }
 
-Instant DeviceAllocator::EndFor(const std::string& claim) {
-  const Instant end =
-      std::min(parts_.write.clock.Now() + kMost, parts_.write.fence.WritableUntil());
+Instant DeviceAllocator::EndFor(std::span<const std::string> claims) {
+  Instant end = std::min(parts_.write.clock.Now() + kMost, parts_.write.fence.WritableUntil());
   const MutexLock lock(mutex_);
-  const auto found = under_way_.find(claim);
-  const bool was_asked = found != under_way_.end() && found->second.asked;
-  return was_asked ? std::min(end, found->second.since) : end;
+  for (const std::string& claim : claims) {
+    const auto found = under_way_.find(claim);
+    if (found != under_way_.end() && found->second.asked) end = std::min(end, found->second.since);
+  }
+  return end;
 }
 
-DeviceAllocator::Outcome DeviceAllocator::TryAllocate(const PodId& pod, const std::string& name,
+DeviceAllocator::Outcome DeviceAllocator::TryAllocate(const PodId& pod,
+                                                      const std::set<std::string>& names,
                                                       std::span<const std::string> nodes) {
-  const std::string full_name = pod.namespace_name + "/" + name;
-  const Instant now = parts_.write.clock.Now();
-  const Instant end = EndFor(full_name);
-  const auto path = kube::ClaimPath(pod.namespace_name, name);
-  if (!path) {
-    Note(true, path.error().message);
-    return Outcome::kLost;
-  }
-  const auto claim = Send({.path = *path}, end);
-  if (!claim) {
-    Note(true, "claims cannot be read: " + claim.error().message);
-    return Outcome::kLost;
-  }
-  if (claim->allocated) return Outcome::kHasDevice;
-  if (!claim->obstacle.empty()) {
-    Note(false, "a claim is left to kube-scheduler: " + std::string(claim->obstacle));
+  std::vector<std::string> full_names;
+  for (const std::string& name : names) full_names.push_back(FullName(pod, name));
+  const Instant end = EndFor(full_names);
+  std::vector<Open> open;
+  const Outcome read = Read(pod, names, end, open);
+  if (read != Outcome::kAllocated) return read;
+  if (AllocatesOthers(full_names)) return Outcome::kLeft;
+  DeviceAllotment allotment;
+  const Outcome chosen = Choose(open, nodes, allotment);
+  return chosen == Outcome::kAllocated ? Write(open, allotment, pod, end) : chosen;
+}
+
+DeviceAllocator::Outcome DeviceAllocator::Read(const PodId& pod, const std::set<std::string>& names,
+                                               Instant end, std::vector<Open>& open) {
+  if (names.size() > kMostClaims) {
+    Note(false, "a pod's claims are left to kube-scheduler: they are more than " +
+                    std::to_string(kMostClaims));
     return Outcome::kLeft;
   }
-  if (AllocatesOthers(full_name)) return Outcome::kLeft;
+  std::string_view obstacle;
+  for (const std::string& name : names) {
+    const auto path = kube::ClaimPath(pod.namespace_name, name);
+    if (!path) {
+      Note(true, path.error().message);
+      return Outcome::kLost;
+    }
+    auto claim = Send({.path = *path}, end);
+    if (!claim) {
+      Note(true, "claims cannot be read: " + claim.error().message);
+      return Outcome::kLost;
+    }
+    if (claim->allocated) continue;
+    if (obstacle.empty()) obstacle = claim->obstacle;
+    open.push_back({*path, *std::move(claim)});
+  }
+  if (open.empty()) return Outcome::kHasDevice;
+  if (obstacle.empty()) return Outcome::kAllocated;
+  Note(false, "a claim is left to kube-scheduler: " + std::string(obstacle));
+  return Outcome::kLeft;
+}
+
+DeviceAllocator::Outcome DeviceAllocator::Choose(const std::vector<Open>& open,
+                                                 std::span<const std::string> nodes,
+                                                 DeviceAllotment& allotment) {
+  std::vector<DeviceClaim> claims;
+  for (const Open& each : open) claims.push_back(each.claim.asks);
+  const auto find_class = [this](std::string_view name) { return parts_.classes.Named(name); };
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const auto device = ChooseOffered(*parts_.offers.Current(), claim->profile, nodes);
-    if (!device) break;
-    if (parts_.offers.Hold(full_name, *device, now, now + kMostHeld)) {
-      return Write(*path, *claim, *device, pod, end);
+    const auto offers = parts_.claims.devices().Current();
+    const auto found =
+        Allot(claims, find_class, *offers, *parts_.mig.Current(), *parts_.state.Current(), nodes);
+    if (!found) {
+      Note(false, "a claim is left to kube-scheduler: " + found.error().message);
+      return Outcome::kLeft;
+    }
+    if (found->node.empty()) break;  // nobody has them
+    std::vector<ClaimHold> holds;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      holds.push_back({NameOf(open[i].claim), found->DevicesOf(i)});
+    }
+    const Instant now = parts_.write.clock.Now();
+    if (parts_.claims.devices().Hold(found->node, offers->find(found->node)->second, holds, now,
+                                     now + kMostHeld)) {
+      allotment = *found;
+      return Outcome::kAllocated;
     }
   }
   return Outcome::kLeft;
 }
 
-DeviceAllocator::Outcome DeviceAllocator::Write(const std::string& path, const OpenClaim& claim,
-                                                const OfferedDevice& device, const PodId& pod,
+DeviceAllocator::Outcome DeviceAllocator::Write(const std::vector<Open>& open,
+                                                const DeviceAllotment& allotment, const PodId& pod,
                                                 Instant end) {
   kube::FencedWrite write(parts_.write.fence);
   end = std::min(end, parts_.write.fence.WritableUntil());
-  const std::string name = claim.namespace_name + "/" + claim.name;
-  Result<OpenClaim> ours = claim;
-  if (!claim.has_finalizer()) ours = Send(Patch(path, EncodeFinalizerPatch(claim)), end);
-  const bool may_go_on = ours.has_value();
-  if (may_go_on) {
-    const ClaimAllocation allocation{device.node, device.pool, device.device};
-    ours = Send(Patch(path + "/status",
-                      EncodeAllocationPatch(*ours, allocation, pod, parts_.write.clock.Wall())),
-                end);
+  std::vector<Open> written;
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    bool began = false;
+    auto ours = WriteOne(open[i], allotment.AllocationOf(i, open[i].claim.asks), pod, end, began);
+    if (ours) {
+      written.push_back({open[i].path, *std::move(ours)});
+      continue;
+    }
+    // Without an answer it may be allocated all the same: the watch will show it, and until then
+    // its devices are held.
+    const bool unknown = ours.error().code == Errc::kUnavailable;
+    if (unknown) write.Unanswered();
+    for (std::size_t k = began && unknown ? i + 1 : i; k < open.size(); ++k) {
+      parts_.claims.devices().Release(NameOf(open[k].claim));
+    }
+    if (ours.error().code != Errc::kConflict) {
+      Note(true, "claims cannot be allocated: " + ours.error().message);
+    }
+    TakeBack(written, end);
+    return Outcome::kLost;
   }
-  if (ours) {
-    AwaitSeen(name, end);
-    return Outcome::kAllocated;
+  AwaitSeen(written, end);
+  return Outcome::kAllocated;
+}
+
+Result<OpenClaim> DeviceAllocator::WriteOne(const Open& open, const ClaimAllocation& allocation,
+                                            const PodId& pod, Instant end, bool& began) const {
+  OpenClaim claim = open.claim;
+  if (!claim.has_finalizer()) {
+    BERTH_TRY(claim, Send(Patch(open.path, EncodeFinalizerPatch(claim)), end));
   }
-  // Without an answer it may be allocated all the same: the watch will show it, and until then the
-  // device is held.
-  if (ours.error().code == Errc::kUnavailable) write.Unanswered();
-  if (!may_go_on || ours.error().code != Errc::kUnavailable) parts_.offers.Release(name);
-  if (ours.error().code != Errc::kConflict) {
-    Note(true, "claims cannot be allocated: " + ours.error().message);
+  began = true;
+  return Send(Patch(open.path + "/status",
+                    EncodeAllocationPatch(claim, allocation, pod, parts_.write.clock.Wall())),
+              end);
+}
+
+void DeviceAllocator::TakeBack(const std::vector<Open>& written, Instant end) {
+  for (const Open& each : written) {
+    const auto back = Send(Patch(each.path + "/status", EncodeDeallocationPatch(each.claim)), end);
+    // One that stays allocated is reserved for its pod, which goes to that node, or kube-scheduler
+    // deallocates it. The watch tells.
+    if (back) parts_.claims.devices().Release(NameOf(each.claim));
   }
-  return Outcome::kLost;
 }
 
 Result<OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant end) const {
@@ -149,19 +218,23 @@ Result<OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant end) c
   return claim;
 }
 
-void DeviceAllocator::AwaitSeen(const std::string& claim, Instant end) const {
-  while (parts_.claims.SeenOf(claim) != DeviceClaims::Seen::kAllocated &&
-         parts_.write.clock.Now() < end) {
+void DeviceAllocator::AwaitSeen(const std::vector<Open>& claims, Instant end) const {
+  const auto is_seen = [this](const Open& each) {
+    return parts_.claims.SeenOf(NameOf(each.claim)) == DeviceClaims::Seen::kAllocated;
+  };
+  while (!std::ranges::all_of(claims, is_seen) && parts_.write.clock.Now() < end) {
     parts_.write.sleep(kLook);
   }
   parts_.write.sleep(kItsDelay);
 }
 
-bool DeviceAllocator::AllocatesOthers(const std::string& claim) {
+bool DeviceAllocator::AllocatesOthers(const std::vector<std::string>& claims) {
   for (;; parts_.write.sleep(kLook)) {
     const Instant now = parts_.write.clock.Now();
     const MutexLock lock(mutex_);
-    under_way_.erase(claim);  // its pod is asked about anew: that try is over
+    for (const std::string& claim : claims) {
+      under_way_.erase(claim);  // its pod is asked about anew: that try is over
+    }
     DropFinished();
     if (now < crowded_until_) return true;
     const auto is_since = [](Instant when) {

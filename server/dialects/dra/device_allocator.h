@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceAllocator: chooses the MIG device of a ResourceClaim and writes it into the claim, before
-// kube-scheduler would take the first that fits. It serves pods with one claim, not allocated, that
-// asks for one device of class mig.nvidia.com by its profile (wire/claim_json.h). From then on the
-// pod fits only the node of that device.
+// DeviceAllocator: chooses the devices of a pod's ResourceClaims (scoring/claims/claim_choice.h)
+// and writes them into the claims, before kube-scheduler would take the first that fit: GPUs and
+// MIG devices alike. From then on the pod fits only the node of those devices. If one of several
+// claims cannot be written, what was written into the others is taken back.
 //
-// Claims of other kinds, and those for which a write failed, are left to kube-scheduler. Its
-// allocator and this one must not take one device for two claims, and neither sees at once what the
+// Claims of other kinds (claim_json.h says which), and those for which a write failed, are left to
+// kube-scheduler. Its allocator and this one must not take one device for two claims, and neither sees at once what the
 // other does:
 //
 //   its allocation is in its memory first  From when a pod with an open claim is left to it (or its
@@ -32,11 +32,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "cluster/claims/device_classes.h"
 #include "cluster/claims/mig_offers.h"
+#include "cluster/state/cluster_state.h"
 #include "server/dialects/dra/claim_json.h"
+#include "server/dialects/dra/device_allotment.h"
 #include "server/dialects/dra/device_claims.h"
 #include "server/extender/ports.h"
 #include "server/kube/client/api_client.h"
@@ -55,14 +59,18 @@ class DeviceAllocator final : public ClaimAllocator {
   static constexpr Duration kFresh = std::chrono::milliseconds(500);
   // kube-scheduler waits for volumes for so long before it writes a claim (bindTimeoutSeconds).
   static constexpr Duration kMostBinding = std::chrono::minutes(10);
+  // A pod with more claims to be allocated is left alone.
+  static constexpr std::size_t kMostClaims = 8;
   // Claims that are remembered as left to kube-scheduler.
   static constexpr std::size_t kMostUnderWay = 4096;
 
   // References: they outlive the object.
   struct Parts {
     kube::WriteContext write;
-    MigOffers& offers;
-    const DeviceClaims& claims;
+    const MigOffers& mig;
+    const DeviceClasses& classes;
+    const ClusterState& state;
+    DeviceClaims& claims;
     // Why claims are left to kube-scheduler, each reason once. Any thread; must not block.
     std::function<void(bool is_problem, const std::string& text)> on_note;
   };
@@ -92,18 +100,34 @@ class DeviceAllocator final : public ClaimAllocator {
 
   void MarkUnderWay(const PodId& pod, std::span<const std::string> claims, const Left& left)
       BERTH_EXCLUDES(mutex_);
-  // Until when the claim may be allocated: what it waited in a queue counts.
-  [[nodiscard]] Instant EndFor(const std::string& claim) BERTH_EXCLUDES(mutex_);
+  // Until when the claims may be allocated: what they waited in a queue counts.
+  [[nodiscard]] Instant EndFor(std::span<const std::string> claims) BERTH_EXCLUDES(mutex_);
 
-  Outcome TryAllocate(const PodId& pod, const std::string& name, std::span<const std::string> nodes)
-      BERTH_EXCLUDES(mutex_);
-  Outcome Write(const std::string& path, const OpenClaim& claim, const OfferedDevice& device,
-                const PodId& pod, Instant end);
+  // One of a pod's claims, as it was read. It is decoded once more with each answer.
+  struct Open {
+    std::string path;
+    OpenClaim claim;
+  };
+
+  Outcome TryAllocate(const PodId& pod, const std::set<std::string>& names,
+                      std::span<const std::string> nodes) BERTH_EXCLUDES(mutex_);
+  // Fills in what has yet to be allocated. kAllocated: go on.
+  Outcome Read(const PodId& pod, const std::set<std::string>& names, Instant end,
+               std::vector<Open>& open) BERTH_EXCLUDES(mutex_);
+  // Chooses and holds; kLeft where there is nothing, or others were faster.
+  Outcome Choose(const std::vector<Open>& open, std::span<const std::string> nodes,
+                 DeviceAllotment& allotment) BERTH_EXCLUDES(mutex_);
+  Outcome Write(const std::vector<Open>& open, const DeviceAllotment& allotment, const PodId& pod,
+                Instant end) BERTH_EXCLUDES(mutex_);
+  // Both patches of one claim. began: whether it got to the second.
+  Result<OpenClaim> WriteOne(const Open& open, const ClaimAllocation& allocation, const PodId& pod,
+                             Instant end, bool& began) const;
+  void TakeBack(const std::vector<Open>& written, Instant end) BERTH_EXCLUDES(mutex_);
   Result<OpenClaim> Send(kube::ApiRequest request, Instant end) const;
-  void AwaitSeen(const std::string& claim, Instant end) const;
-  // Whether kube-scheduler may be allocating another claim than this one; waits where that will
+  void AwaitSeen(const std::vector<Open>& claims, Instant end) const;
+  // Whether kube-scheduler may be allocating another claim than these; waits where that will
   // soon be over.
-  bool AllocatesOthers(const std::string& claim) BERTH_EXCLUDES(mutex_);
+  bool AllocatesOthers(const std::vector<std::string>& claims) BERTH_EXCLUDES(mutex_);
   void DropFinished() BERTH_REQUIRES(mutex_);
   void Note(bool is_problem, const std::string& why) BERTH_EXCLUDES(mutex_);
 

@@ -53,7 +53,8 @@ DeviceClaims::DeviceClaims(ClusterState& state, MigOffers& offers, DeviceClasses
       classes_(classes),
       unknown_("resourceclaims", report),
       unknown_pools_("resourceslices", report),
-      overlapping_("resourceclaims", report) {}
+      overlapping_("resourceclaims", report),
+      uncounted_("resourceslices", report) {}
 
 void DeviceClaims::PutSlices(std::vector<ResourceSlice> slices, bool replace) {
   const MutexLock lock(mutex_);
@@ -63,7 +64,7 @@ void DeviceClaims::PutSlices(std::vector<ResourceSlice> slices, bool replace) {
   }
   for (ResourceSlice& slice : slices) {
     DropSlice(slice.name, changed);
-    if (slice.devices.empty()) continue;  // of another driver, or counters alone
+    if (slice.devices.empty() && slice.published == nullptr) continue;  // of another driver
     const std::string pool = slice.pool;
     pool_of_slice_.emplace(slice.name, pool);
     const std::string name = slice.name;
@@ -71,6 +72,7 @@ void DeviceClaims::PutSlices(std::vector<ResourceSlice> slices, bool replace) {
     pools_[pool].offers.reset();
     RehomePool(pool, changed);
   }
+  PublishGpus(changed);
   Publish(changed);
 }
 
@@ -95,13 +97,14 @@ void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
     }
   }
   Publish(changed);
-  for (const std::string& name : allocated) offers_.Release(name);  // what it has is seen now
+  for (const std::string& name : allocated) devices_.Release(name);  // what it has is seen now
 }
 
 void DeviceClaims::RemoveSlice(std::string_view name) {
   const MutexLock lock(mutex_);
   Nodes changed;
   DropSlice(std::string(name), changed);
+  PublishGpus(changed);
   Publish(changed);
 }
 
@@ -111,17 +114,51 @@ void DeviceClaims::RemoveClaim(const std::string& name) {
   seen_.erase(name);
   DropClaim(name, changed);
   Publish(changed);
-  offers_.Release(name);
+  devices_.Release(name);
 }
 
 void DeviceClaims::FollowClasses() {
   const MutexLock lock(mutex_);
+  std::map<std::string, DeviceClass> whole = classes_.WholeByName();
+  if (whole != whole_) {
+    matches_.clear();
+    for (const auto& [resource, each] : whole) {
+      if (auto match = ClassMatch::Of(each.selectors)) {
+        matches_.push_back({resource, *std::move(match)});
+      }
+    }
+    // A node is shown by the name that pods use: the other one every class has.
+    std::stable_partition(matches_.begin(), matches_.end(), [](const MatchByName& match) {
+      return !match.resource.starts_with(kDeviceClassPrefix);
+    });
+    whole_ = std::move(whole);
+    PublishGpus(AllNodes());
+  }
   std::vector<MigProfile> by_name = classes_.Profiles();
   if (by_name == by_name_) return;
   by_name_ = std::move(by_name);
+  Publish(AllNodes());
+}
+
+void DeviceClaims::PutRules(std::vector<DeviceTaintRule> rules, bool replace) {
+  const MutexLock lock(mutex_);
+  if (replace) rules_.clear();
+  for (DeviceTaintRule& rule : rules) {
+    std::string name = rule.name;
+    rules_.insert_or_assign(std::move(name), std::move(rule));
+  }
+  PublishGpus(AllNodes());
+}
+
+void DeviceClaims::RemoveRule(const std::string& name) {
+  const MutexLock lock(mutex_);
+  if (rules_.erase(name) > 0) PublishGpus(AllNodes());
+}
+
+DeviceClaims::Nodes DeviceClaims::AllNodes() const {
   Nodes all;
   for (const auto& [node, pools] : pools_on_node_) all.insert(node);
-  Publish(all);
+  return all;
 }
 
 DeviceClaims::Seen DeviceClaims::SeenOf(const std::string& claim) const {
@@ -179,6 +216,7 @@ void DeviceClaims::RehomePool(const std::string& pool_name, Nodes& changed) {
 void DeviceClaims::Publish(const Nodes& nodes) {
   std::vector<ClusterEvent> events;
   std::vector<std::pair<std::string, OfferedGpus>> offers;
+  std::vector<std::pair<std::string, NodeDevices>> devices;
   for (const std::string& node : nodes) {
     std::vector<ClaimedGpu> once;
     std::vector<ClaimedGpu> claimed = ClaimedOn(node, once);
@@ -189,9 +227,55 @@ void DeviceClaims::Publish(const Nodes& nodes) {
     events.emplace_back(GpusClaimed{node, std::move(claimed)});
     events.emplace_back(GpusOffered{node, std::move(mig)});
     offers.emplace_back(node, std::move(offered));
+    devices.emplace_back(node, DevicesOn(node));
   }
   if (!events.empty()) (void)state_.Apply(events);  // nothing in it that could be invalid
   offers_.Put(std::move(offers));
+  devices_.Put(std::move(devices));
+}
+
+NodeDevices DeviceClaims::DevicesOn(const std::string& node) const {
+  NodeDevices on_node{PoolsOn(node), {}};
+  const auto pools = pools_on_node_.find(node);
+  if (pools == pools_on_node_.end()) return on_node;
+  for (const std::string& pool_name : pools->second) {
+    for (const auto& [claim, devices] : pools_.find(pool_name)->second.claims) {
+      for (const ClaimedDevice& device : devices) on_node.taken.emplace(pool_name, device.device);
+    }
+  }
+  return on_node;
+}
+
+void DeviceClaims::PublishGpus(const Nodes& nodes) {
+  std::vector<DeviceTaintRule> rules;
+  for (const auto& [name, rule] : rules_) {
+    if (rule.excludes && rule.selects) rules.push_back(rule);
+  }
+  std::vector<ClusterEvent> events;
+  for (const std::string& node : nodes) {
+    FoundGpus found = ReadWholeGpus(PoolsOn(node), matches_, rules, links_);
+    if (found.problem.empty()) {
+      uncounted_.Remove(node);
+    } else {
+      uncounted_.Add(node, found.problem);
+    }
+    events.emplace_back(SliceGpusOffered{node, std::move(found.gpus)});
+  }
+  if (!events.empty()) (void)state_.Apply(events);  // nothing in it that could be invalid
+}
+
+DevicePools DeviceClaims::PoolsOn(const std::string& node) const {
+  std::vector<std::shared_ptr<const PublishedSlice>> slices;
+  const auto pools = pools_on_node_.find(node);
+  if (pools == pools_on_node_.end()) return {};
+  for (const std::string& pool_name : pools->second) {
+    for (const auto& [name, slice] : pools_.find(pool_name)->second.slices) {
+      // One of several nodes leaves its pool incomplete: what kube-scheduler takes is not known.
+      const bool is_of_node = slice.published != nullptr && slice.published->node == node;
+      if (is_of_node) slices.push_back(slice.published);
+    }
+  }
+  return GatherPools(std::move(slices));
 }
 
 OfferedGpus DeviceClaims::OfferedOn(const std::string& node) {
@@ -243,6 +327,7 @@ std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node,
       for (const ClaimedDevice& device : devices) {
         const std::string& name = device.device;
         ClaimedGpu gpu = Describe(claim, name, FindDevice(pool.slices, name));
+        gpu.pod = device.pod;
         if (gpu.uuid.empty() && gpu.index < 0) {
           problem = "device " + name + " of pool " + pool_name +
                     ": want a ResourceSlice that says its GPU, or a name like gpu-0, got neither";

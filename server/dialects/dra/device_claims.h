@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DeviceClaims: puts ResourceClaims and ResourceSlices together. A claim names a pool and a device;
-// the slices of the pool say which node and which GPU that is. Three things are published:
+// the slices of the pool say which node and which GPU that is. Five things are published:
 //
 //   to ClusterState, GpusClaimed   what the claims hold on a node, all of it whenever it changes
 //   to MigOffers                   the MIG devices that slices offer, and those that claims hold
+//   to ClusterState, SliceGpusOffered   the whole GPUs of slices, in the order in which
+//                                  kube-scheduler takes them for the DeviceClasses (whole_gpus.h)
+//   to DeviceOffers                all devices of the slices, and those that claims hold
 //   to ClusterState, GpusOffered   the part of the offer that pods can ask for by an extended
 //                                  resource, as the DeviceClasses map it. kube-scheduler makes a
 //                                  claim for such a pod, which is one claim among the others.
@@ -26,9 +29,13 @@
 
 #include "base/mutex.h"
 #include "cluster/claims/device_classes.h"
+#include "cluster/claims/device_offers.h"
 #include "cluster/claims/mig_offers.h"
+#include "cluster/node/link_library.h"
 #include "cluster/state/cluster_state.h"
 #include "server/dialects/dra/dra_json.h"
+#include "server/dialects/dra/taint_rule_json.h"
+#include "server/dialects/dra/whole_gpus.h"
 #include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {
@@ -83,6 +90,18 @@ class DeviceClaims {
     DeviceClaims& all_;
   };
 
+  class TaintRules {
+   public:
+    using Object = DeviceTaintRule;
+    explicit TaintRules(DeviceClaims& claims) : all_(claims) {}
+    void Put(Object rule) { all_.PutRules({std::move(rule)}, false); }
+    void Remove(std::string_view, std::string_view name) { all_.RemoveRule(std::string(name)); }
+    void Reset(std::vector<Object> rules) { all_.PutRules(std::move(rules), true); }
+
+   private:
+    DeviceClaims& all_;
+  };
+
   // References: they outlive the object.
   DeviceClaims(ClusterState& state, MigOffers& offers, DeviceClasses& classes,
                const kube::OnUnreadable& report);
@@ -90,10 +109,15 @@ class DeviceClaims {
   [[nodiscard]] Slices& slices() { return slice_table_; }
   [[nodiscard]] Classes& classes() { return class_table_; }
   [[nodiscard]] Claims& claims() { return claim_table_; }
+  [[nodiscard]] TaintRules& taint_rules() { return rule_table_; }
+  [[nodiscard]] DeviceOffers& devices() { return devices_; }
   // Claims whose device could not be mapped to a GPU.
   [[nodiscard]] std::size_t unknown() const { return unknown_.count(); }
-  // Pools with GPUs of an unknown product, whose MIG devices are not offered.
-  [[nodiscard]] std::size_t unknown_pools() const { return unknown_pools_.count(); }
+  // Pools with GPUs of an unknown product, whose MIG devices are not offered; nodes whose whole
+  // GPUs are not counted, all of them or by one of the resources.
+  [[nodiscard]] std::size_t unknown_pools() const {
+    return unknown_pools_.count() + uncounted_.count();
+  }
   // Claims with a MIG device that overlaps one of another claim: it was given out twice.
   [[nodiscard]] std::size_t overlapping() const { return overlapping_.count(); }
 
@@ -117,6 +141,9 @@ class DeviceClaims {
   void RemoveClaim(const std::string& name) BERTH_EXCLUDES(mutex_);
   // Publishes every node again if the profiles that the classes stand for have changed.
   void FollowClasses() BERTH_EXCLUDES(mutex_);
+  void PutRules(std::vector<DeviceTaintRule> rules, bool replace) BERTH_EXCLUDES(mutex_);
+  void RemoveRule(const std::string& name) BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] Nodes AllNodes() const BERTH_REQUIRES(mutex_);
 
   // These add the nodes on which something may have changed.
   void DropSlice(std::string name, Nodes& changed) BERTH_REQUIRES(mutex_);
@@ -125,26 +152,38 @@ class DeviceClaims {
   void RehomePool(const std::string& pool_name, Nodes& changed) BERTH_REQUIRES(mutex_);
 
   void Publish(const Nodes& nodes) BERTH_REQUIRES(mutex_);
+  // The whole GPUs of these nodes, whose slices, classes or taints may have changed.
+  void PublishGpus(const Nodes& nodes) BERTH_REQUIRES(mutex_);
+  [[nodiscard]] DevicePools PoolsOn(const std::string& node) const BERTH_REQUIRES(mutex_);
   // What claims have on the node. `once` gets the same without the second and later parts of a
   // device that several share: these take nothing from each other.
   [[nodiscard]] std::vector<ClaimedGpu> ClaimedOn(const std::string& node,
                                                   std::vector<ClaimedGpu>& once)
       BERTH_REQUIRES(mutex_);
+  [[nodiscard]] NodeDevices DevicesOn(const std::string& node) const BERTH_REQUIRES(mutex_);
   [[nodiscard]] OfferedGpus OfferedOn(const std::string& node) BERTH_REQUIRES(mutex_);
   void NoteOverlaps(const std::string& node, std::span<const ClaimedGpu* const> overlapping)
       BERTH_REQUIRES(mutex_);
 
   ClusterState& state_;
   MigOffers& offers_;
+  DeviceOffers devices_;
   DeviceClasses& classes_;
   Slices slice_table_{*this};
   Claims claim_table_{*this};
   Classes class_table_{*this};
-  kube::UnreadableObjects unknown_, unknown_pools_, overlapping_;  // changed under the mutex
+  TaintRules rule_table_{*this};
+  LinkLibrary links_;
+  kube::UnreadableObjects unknown_, unknown_pools_, overlapping_,
+      uncounted_;  // changed under the mutex
 
   mutable Mutex mutex_;
   std::map<std::string, Seen> seen_ BERTH_GUARDED_BY(mutex_);
   std::vector<MigProfile> by_name_ BERTH_GUARDED_BY(mutex_);  // that extended resources stand for
+  // Those that stand for whole GPUs; and the classes that `matches_` was made of.
+  std::vector<MatchByName> matches_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, DeviceClass> whole_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, DeviceTaintRule> rules_ BERTH_GUARDED_BY(mutex_);  // by name
   std::map<std::string, Pool> pools_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::string, std::less<>> pool_of_slice_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> pools_of_claim_ BERTH_GUARDED_BY(mutex_);

@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "server/dialects/dra/claim_json.h"
+#include "server/dialects/dra/class_match.h"
+#include "server/dialects/dra/device_config_json.h"
 #include "server/wire/json/object_reader.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth::dialects {
 namespace {
@@ -15,7 +18,6 @@ namespace {
 using wire::ForEachField;
 using wire::TextOf;
 
-using simdjson::ondemand::array;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
@@ -28,7 +30,18 @@ class ClassReader {
   void ReadSpec(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
       if (key == "extendedResourceName") class_.extended_resource = TextOf(content);
-      if (key == "selectors") ReadSelectors(content.get_array());
+      if (key == "selectors") {
+        class_.selectors = ReadSelectors(content.get_array(), [this] {
+          class_.readable = false;
+          Unread("a selector without cel");
+        });
+        for (const std::string& expression : class_.selectors) ReadExpression(expression);
+      }
+      if (key == "config") {
+        for (auto config : content.get_array()) {
+          class_.configs.push_back(ReadDeviceConfig(config.get_object()));
+        }
+      }
     });
   }
 
@@ -43,17 +56,6 @@ class ClassReader {
   [[nodiscard]] const std::string& unread() const { return unread_; }
 
  private:
-  void ReadSelectors(array selectors) {
-    for (auto selector : selectors) {
-      ForEachField(selector.get_object(), [this](std::string_view key, value content) {
-        if (key != "cel") return Unread(key);
-        ForEachField(content.get_object(), [this](std::string_view name, value expression) {
-          if (name == "expression") ReadExpression(TextOf(expression));
-        });
-      });
-    }
-  }
-
   void ReadExpression(std::string_view expression) {
     for (;;) {
       const std::size_t end = expression.find("&&");
@@ -91,6 +93,17 @@ Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& probl
               if (key == "spec") reader.ReadSpec(content.get_object());
             }));
   DeviceClass read = reader.Finish(std::move(meta));
+  std::string unread = reader.unread();
+  if (read.readable && AcceptsOnlyWholeGpus(read.selectors)) {
+    const auto match = ClassMatch::Of(read.selectors);
+    read.whole = match.has_value();
+    if (!match) unread = match.error().message;
+  }
+  if (!read.whole && !read.profile && FindGpuVendor(read.extended_resource) != nullptr) {
+    problem = "spec.selectors: want what Berth reads as whole GPUs, or as one MIG profile, for " +
+              read.extended_resource + ", got \"" + unread +
+              "\"; kube-scheduler alone places pods that ask for it";
+  }
   const auto named = ParseMigResource(read.extended_resource);
   if (!named || (read.profile && read.profile == named->profile && !named->shared)) return read;
   problem = "spec.selectors: want what Berth reads as the MIG profile of " +

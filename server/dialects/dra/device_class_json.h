@@ -19,7 +19,11 @@ namespace berth::dialects {
 //   device.attributes['gpu.nvidia.com'].type == 'mig'
 //   device.attributes['gpu.nvidia.com'].profile == '1g.5gb'
 //
-// problem: why a class with a name like nvidia.com/mig-1g.5gb has no profile, or not that one.
+// It is one of whole GPUs if its selectors demand the driver and the type 'gpu' and are read as
+// class_match.h says.
+//
+// problem: why a class with a name like nvidia.com/mig-1g.5gb has no profile, or not that one, and
+// why one with the name of a vendor's GPUs is neither.
 // Error: kInvalidArgument for what is not JSON, not a DeviceClass, or has no name.
 Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& problem);
 

@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "cluster/node/node.h"
+#include "server/dialects/dra/slice_json.h"
 #include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {
@@ -19,6 +20,7 @@ using simdjson::ondemand::array;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
+constexpr std::string_view kOfExtendedResources = "resource.kubernetes.io/extended-resource-claim";
 constexpr std::string_view kMemorySlice = "memory-slice-";
 constexpr int kHighest = kMaxGpusPerNode - 1;  // of GPUs and of memory slices
 
@@ -188,6 +190,34 @@ Status ReadClaimStatus(object status, ResourceClaim& claim) {
   return results;
 }
 
+// The UID of the pod that controls the claim, if kube-scheduler made it for the pod's extended
+// resources (findExtendedResourceClaim in its plugin DynamicResources).
+std::string PodOfExtendedResources(object claim) {
+  bool is_made = false;
+  std::string pod;
+  ForEachField(claim, [&](std::string_view key, value metadata) {
+    if (key != "metadata") return;
+    ForEachField(metadata.get_object(), [&](std::string_view name, value content) {
+      if (name == "annotations") {
+        ForEachField(content.get_object(), [&is_made](std::string_view annotation, value text) {
+          if (annotation == kOfExtendedResources) is_made = TextOf(text) == "true";
+        });
+      }
+      if (name != "ownerReferences") return;
+      for (auto owner : content.get_array()) {
+        std::string uid;
+        bool controls = false;
+        ForEachField(owner.get_object(), [&](std::string_view field, value it) {
+          if (field == "uid") uid = TextOf(it);
+          if (field == "controller") controls = it.get_bool();
+        });
+        if (controls) pod = std::move(uid);
+      }
+    });
+  });
+  return is_made && pod.size() <= wire::kMostUidBytes ? pod : "";
+}
+
 // The names, and what `part` is read by.
 template <class Object, class Read>
 Result<Object> ReadPart(const PaddedText& text, std::string_view kind, std::string_view part,
@@ -219,11 +249,24 @@ Result<ResourceSlice> DecodeResourceSlice(const PaddedText& text) {
   BERTH_TRY(ResourceSlice slice,
             ReadPart<ResourceSlice>(text, "ResourceSlice", "spec", ReadSliceSpec));
   std::ranges::sort(slice.devices, {}, &GpuDevice::name);
+  BERTH_TRY(PublishedSlice published, DecodePublishedSlice(text));
+  if (published.driver == kGpuDriver) {
+    slice.published = std::make_shared<const PublishedSlice>(std::move(published));
+  }
   return slice;
 }
 
 Result<ResourceClaim> DecodeResourceClaim(const PaddedText& text) {
-  return ReadPart<ResourceClaim>(text, "ResourceClaim", "status", ReadClaimStatus);
+  BERTH_TRY(ResourceClaim claim,
+            ReadPart<ResourceClaim>(text, "ResourceClaim", "status", ReadClaimStatus));
+  if (claim.devices.empty()) return claim;
+  std::string pod;
+  BERTH_TRY_STATUS(wire::ReadObject(text, [&pod](object whole) -> Status {
+    pod = PodOfExtendedResources(whole);
+    return {};
+  }));
+  for (ClaimedDevice& device : claim.devices) device.pod = pod;
+  return claim;
 }
 
 }  // namespace berth::dialects

@@ -10,12 +10,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "cluster/claims/node_devices.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth::dialects {
@@ -46,6 +48,8 @@ struct ResourceSlice {
   std::string node;  // empty = not of one node
   std::int64_t generation = 0;
   std::vector<GpuDevice> devices;  // sorted by name; none of another driver
+  // All of it; nullptr: of another driver.
+  std::shared_ptr<const PublishedSlice> published = nullptr;
 };
 
 struct ClaimedDevice {
@@ -53,6 +57,9 @@ struct ClaimedDevice {
   std::string device;
   // Other claims may have parts of the device too (KEP-5075): it has a shareID.
   bool shared = false;
+  // The UID of the pod for whose extended resources kube-scheduler made the claim (KEP-5004);
+  // empty: somebody wrote the claim.
+  std::string pod = {};
   friend bool operator==(const ClaimedDevice&, const ClaimedDevice&) = default;
 };
 

@@ -8,6 +8,7 @@
 #include "server/dialects/dra/device_claims.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
+#include "server/dialects/dra/taint_rule_json.h"
 #include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {
@@ -16,6 +17,7 @@ namespace {
 constexpr const char* kSlices = "resourceslices";
 constexpr const char* kClaims = "resourceclaims";
 constexpr const char* kClasses = "deviceclasses";
+constexpr const char* kTaintRules = "devicetaintrules";
 
 std::vector<std::string> Paths(const char* resource, const std::vector<std::string>& versions) {
   return kube::ApiPaths("resource.k8s.io", versions, resource);
@@ -26,7 +28,9 @@ class DraWatch final : public kube::ClusterExtension {
   DraWatch(const kube::ExtensionContext& context, MigOffers& offers, DeviceClasses& classes)
       : claims_(context.state, offers, classes, context.on_unreadable),
         allocator_({.write = context.write,
-                    .offers = offers,
+                    .mig = offers,
+                    .classes = classes,
+                    .state = context.state,
                     .claims = claims_,
                     .on_note =
                         [log = context.on_log](bool is_problem, const std::string& text) {
@@ -35,7 +39,9 @@ class DraWatch final : public kube::ClusterExtension {
         slices_(claims_.slices(), kube::Whole(DecodeResourceSlice), kSlices, context.on_unreadable),
         claim_sink_(claims_.claims(), kube::Whole(DecodeResourceClaim), kClaims,
                     context.on_unreadable),
-        classes_(claims_.classes(), DecodeDeviceClass, kClasses, context.on_unreadable) {}
+        classes_(claims_.classes(), DecodeDeviceClass, kClasses, context.on_unreadable),
+        taint_rules_(claims_.taint_rules(), DecodeDeviceTaintRule, kTaintRules,
+                     context.on_unreadable) {}
 
   std::vector<kube::WatchSource> Sources() override {
     const std::vector<std::string> versions = {"v1", "v1beta2", "v1beta1"};
@@ -60,7 +66,13 @@ class DraWatch final : public kube::ClusterExtension {
                       .optional = true,
                       .why_not_ready = "waiting for the list of deviceclasses"},
              .sink = classes_,
-             .unreadable = [this] { return classes_.unreadable(); }}};
+             .unreadable = [this] { return classes_.unreadable(); }},
+            {.kind = {.name = kTaintRules,
+                      .paths = Paths(kTaintRules, {"v1", "v1beta2", "v1alpha3"}),
+                      .optional = true,
+                      .why_not_ready = "waiting for the list of devicetaintrules"},
+             .sink = taint_rules_,
+             .unreadable = [this] { return taint_rules_.unreadable(); }}};
   }
 
   ClaimAllocator* claim_allocator() override { return &allocator_; }
@@ -79,6 +91,7 @@ class DraWatch final : public kube::ClusterExtension {
   kube::TableSink<DeviceClaims::Slices> slices_;
   kube::TableSink<DeviceClaims::Claims> claim_sink_;
   kube::TableSink<DeviceClaims::Classes> classes_;
+  kube::TableSink<DeviceClaims::TaintRules> taint_rules_;
 };
 
 }  // namespace

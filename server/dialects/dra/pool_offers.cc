@@ -42,12 +42,6 @@ std::optional<int> PlacementOf(const GpuDevice& device, const MigProduct& produc
   return place.units == device.units ? placement : std::nullopt;
 }
 
-// As GPU Feature Discovery writes the name into a label.
-std::string LabelOfProduct(std::string name) {
-  std::ranges::replace(name, ' ', '-');
-  return name;
-}
-
 const MigProduct* ProductOf(const Devices& devices) {
   const auto fits = [&devices](const MigProduct& product) {
     return std::ranges::all_of(devices, [&product](const GpuDevice* device) {
@@ -75,6 +69,11 @@ OfferedGpu Offer(const std::string& pool, const Devices& devices, const MigProdu
 }
 
 }  // namespace
+
+std::string LabelOfProduct(std::string name) {
+  std::ranges::replace(name, ' ', '-');
+  return name;
+}
 
 FoundOffers ReadMigOffers(const std::string& pool, std::span<const GpuDevice* const> devices) {
   FoundOffers found;

@@ -13,6 +13,9 @@
 
 namespace berth::dialects {
 
+// A product as GPU Feature Discovery writes it into a label.
+std::string LabelOfProduct(std::string name);
+
 struct FoundOffers {
   OfferedGpus gpus;     // nothing taken; in the order of the devices
   std::string problem;  // the GPUs that were passed over, and why; empty = none

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cluster/values/quantity.h"
+#include "base/quantity.h"
 #include "server/dialects/koordinator/koordinator_ask.h"
 #include "topology/links/product_links.h"
 

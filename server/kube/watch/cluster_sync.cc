@@ -207,7 +207,9 @@ void PodSink::Place(wire::ObservedPod observed) {
                           .gated = observed.gated,
                           .unschedulable = observed.unschedulable,
                           .created = observed.created,
-                          .scheduler_said = std::move(observed.scheduler_said)});
+                          .scheduler_said = std::move(observed.scheduler_said),
+                          .nominated = std::move(observed.nominated),
+                          .replica_set = std::move(observed.life.replica_set)});
   }
   off_.push_back(uid);
   if (observed.over || observed.node.empty()) {
@@ -215,7 +217,7 @@ void PodSink::Place(wire::ObservedPod observed) {
   } else {
     batch_.emplace_back(PodBound{std::move(observed.pod), std::move(observed.placement), true,
                                  observed.terminating, observed.lacks_devices,
-                                 std::move(observed.given)});
+                                 std::move(observed.given), std::move(observed.life)});
   }
 }
 

@@ -125,7 +125,8 @@ const driversOf = row => row.drivers || [];
 const modelColumns = [
   {label: "Model", kind: "one", cell: row => row.model || "unknown", sort: row => row.model},
   {label: "Nodes", kind: "n", cell: row => row.nodes.toLocaleString("en"), sort: row => row.nodes},
-  {label: "GPUs", kind: "n", cell: row => row.gpus.toLocaleString("en"), sort: row => row.gpus},
+  {label: "GPUs", kind: "n", sort: row => row.gpus,
+    cell: row => row.gpus || !row.shared_gpus ? row.gpus.toLocaleString("en") : row.shared_gpus.toLocaleString("en") + " shared"},
   {label: "Allocated", kind: "one", sort: row => row.gpus ? row.allocated_milli / row.gpus : 0,
     cell: row => row.gpus ? meter(row.allocated_milli / 1000, row.gpus, short(row.allocated_milli / 1000) + " (" + percent(row.allocated_milli / 1000, row.gpus) + ")") : ""},
   {label: "Idle", kind: "n", cell: row => row.gpus ? row.idle.toLocaleString("en") : "", sort: row => row.idle},
@@ -133,9 +134,10 @@ const modelColumns = [
     cell: row => row.hole_node ? [row.largest_hole + " on ", linkTo("node", row.hole_node)] : row.gpus ? "none" : ""},
   ...["1", "2", "4", "8"].map(size => ({
     label: "Pods of " + size, kind: "n", sort: row => row.pods_that_fit[size] || 0,
-    cell: row => row.gpus ? (row.pods_that_fit[size] || 0).toLocaleString("en") : "",
+    cell: row => row.gpus || row.places ? (row.pods_that_fit[size] || 0).toLocaleString("en") : "",
   })),
   {label: "Unhealthy", kind: "n", spare: true, cell: row => row.out_of_order ? String(row.out_of_order) : "", sort: row => row.out_of_order},
+  {label: "Closed", kind: "n", spare: true, cell: row => row.closed ? String(row.closed) : "", sort: row => row.closed || 0},
   {label: "Partitioned", kind: "n", spare: true, cell: row => row.mig_gpus ? String(row.mig_gpus) : "", sort: row => row.mig_gpus},
   {label: "Driver", kind: "words", spare: true, sort: row => driversOf(row).length ? driversOf(row)[0].driver : "",
     cell: row => driversOf(row).map((found, i, all) => all.length > 1 ? found.driver + " on " + found.nodes : found.driver).join(", ")},

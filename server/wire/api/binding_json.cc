@@ -11,8 +11,10 @@ Result<std::string> EncodeBinding(const PodRequest& pod, const Placement& placem
                                   const Dialects& dialects) {
   BERTH_TRY_STATUS(CheckDevices(placement, node));
   Annotations written;
+  // Where kube-scheduler gives GPUs, the pod's claim says which it has.
+  const bool is_written = node.by_claims.empty() || placement.grants.empty();
   for (const Dialect& dialect : dialects) {
-    dialect.WriteGrants(pod, placement, node, now, written);
+    if (is_written) dialect.WriteGrants(pod, placement, node, now, written);
   }
   Json annotations = {{kDecisionKey, decision}};
   for (const auto& [key, value] : written) annotations[key] = value;

@@ -252,7 +252,7 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
       return Invalid(path + ".node: no node \"" + pod.bound.placement.node + "\"");
     }
     if (pod.reserved) return {};
-    if (Status fits = node->second.CanTake(pod.bound.placement); !fits) {
+    if (Status fits = node->second.CanTake(pod.bound.placement, pod.bound.pod.id.uid); !fits) {
       return Invalid(path + ": does not fit its node: " + fits.error().message);
     }
     node->second.Put(std::make_shared<const PodRecord>(
@@ -352,12 +352,13 @@ class ObjectReader {
     if (pod.node.empty()) {
       if (pod.terminating) return {};
       file_.waiting.push_back({std::make_shared<const PodRequest>(std::move(pod.pod)), pod.gated,
-                               pod.unschedulable, pod.created, std::move(pod.scheduler_said)});
+                               pod.unschedulable, pod.created, std::move(pod.scheduler_said),
+                               std::move(pod.nominated), std::move(pod.life.replica_set)});
       return {};
     }
     if (!pod.problem.empty()) file_.problems.push_back(pod.problem);
-    file_.events.emplace_back(
-        PodBound{std::move(pod.pod), std::move(pod.placement), true, pod.terminating});
+    file_.events.emplace_back(PodBound{std::move(pod.pod), std::move(pod.placement), true,
+                                       pod.terminating, false, nullptr, std::move(pod.life)});
     return {};
   }
 

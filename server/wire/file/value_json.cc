@@ -187,6 +187,18 @@ class MemberReader {
     });
     if (!read.empty()) asks = std::make_shared<const std::vector<RefusedAsk>>(std::move(read));
   }
+  void Read(std::vector<GpusByName>& names) { List(names, ReadItem<GpusByName>); }
+  void Read(std::vector<int>& numbers) {
+    List(numbers, [this](const Json& number, const std::string& path, std::vector<int>& to) {
+      const bool is_in_range = number.is_number_integer() && number >= low_ && number <= high_;
+      if (!is_in_range) {
+        return Status(Invalid(path + ": want a whole number from " + std::to_string(low_) + " to " +
+                              std::to_string(high_)));
+      }
+      to.push_back(number);
+      return Status();
+    });
+  }
   void Read(std::vector<ContainerAsk>& containers) { List(containers, ReadItem<ContainerAsk>); }
   void Read(std::vector<DeviceGrant>& grants) { List(grants, ReadGrant); }
   void Read(std::vector<MigGrant>& grants) { List(grants, ReadMigGrant); }

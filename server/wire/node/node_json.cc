@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "cluster/values/quantity.h"
+#include "base/quantity.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/selector_json.h"
 #include "server/wire/json/wall_time.h"
@@ -253,7 +253,10 @@ class NodeReader {
         !spec_.gpus.empty() && spec_.share_agent.empty() &&
         std::ranges::find(found.carried_out, spec_.gpu_resource) != found.carried_out.end();
     as_chosen_ = spec_.carries_out;
-    if (found.uuids && !spec_.gpus.empty()) AddUuids(*found.uuids);
+    if (!found.uuids) return;
+    if (!spec_.gpus.empty()) return AddUuids(*found.uuids);
+    if (found.uuids->by_gpu && spec_.places.count == 0)
+      spec_.beside.uuids = *std::move(found.uuids->by_gpu);
   }
 
   void AddShared(SharedGpus said) {
@@ -287,13 +290,26 @@ class NodeReader {
   std::string AddLinks() {
     // Parts of one GPU are linked otherwise than the GPUs that the catalogue knows.
     const std::string_view product = spec_.gpus_are_parts ? "" : std::string_view(spec_.gpu_model);
-    NodeLinks found =
-        ReadNodeLinks(readings_, product, static_cast<int>(spec_.gpus.size()), *rules_.links);
+    const std::size_t gpus = std::max(spec_.gpus.size(), spec_.beside.uuids.size());
+    NodeLinks found = ReadNodeLinks(readings_, product, static_cast<int>(gpus), *rules_.links);
+    if (spec_.gpus.empty()) {
+      AddBeside(std::move(found.links));
+      return std::move(found.problem);
+    }
     spec_.links = std::move(found.links);
     for (std::size_t gpu = 0; gpu < found.uuids.size(); ++gpu) {
       spec_.gpus[gpu].uuid = std::move(found.uuids[gpu]);
     }
     return std::move(found.problem);
+  }
+
+  // What the catalogue knows of GPUs that the node does not offer follows from their slices.
+  void AddBeside(GpuLinks links) {
+    if (links.known() && links.source() > LinkSource::kCatalogue) {
+      spec_.beside.links = std::move(links);
+    } else {
+      spec_.beside = {};
+    }
   }
 
   void AddMig(std::string& problem) {

@@ -98,7 +98,10 @@ class PodReader {
       if (IsField(key, "namespace")) Take(parts_.id.namespace_name, content);
       if (IsField(key, "uid")) Take(parts_.id.uid, content);
       if (IsField(key, "resourceVersion")) Take(fields_.resource_version, content);
-      if (IsField(key, "deletionTimestamp")) fields_.terminating = true;
+      if (IsField(key, "deletionTimestamp")) {
+        fields_.terminating = true;
+        fields_.ends = ParseTime(content.get_string());
+      }
       if (IsField(key, "creationTimestamp")) fields_.created = ParseTime(content.get_string());
       if (IsField(key, "labels")) parts_.labels = ReadLabels(content.get_object());
       if (IsField(key, "ownerReferences")) ReadOwners(content.get_array());
@@ -219,6 +222,8 @@ class PodReader {
   void ReadStatus(object status) {
     ForEachField(status, [this](std::string_view key, value content) {
       if (IsField(key, "phase")) Take(fields_.phase, content);
+      if (IsField(key, "startTime")) fields_.started = ParseTime(content.get_string());
+      if (IsField(key, "nominatedNodeName")) TakeNominated(content.get_string());
       if (IsField(key, "reason")) Take(fields_.reason, content);
       if (IsField(key, "message")) Take(fields_.message, content);
       if (IsField(key, "resourceClaimStatuses")) ReadClaimNames(content.get_array());
@@ -227,6 +232,10 @@ class PodReader {
         ReadContainerStatuses(content.get_array());
       }
     });
+  }
+
+  void TakeNominated(std::string_view node) {
+    if (node.size() <= kMostNameBytes) fields_.nominated = node;
   }
 
   void ReadContainerStatuses(array list) {

@@ -27,17 +27,19 @@ PodRequest DecodePod(simdjson::ondemand::object pod, const PodRules& rules);
 inline constexpr std::size_t kMostSaid = 1000;
 struct PodFields {
   PodParts parts;
-  std::string kind;              // empty = not said, as in lists
-  std::string resource_version;  // metadata
-  bool terminating = false;      // metadata.deletionTimestamp is set
-  std::string node;              // spec.nodeName
-  std::string phase;             // status
-  std::string reason, message;   // status: why the kubelet refused it, where it did
+  std::string kind;                       // empty = not said, as in lists
+  std::string resource_version;           // metadata
+  bool terminating = false;               // metadata.deletionTimestamp is set
+  std::optional<WallTime> started, ends;  // status.startTime, metadata.deletionTimestamp
+  std::string node;                       // spec.nodeName
+  std::string phase;                      // status
+  std::string reason, message;            // status: why the kubelet refused it, where it did
   // The names of its ResourceClaims: those of the spec, and those that were made from the spec's
   // templates (status).
   std::vector<std::string> claims = {};
   bool unschedulable = false;            // status: kube-scheduler has said that no node will do
   std::string scheduler_said = {};       // in these words; at most kMostSaid bytes
+  std::string nominated = {};            // status.nominatedNodeName, if it may name a node
   bool gated = false;                    // spec.schedulingGates has some
   std::optional<WallTime> created = {};  // metadata.creationTimestamp
   // status: the GPUs that the kubelet gave its containers. What is wrong with it; empty = nothing.

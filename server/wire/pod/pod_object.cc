@@ -123,6 +123,22 @@ bool IsOver(const PodFields& fields) {
   return fields.phase == "Succeeded" || fields.phase == "Failed";
 }
 
+// The name of a Deployment's ReplicaSet ends with the hash that its pods have as a label.
+std::string ReplicaSetOf(const PodParts& parts) {
+  constexpr std::string_view kHash = "pod-template-hash";
+  const auto hash = std::ranges::find(parts.labels, kHash, &Labels::value_type::first);
+  if (parts.controller_kind != "ReplicaSet" || hash == parts.labels.end()) return "";
+  const bool ends = parts.controller_name.ends_with("-" + hash->second);
+  return ends && parts.controller_name.size() <= kMostNameBytes ? parts.controller_name : "";
+}
+
+PodLife LifeOf(const PodFields& fields) {
+  PodLife life{.started = fields.started, .ends = fields.ends};
+  life.comes_back = fields.parts.of_daemon_set || fields.parts.controller_kind == "Node";
+  life.replica_set = ReplicaSetOf(fields.parts);
+  return life;
+}
+
 }  // namespace
 
 Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules) {
@@ -137,6 +153,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
     asked.overhead = fields.parts.overhead;
   }
   observed.controller = fields.parts.controller;
+  observed.life = LifeOf(fields);
   observed.pod = rules.ToRequest(std::move(fields.parts));
   observed.node = std::move(fields.node);
   observed.over = IsOver(fields);
@@ -144,6 +161,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   observed.running = fields.phase == "Running";
   observed.not_admitted = NotAdmitted(fields);
   observed.terminating = fields.terminating;
+  observed.nominated = std::move(fields.nominated);
   observed.gated = fields.gated;
   observed.unschedulable = fields.unschedulable;
   observed.scheduler_said = std::move(fields.scheduler_said);

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "cluster/values/given_devices.h"
 #include "cluster/values/placement.h"
+#include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
 #include "server/wire/pod/pod_rules.h"
 
@@ -25,13 +26,15 @@ struct ObservedPod {
   // It never ran, because the kubelet did not admit it: "UnexpectedAdmissionError: ...". Empty: no.
   std::string not_admitted;
   bool terminating = false;  // it was told to end, and still holds what it has
+  PodLife life = {};
   // Of a pod without a node:
   bool gated = false;          // scheduling gates keep it from every scheduler
   bool unschedulable = false;  // kube-scheduler has said that no node will do, ...
   std::string scheduler_said;  // ...in these words; at most kMostSaid bytes
   std::optional<WallTime> created;
-  bool succeeded = false;  // it is over, and all of its containers have ended well
-  std::string controller;  // the UID of who made it; empty = nobody
+  std::string nominated = {};  // the node on which kube-scheduler makes room for it, by evictions
+  bool succeeded = false;      // it is over, and all of its containers have ended well
+  std::string controller;      // the UID of who made it; empty = nobody
   std::string resource_version;
   // Once bound: its effective request, and the devices by the first dialect that has recorded them.
   // A GPU pod without grants was bound past Berth, or has a problem; its node counts it all the

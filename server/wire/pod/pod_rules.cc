@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/quantity.h"
 #include "cluster/node/node.h"
-#include "cluster/values/quantity.h"
 #include "cluster/values/request_size.h"
 #include "server/wire/json/wall_time.h"
 #include "server/wire/pod/pod_needs.h"
@@ -158,7 +158,7 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   const bool may_be_class = is_other || (word && word->rank != GpuRank::kConfigured);
   const auto of_class = may_be_class && classes_ != nullptr ? classes_->ClassOf(resource)
                                                             : std::optional<DeviceClass>();
-  if (of_class && !of_class->profile) {
+  if (of_class && !of_class->profile && !of_class->whole) {
     ask.other_devices = ask.unread = true;
     return {};
   }
@@ -180,6 +180,9 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
     added.cpu_milli = Capped(quantity->MilliValue());
   } else if (bytes != nullptr) {
     added.*bytes = Capped(quantity->Value());
+  } else if (of_class && of_class->whole) {
+    added.gpus = Capped(quantity->Value());
+    if (added.gpus > 0) added.gpu_resource = resource;
   } else if (of_class) {
     added.mig.Add({*of_class->profile, false}, Capped(quantity->Value()));
   } else if (dialect != nullptr) {

@@ -62,8 +62,8 @@ TEST_F(PlanCommands, WhatFitsWhereIsPrintedALinePerObject) {
   EXPECT_TRUE(
       text.out.starts_with("Pod team/train: fits on n2 with GPU 0, GPU 1, GPU 2, GPU 3\n"
                            "Deployment team/web: 2 of 3 pods fit: 2 on n1\n"
-                           "  1 does not: asks for 1 GPU; fits none of 2 nodes (2 nodes had too "
-                           "few idle GPUs); nearest: n1: 0 of 2 GPUs idle, needs 1"))
+                           "  1 does not: fits none of 2 nodes; nearest is n1: 0 of 2 GPUs idle, "
+                           "needs 1"))
       << text.out;
   EXPECT_TRUE(
       text.out.ends_with("Left out: Service team/web: no pods of this kind are known\n"

@@ -18,5 +18,13 @@ TEST(EditDistance, CountsInsertionsDeletionsAndReplacements) {
   EXPECT_EQ(EditDistance("ab", "ba"), 2u) << "a swap is no step of its own";
 }
 
+TEST(NearestWord, CountsCharactersThatDiffer) {
+  const std::vector<std::string> words = {"plan", "explain", "top"};
+  EXPECT_EQ(NearestWord("paln", words), "") << "two of four";
+  EXPECT_EQ(NearestWord("pln", words), "plan");
+  EXPECT_EQ(NearestWord("explian", words), "explain");
+  EXPECT_EQ(NearestWord("", words), "");
+}
+
 }  // namespace
 }  // namespace berth::edit_distance_test

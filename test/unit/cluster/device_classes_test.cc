@@ -59,5 +59,28 @@ TEST(DeviceClasses, TheProfilesAreThoseOfAllClassesOnce) {
             (std::vector<MigProfile>{ProfileOf("1g.5gb"), ProfileOf("3g.20gb")}));
 }
 
+TEST(DeviceClasses, OfWholeGpusAreFoundByTheResourcesThatTheyAreTheClassOf) {
+  DeviceClasses classes;
+  DeviceClass old = Class("a", "x/gpu", "2026-01-01T00:00:00Z"),
+              other = Class("b", "x/gpu", "2026-01-02T00:00:00Z");
+  old.whole = true;
+  classes.Put(old);
+  EXPECT_EQ(classes.WholeByName().size(), 2U);
+  EXPECT_EQ(classes.WholeByName().count("x/gpu"), 1U);
+  classes.Put(other);
+  EXPECT_EQ(classes.WholeByName().count("x/gpu"), 0U) << "it stands for a newer class";
+  EXPECT_EQ(classes.WholeByName().begin()->first, "deviceclass.resource.kubernetes.io/a");
+}
+
+TEST(DeviceClasses, ResourcesOfWholeGpusAreBounded) {
+  DeviceClasses classes;
+  for (int i = 0; i < 200; ++i) {
+    DeviceClass each = Class("c" + std::to_string(i), "x/gpu-" + std::to_string(i), "");
+    each.whole = true;
+    classes.Put(each);
+  }
+  EXPECT_EQ(classes.WholeByName().size(), 64U);
+}
+
 }  // namespace
 }  // namespace berth::test::device_classes_test

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What DRA offers to cut, and what is held of it for claims that do not have it yet. (What claims
-// have: device_claims_test.cc.)
+// What DRA offers to cut. (What claims have: device_claims_test.cc.)
 #include "cluster/claims/mig_offers.h"
-
-#include <chrono>
 
 #include <gtest/gtest.h>
 
@@ -12,8 +9,6 @@
 
 namespace berth::test::mig_offers_test {
 namespace {
-
-using std::chrono::seconds;
 
 // An A100-40GB that is offered wholly; devices are called PROFILE@START.
 OfferedGpu AGpu(int index) {
@@ -28,75 +23,19 @@ OfferedGpu AGpu(int index) {
   return gpu;
 }
 
-class MigOffersTest : public testing::Test {
- protected:
-  MigOffersTest() { offers_.Put({{"n", {AGpu(0), AGpu(1)}}}); }
-  Status Hold(const std::string& claim, const std::string& device, int from = 0, int until = 60) {
-    return offers_.Hold(claim, {"n", "p", device}, Instant(seconds(from)), Instant(seconds(until)));
-  }
-  MigUnits Taken(std::size_t gpu) {
-    const OfferedGpu& offered = offers_.Current()->at("n")->at(gpu);
-    return offered.product->UnitsOf(offered.taken);
-  }
-  MigOffers offers_;
-};
-
-TEST_F(MigOffersTest, WhatIsHeldIsTakenUntilItIsReleased) {
-  ASSERT_TRUE(Hold("a", "1:3g.20gb@4"));
-  EXPECT_EQ(Taken(0), 0u);
-  EXPECT_EQ(Taken(1), 0b1111'0000u);
-  const auto overlapping = Hold("b", "1:1g.5gb@6");
-  ASSERT_FALSE(overlapping);
-  EXPECT_EQ(overlapping.error().code, Errc::kConflict);
-  EXPECT_TRUE(Hold("b", "0:1g.5gb@6"));
-  offers_.Release("a");
-  EXPECT_EQ(Taken(1), 0u);
-  EXPECT_EQ(Taken(0), 0b100'0000u);
-  offers_.Release("nobody");
-}
-
-TEST_F(MigOffersTest, AClaimHoldsOneDeviceTheLast) {
-  ASSERT_TRUE(Hold("a", "0:3g.20gb@4"));
-  ASSERT_TRUE(Hold("a", "1:3g.20gb@0"));
-  EXPECT_EQ(Taken(0), 0u);
-  EXPECT_EQ(Taken(1), 0b0000'1111u);
-}
-
-TEST_F(MigOffersTest, WhatIsHeldEndsWithItsTime) {
-  ASSERT_TRUE(Hold("a", "0:7g.40gb@0", 0, 60));
-  EXPECT_FALSE(Hold("b", "0:1g.5gb@0", 59));
-  EXPECT_TRUE(Hold("b", "0:1g.5gb@0", 60));
-  EXPECT_EQ(Taken(0), 0b0000'0001u);
-}
-
-TEST_F(MigOffersTest, NewsOfTheNodeChangeNothingOfWhatIsHeld) {
-  ASSERT_TRUE(Hold("a", "0:3g.20gb@4"));
-  OfferedGpu first = AGpu(0);
-  first.taken = MigSet{1} << *first.product->PlacementAt(0, 0);
-  offers_.Put({{"n", {first, AGpu(1)}}});
-  EXPECT_EQ(Taken(0), 0b1111'0001u);
-  offers_.Release("a");
-  EXPECT_EQ(Taken(0), 0b0000'0001u);
-  offers_.Put({{"n", {}}});
-  EXPECT_TRUE(offers_.Current()->empty());
-}
-
-TEST_F(MigOffersTest, OnlyWhatIsOfferedIsHeld) {
-  EXPECT_EQ(Hold("a", "0:9g@0").error().code, Errc::kNotFound);
-  EXPECT_EQ(offers_.Hold("a", {"m", "p", "0:1g.5gb@0"}, {}, {}).error().code, Errc::kNotFound);
-  OfferedGpu tainted = AGpu(0);
-  tainted.offered = 0;
-  offers_.Put({{"n", {tainted}}});
-  EXPECT_EQ(Hold("a", "0:1g.5gb@0").error().code, Errc::kConflict);
-}
-
-TEST_F(MigOffersTest, WhatWasTakenBeforeDoesNotChange) {
-  const auto before = offers_.Current();
-  ASSERT_TRUE(Hold("a", "0:3g.20gb@4"));
+TEST(MigOffers, WhatWasTakenBeforeDoesNotChange) {
+  MigOffers offers;
+  offers.Put({{"n", {AGpu(0), AGpu(1)}}});
+  const auto before = offers.Current();
+  offers.Put({{"n", {AGpu(0), AGpu(1)}}});
+  EXPECT_EQ(offers.Current(), before) << "a heartbeat";
+  OfferedGpu taken = AGpu(0);
+  taken.taken = MigSet{1} << *taken.product->PlacementAt(0, 0);
+  offers.Put({{"n", {taken, AGpu(1)}}});
   EXPECT_EQ(before->at("n")->at(0).taken, 0u);
-  const auto now = offers_.Current();
-  offers_.Put({{"n", {AGpu(0), AGpu(1)}}});
-  EXPECT_EQ(offers_.Current(), now) << "a heartbeat";
+  EXPECT_NE(offers.Current()->at("n")->at(0).taken, 0u);
+  offers.Put({{"n", {}}});
+  EXPECT_TRUE(offers.Current()->empty());
 }
 
 TEST(MigByExtendedResources, PodsGetTheProfilesThatResourcesStandFor) {

@@ -32,7 +32,8 @@ TEST_P(ConfigRefusal, NamesFileLineAndPath) {
 }
 
 constexpr Refusal kUnknownKeys[] = {
-    {"TopLevel", "profile: best-fit\nprofil: x", "berth.yaml:2: profil: unknown key, want one of"},
+    {"TopLevel", "profile: best-fit\nprofil: x",
+     "berth.yaml:2: profil: unknown key, did you mean profile? want one of"},
     {"Profiles", "profiles:\n- name: x\n  score: []", "berth.yaml:3: profiles[0].score: unknown"},
     {"Scorers", "profiles:\n- name: x\n  scorers:\n  - name: best-fit\n    w: 1",
      "berth.yaml:5: profiles[0].scorers[0].w: unknown key"},

@@ -34,6 +34,9 @@ class ExplainPodTest : public testing::Test {
       tree_ = std::make_shared<const DomainTree>(DomainsOf(*snapshot_, {{"rack", {"rack"}}}));
       ask.group.tree = tree_;
     }
+    ask.said = said_;
+    ask.limits.budgets = budgets_;
+    ask.limits.now = now_;
     ask.limits.gang_size = [](const GangId&) { return std::size_t{4}; };
     return ExplainPod(engine_, ask);
   }
@@ -43,13 +46,23 @@ class ExplainPodTest : public testing::Test {
   // The nearest node and what would let the pod in.
   std::string Nearest(const std::vector<ANode>& nodes, const APod& pod) {
     const PodExplanation told = Explain(nodes, pod);
-    if (told.nearest.empty()) return "";
-    return TextOf(*snapshot_, told.nearest[0].near);
+    return told.nearest.empty() ? "" : TextOfNearest(told);
+  }
+  [[nodiscard]] std::string TextOfNearest(const PodExplanation& told) const {
+    const NearNode& near = told.nearest.at(0).near;
+    std::string text = snapshot_->node(near.node).spec().name + ": " + near.lack;
+    for (std::size_t i = 0; i < std::min<std::size_t>(near.ways.size(), 2); ++i) {
+      text += (i == 0 ? "; fits " : ", or ") + near.ways[i].text;
+    }
+    return text;
   }
 
   Engine engine_{BuildProfile(*FindBuiltinProfile("best-fit"), {}).value()};
   std::shared_ptr<const Snapshot> snapshot_;
   std::shared_ptr<const DomainTree> tree_;
+  PodSaid said_;
+  std::vector<PodDisruptionBudget> budgets_;
+  WallTime now_ = SimClock().Wall();
 };
 
 // --- GPUs that others have
@@ -253,11 +266,10 @@ TEST_F(ExplainPodTest, ATaintIsNamedWithTheTolerationThatIsMissing) {
   const PodExplanation told =
       Explain({ANode("n1").Gpus(1).Tainted("nvidia.com/gpu", "present")}, APod("p").Whole(1));
   EXPECT_EQ(told.scheduler.tainted, 1);
-  EXPECT_EQ(told.sentence,
-            "asks for 1 GPU; fits none of 1 node (1 node had a taint that the pod does not "
-            "tolerate); kube-scheduler's own filters reject all of them; nearest: n1: has taint "
-            "nvidia.com/gpu=present:NoSchedule; fits with a toleration of "
-            "nvidia.com/gpu=present:NoSchedule");
+  EXPECT_EQ(
+      told.sentence,
+      "does not fit the only node; nearest is n1: has taint nvidia.com/gpu=present:NoSchedule; "
+      "fits with a toleration of nvidia.com/gpu=present:NoSchedule");
 }
 
 TEST_F(ExplainPodTest, ANodeThatIsCordonedHasToBeUncordoned) {
@@ -287,7 +299,7 @@ TEST_F(ExplainPodTest, CpuThatIsTakenIsToldBesideTheIdleGpu) {
   const PodExplanation told = Explain({node}, APod("p").Whole(1).Cpu(8));
   EXPECT_EQ(told.scheduler.cpu, 1);
   EXPECT_EQ(
-      TextOf(*snapshot_, told.nearest.at(0).near),
+      Nearest({node}, APod("p").Whole(1).Cpu(8)),
       "n1: 4 of 64 CPUs free, needs 8; fits when default/a ends, or with 4 CPUs instead of 8");
 }
 
@@ -324,9 +336,8 @@ TEST_F(ExplainPodTest, TheNearestNodeIsOfThePodsPoolAndTheOthersAreOneNumber) {
   for (const ANode& node : HeldPool("z", 4)) nodes.push_back(node);
   const PodExplanation told = Explain(nodes, APod("p").Whole(2).Constrained(InPool("z")));
   EXPECT_EQ(told.sentence,
-            "asks for 2 GPUs; fits none of 44 nodes (40 nodes are not in pool=z, 4 nodes had too "
-            "few idle GPUs); nearest: z100: 0 of 2 GPUs idle, needs 2; fits when default/job-z100 "
-            "ends");
+            "fits none of 44 nodes; nearest is z100: 0 of 2 GPUs idle, needs 2; fits when "
+            "default/job-z100 ends; 40 nodes are not in pool=z");
   EXPECT_EQ(told.closed.nodes, 40);
   EXPECT_EQ(told.closed.would_take, 0);
   ASSERT_EQ(told.nearest.size(), 4u) << "no node of the other pool is among them";
@@ -386,7 +397,7 @@ TEST_F(ExplainPodTest, WhatClosesNodesIsNamed) {
 TEST_F(ExplainPodTest, WhereNothingHelpsOnOpenNodesAClosedOneIsNearest) {
   const PodExplanation told =
       Explain({ANode("cpu-1"), ANode("gpu-1").Gpus(1).Tainted("sku", "gpu")}, APod("p").Whole(1));
-  EXPECT_EQ(TextOf(*snapshot_, told.nearest.at(0).near),
+  EXPECT_EQ(TextOfNearest(told),
             "gpu-1: has taint sku=gpu:NoSchedule; fits with a toleration of sku=gpu:NoSchedule");
 }
 
@@ -432,12 +443,84 @@ TEST_F(ExplainPodTest, WhereCpuIsShortThePodsThatHoldCpuEnd) {
             "when default/web-0 and default/web-1 end");
 }
 
+TEST_F(ExplainPodTest, WhatIsBackAtOnceIsNotToldToEnd) {
+  const PodLife daemon{.comes_back = true};
+  ANode node = ANode("n1").Gpus(2).Cpu(64);
+  node.Holding(APod("agent").Cpu(40), {}, daemon).Holding(APod("web").Cpu(20));
+  EXPECT_EQ(
+      Nearest({node}, APod("p").Whole(1).Cpu(8)),
+      "n1: 4 of 64 CPUs free, needs 8; fits when default/web ends, or with 4 CPUs instead of 8");
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(1).Cpu(32)),
+            "n1: 4 of 64 CPUs free, needs 32; fits with 4 CPUs instead of 32");
+}
+
+TEST_F(ExplainPodTest, APodThatIsEndingIsNamedFirst) {
+  const PodLife ending{.ends = now_};
+  ANode node = ANode("n1").Gpus(4);
+  node.Holding(APod("a").Whole(1), {0}).Holding(APod("z").Whole(3), {1, 2, 3}, ending);
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(1)),
+            "n1: 0 of 4 GPUs idle, needs 1; fits when default/z ends (it is ending now)");
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(4)),
+            "n1: 0 of 4 GPUs idle, needs 4; fits when default/a and default/z end (1 is ending "
+            "now)");
+}
+
+TEST_F(ExplainPodTest, TaintAndSelectorThatFailTogetherAreToldTogether) {
+  ANode node = ANode("n1").Gpus(1).Labelled({{"pool", "a"}, {"zone", "x"}}).Tainted("sku", "gpu");
+  NodeConstraints constraints;
+  constraints.selector = {{"pool", LabelOperator::kIn, {"b"}}, {"zone", LabelOperator::kIn, {"y"}}};
+  const auto told = Explain({node}, APod("p").Whole(1).Constrained(constraints));
+  EXPECT_EQ(told.nearest.at(0).near.ways.at(0).code, "access");
+  EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text,
+            "without the node selector pool and zone and with a toleration of sku=gpu:NoSchedule");
+}
+
+TEST_F(ExplainPodTest, OfMigNodesTheOneWithTheLargestDeviceIsNearest) {
+  const auto told = Explain({ANode("a").Mig(StaticMig(1, kSevenSmall)),
+                             ANode("z").Mig(StaticMig(1, {{"3g.20gb", 0}, {"3g.20gb", 4}}))},
+                            APod("p").Mig("7g.40gb"));
+  EXPECT_EQ(told.nearest.at(0).facts.name, "z");
+}
+
+TEST_F(ExplainPodTest, ANodeThatShouldHaveGpusSaysWhatIsMissing) {
+  NodeSpec spec = ANode("z1").Spec();
+  spec.gpus_to_come = true;
+  const auto snapshot = std::make_shared<const Snapshot>(std::vector<std::shared_ptr<const Node>>{
+      std::make_shared<const Node>(ANode("cpu-1").Build()),
+      std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec))});
+  const auto told = ExplainOn(snapshot, APod("p").Whole(1).Request());
+  EXPECT_EQ(TextOfNearest(told),
+            "z1: should have GPUs and offers none (device plugin or GPU operator missing)");
+}
+
+// --- Rolling updates
+
+TEST_F(ExplainPodTest, ANewPodAndTheOldOneThatWaitForEachOtherAreTold) {
+  const ANode node = ANode("n1").Gpus(8).Holding(
+      APod("train-aaa-1").Whole(8), {0, 1, 2, 3, 4, 5, 6, 7}, {.replica_set = "train-aaa"});
+  said_.replica_set = "train-bbb";
+  const auto told = Explain({node}, APod("train-bbb-1").Whole(8));
+  ASSERT_TRUE(told.rollout);
+  EXPECT_EQ(told.rollout->deployment, "train");
+  EXPECT_TRUE(told.sentence.starts_with(
+      "does not fit the only node; its Deployment keeps default/train-aaa-1 on n1 until it runs: "
+      "set maxSurge: 0"))
+      << told.sentence;
+  for (const char* other : {"", "train-aaa", "other-bbb"}) {
+    said_.replica_set = other;
+    EXPECT_FALSE(Explain({node}, APod("p").Whole(8)).rollout) << other;
+  }
+  said_.replica_set = "train-bbb";
+  EXPECT_FALSE(Explain({node}, APod("p").Whole(8).Namespace("other")).rollout);
+  EXPECT_FALSE(Explain({node}, APod("p").Whole(9)).rollout) << "the old one has not enough";
+}
+
 // --- Models, groups, the pod itself
 
 TEST_F(ExplainPodTest, AnAbsentModelIsNamedWithTheAvailableOnes) {
   const PodExplanation told =
       Explain({ANode("n1").Gpus(2).Model("T4")}, APod("p").Whole(1).Models({"A100", "H100"}));
-  EXPECT_EQ(TextOf(*snapshot_, told.nearest.at(0).near),
+  EXPECT_EQ(TextOfNearest(told),
             "n1: has T4, the pod accepts A100 or H100; fits if it accepts GPU model T4");
   ASSERT_EQ(told.models.size(), 1u);
   EXPECT_EQ(told.models[0].model, "T4");
@@ -462,7 +545,7 @@ TEST_F(ExplainPodTest, SaysWhatIsWrongWithThePod) {
 }
 
 TEST_F(ExplainPodTest, WithoutNodesThereIsNothingToCompare) {
-  EXPECT_EQ(Explain({}, APod("p").Whole(1)).sentence, "asks for 1 GPU; no node is known");
+  EXPECT_EQ(Explain({}, APod("p").Whole(1)).sentence, "no node is known");
 }
 
 // --- Preemption
@@ -480,10 +563,77 @@ TEST_F(ExplainPodTest, SaysThatNoPodHasALowerPriority) {
   const ANode node = ANode("n1").Gpus(1).Holding(APod("same").Whole(1).Priority(5), {0});
   const PodExplanation told = Explain({node}, APod("p").Whole(1).Priority(5));
   EXPECT_FALSE(told.preemption->helps);
-  EXPECT_EQ(told.preemption->text, "no pod with a priority below 5 holds what it lacks");
+  EXPECT_EQ(told.preemption->text, "no pod has a priority below 5");
   PodRequest meek = APod("p").Whole(1).Priority(9).Request();
   meek.may_preempt = false;
   EXPECT_EQ(Explain({node}, meek).preemption->text, "the pod's preemptionPolicy is Never");
+}
+
+TEST_F(ExplainPodTest, EvictionsAreFoundInAnyPoolOfALargeCluster) {
+  std::vector<ANode> nodes = HeldPool("a", 40);
+  nodes.push_back(
+      ANode("z1").Gpus(2).Labelled({{"pool", "z"}}).Holding(APod("low").Whole(2), {0, 1}));
+  const PodExplanation told =
+      Explain(nodes, APod("p").Whole(2).Priority(5).Constrained(InPool("z")));
+  EXPECT_TRUE(told.preemption->helps);
+  EXPECT_EQ(told.preemption->node, "z1");
+  EXPECT_EQ(told.sentence,
+            "fits none of 41 nodes; kube-scheduler can evict default/low on z1 for it; nearest is "
+            "z1: 0 of 2 GPUs idle, needs 2; fits when default/low ends");
+}
+
+TEST_F(ExplainPodTest, APodWithoutGpusIsEvictedForItsCpu) {
+  const ANode node = ANode("n1").Gpus(2).Cpu(64).Holding(APod("web").Cpu(60));
+  const auto told = Explain({node}, APod("p").Whole(1).Cpu(8).Priority(5));
+  EXPECT_EQ(told.preemption->victims, std::vector<std::string>{"default/web"});
+}
+
+TEST_F(ExplainPodTest, ABudgetKeepsNobodyFromKubeScheduler) {
+  const ANode node =
+      ANode("n1").Gpus(1).Holding(APod("low").Whole(1).Labelled({{"app", "web"}}), {0});
+  budgets_ = {{"default", "b", LabelSelector{{"app", LabelOperator::kIn, {"web"}}}, 0}};
+  const auto told = Explain({node}, APod("p").Whole(1).Priority(5));
+  EXPECT_TRUE(told.preemption->helps);
+  EXPECT_TRUE(told.preemption->text.ends_with("1 of them beyond a PodDisruptionBudget"))
+      << told.preemption->text;
+}
+
+TEST_F(ExplainPodTest, WhereItsOwnCountHasRoomKubeSchedulerEvictsNobody) {
+  const ANode node = ANode("n1").Gpus(1).Holding(APod("low").Share(600), {0});
+  const auto told = Explain({node}, APod("p").Share(500).Priority(5));
+  EXPECT_FALSE(told.preemption->helps);
+  EXPECT_EQ(told.preemption->text,
+            "kube-scheduler evicts nobody where its own count has room, before version 1.38: the "
+            "pod would fit n1 without default/low");
+}
+
+TEST_F(ExplainPodTest, NoCauseIsToldThatWasNotFound) {
+  const ANode node = ANode("n1")
+                         .Gpus(2)
+                         .Holding(APod("low").Whole(1), {0})
+                         .Holding(APod("high").Whole(1).Priority(9), {1});
+  EXPECT_EQ(Explain({node}, APod("p").Whole(2).Priority(5)).preemption->text,
+            "no node was found where evicting pods of lower priority would do");
+}
+
+TEST_F(ExplainPodTest, EvictionsThatAreUnderWayAreToldWithTheTimeThatIsLeft) {
+  const WallTime now = SimClock().Wall();
+  const PodLife ending{.ends = now + std::chrono::seconds(35)};
+  const ANode node = ANode("n1").Gpus(2).Holding(APod("low").Whole(2), {0, 1}, ending);
+  said_.nominated = "n1";
+  now_ = now;
+  const auto told = Explain({node}, APod("p").Whole(2).Priority(5));
+  EXPECT_TRUE(told.preemption->under_way);
+  EXPECT_EQ(told.preemption->text, "under way: default/low on n1 has 35 s to end");
+  EXPECT_TRUE(
+      told.sentence.starts_with("does not fit the only node; preemption is under way: "
+                                "default/low on n1 has 35 s to end"))
+      << told.sentence;
+  now_ = now + std::chrono::minutes(1);
+  EXPECT_EQ(Explain({node}, APod("p").Whole(2).Priority(5)).preemption->text,
+            "under way: default/low on n1 is ending");
+  said_.nominated = "gone";
+  EXPECT_FALSE(Explain({node}, APod("p").Whole(2).Priority(5)).preemption->under_way);
 }
 
 // --- Pods that are somewhere, or could be
@@ -491,7 +641,7 @@ TEST_F(ExplainPodTest, SaysThatNoPodHasALowerPriority) {
 TEST_F(ExplainPodTest, NamesTheBestNodesOfAPodThatFits) {
   const PodExplanation told =
       Explain({ANode("n1").Gpus(8), ANode("n2").Gpus(2)}, APod("p").Whole(2));
-  EXPECT_EQ(told.sentence, "asks for 2 GPUs; fits 2 of 2 nodes now; best: n2");
+  EXPECT_EQ(told.sentence, "fits 2 of 2 nodes now, best is n2");
   ASSERT_EQ(told.best.size(), 2u);
   EXPECT_EQ(told.best[0].parts.at(0).scorer, "best-fit");
   EXPECT_GT(told.best[0].parts[0].score, told.best[1].parts.at(0).score);

@@ -52,6 +52,27 @@ TEST(ModelSummary, GpusOfNodesThatTakeNoPodAreThereAndNotIdle) {
   EXPECT_EQ(models[0].fit[0], 4) << "a place is as good as a GPU";
 }
 
+TEST(ModelSummary, GpusOfClosedNodesAreCountedAsWhatTheyAre) {
+  ANode broken = ANode("n1").Gpus(8);
+  NodeSpec spec = broken.Spec();
+  spec.gpu_condition = "XIDErrors";
+  NodeSpec shared = ANode("n4").Places(16).Spec();
+  shared.places.gpus = 4;
+  std::vector<std::shared_ptr<const Node>> nodes = {
+      std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec)),
+      std::make_shared<const Node>(ANode("n2").Gpus(2).NotReady().Build()),
+      std::make_shared<const Node>(
+          ANode("n3").Gpus(4).Unhealthy(0).Tainted("node.kubernetes.io/unschedulable").Build()),
+      std::make_shared<const Node>(std::make_shared<const NodeSpec>(shared))};
+  const auto models = SummarizeModels(Snapshot(nodes));
+  ASSERT_EQ(models.size(), 1u);
+  EXPECT_EQ(models[0].gpus, 14);
+  EXPECT_EQ(models[0].out_of_order, 9) << "all of n1, one of n3";
+  EXPECT_EQ(models[0].closed, 5) << "of n2 and n3";
+  EXPECT_EQ(models[0].shared_gpus, 4);
+  EXPECT_EQ(models[0].fit[0], 16);
+}
+
 TEST(ModelSummary, PartitionedGpusAreCountedApart) {
   const auto models = SummarizeModels(*SnapshotOf({ANode("n1").Mig(StaticMig(2, kSevenSmall))}));
   ASSERT_EQ(models.size(), 1u);

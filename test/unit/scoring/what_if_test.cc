@@ -87,7 +87,8 @@ TEST_F(WhatIfTest, PodsOfAPlanShareTheDiskOfANode) {
                                   APod("c").Whole(1).DiskGib(200)};
   const WhatIfAnswer told = Tell(pods);
   EXPECT_EQ(NodesOf(told), "n1 - n1");
-  EXPECT_NE(WhyOf(told, 1).find("had too little free ephemeral storage"), std::string::npos)
+  EXPECT_NE(WhyOf(told, 1).find("fits with 200 GiB of ephemeral storage instead of 300 GiB"),
+            std::string::npos)
       << WhyOf(told, 1);
   EXPECT_EQ(NodesOf(Tell(pods, {{{"n1", 1}}, {}})), "n1 n1-new-1 n1");
 }
@@ -110,8 +111,8 @@ TEST_F(WhatIfTest, ExplainsEachKindOfPodThatDoesNotFitOnce) {
   ASSERT_EQ(told.whys.size(), 1u);
   EXPECT_EQ(told.whys[0].pods, 3);
   EXPECT_EQ(told.whys[0].text,
-            "asks for 4 GPUs; fits none of 1 node (1 node had too few idle GPUs); nearest: n1: 3 "
-            "of 4 GPUs idle, needs 4; fits when default/a ends, or with 3 GPUs instead of 4");
+            "does not fit the only node; nearest is n1: 3 of 4 GPUs idle, needs 4; fits when "
+            "default/a ends, or with 3 GPUs instead of 4");
 }
 
 TEST_F(WhatIfTest, PodsOfThePlanAreNotNamedAsPodsThatEnd) {
@@ -166,7 +167,7 @@ TEST_F(WhatIfTest, AGangHasAPlaceForAllOrForNone) {
   EXPECT_EQ(NodesOf(told), "- - - - n1") << "a gang without a place holds nothing";
   EXPECT_TRUE(
       WhyOf(told, 0).starts_with("its gang default/g needs 4 of these 4 pods at once; 3 fit one by "
-                                 "one; the next one asks for 2 GPUs; fits none of 2 nodes ("))
+                                 "one; the next one fits none of 2 nodes"))
       << WhyOf(told, 0);
 }
 

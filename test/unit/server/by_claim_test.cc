@@ -191,13 +191,13 @@ TEST_F(ByClaim, ExplainSaysWhoDecides) {
   EXPECT_EQ(alone.fitting, 0U);
   EXPECT_EQ(alone.by_claim, 2U);
   EXPECT_EQ(alone.sentence,
-            "asks for 2 GPUs; fits no node that Berth judges; kube-scheduler decides by DRA "
+            "fits no node that Berth judges; kube-scheduler decides by DRA "
             "(DeviceClass gpu.nvidia.com) on 2 nodes without nvidia.com/gpu");
   Add(ANode("plugin").Gpus(4));
   const PodExplanation both = extender_.Explain(extender_.Now(), Pod(APod("p").Whole(2)));
   EXPECT_EQ(both.fitting, 1U);
   EXPECT_EQ(both.sentence,
-            "asks for 2 GPUs; fits 1 of 3 nodes now; best: plugin; kube-scheduler decides by DRA "
+            "fits 1 of 3 nodes now, best is plugin; kube-scheduler decides by DRA "
             "(DeviceClass gpu.nvidia.com) on 2 nodes without nvidia.com/gpu");
   const PodRequest pod = Pod(APod("there").Whole(2));
   Apply(PodBound{pod, {"dra", 0, 0, {}}});

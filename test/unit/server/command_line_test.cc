@@ -8,7 +8,6 @@
 
 #include "server/cli/completion.h"
 #include "server/cli/man_page.h"
-#include "server/cli/typo.h"
 
 namespace berth::command_line_test {
 namespace {
@@ -112,14 +111,6 @@ TEST_F(CommandLineTest, TheManualHasEveryCommandAndOption) {
                            ".TP\n\\fB\\-f\\fR, \\fB\\-\\-file\\fR \\fIFILE\\fR\nWhere from.\n"}) {
     EXPECT_NE(page.find(line), std::string::npos) << line << "in\n" << page;
   }
-}
-
-TEST(NearestWord, CountsCharactersThatDiffer) {
-  const std::vector<std::string> words = {"plan", "explain", "top"};
-  EXPECT_EQ(NearestWord("paln", words), "") << "two of four";
-  EXPECT_EQ(NearestWord("pln", words), "plan");
-  EXPECT_EQ(NearestWord("explian", words), "explain");
-  EXPECT_EQ(NearestWord("", words), "");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/dialects/dra/device_class_json.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::dialects::device_allocator_test {
@@ -92,19 +93,94 @@ class FakeClaims final : public ApiClient {
 class DeviceAllocatorTest : public testing::Test, private WriteFence {
  protected:
   DeviceAllocatorTest() {
-    for (const std::string node : {"n1", "n2"}) {
-      dialects::ResourceSlice slice{"", node, node, node, 1, {}};
-      for (int start = 0; start < 7; ++start) {
-        dialects::GpuDevice device{"gpu-0-mig-1g5gb-19-" + std::to_string(start), "", 0, "1g.5gb",
-                                   start};
-        device.units = static_cast<MigUnits>(1U << start);
-        slice.devices.push_back(device);
-      }
-      all_.slices().Put(slice);
+    for (const char* node : {"n1", "n2"}) {
+      Json devices = Json::array({WholeGpu("gpu-0", 0, 8)});
+      for (int start = 0; start < 7; ++start) devices.push_back(Instance(start));
+      PutSlice(node, "cut", devices);
     }
+    for (const char* name : {"mig.nvidia.com", "gpu.nvidia.com"}) PutClass(name);
     api_.after_write = [this](const std::string& name) {
       if (watch_works_) Show(name);
     };
+  }
+
+  static Json Text(const std::string& text) { return {{"string", text}}; }
+  static Json Consumes(int start, int slices) {
+    Json counters;
+    for (int i = start; i < start + slices; ++i) {
+      counters["memory-slice-" + std::to_string(i)] = {{"value", "1"}};
+    }
+    return Json::array({{{"counterSet", "set"}, {"counters", counters}}});
+  }
+  static Json WholeGpu(const std::string& name, int numa, int slices) {
+    Json gpu = {
+        {"name", name},
+        {"attributes",
+         {{"type", Text("gpu")}, {"uuid", Text("GPU-" + name)}, {"numaNode", {{"int", numa}}}}}};
+    if (slices > 0) gpu["consumesCounters"] = Consumes(0, slices);
+    return gpu;
+  }
+  static Json Instance(int start) {
+    return {
+        {"name", "gpu-0-mig-1g5gb-19-" + std::to_string(start)},
+        {"attributes",
+         {{"type", Text("mig")}, {"profile", Text("1g.5gb")}, {"parentUUID", Text("GPU-gpu-0")}}},
+        {"consumesCounters", Consumes(start, 1)}};
+  }
+  // A pool of one slice.
+  void PutSlice(const std::string& node, const std::string& kind, const Json& devices) {
+    const Json counters = Consumes(0, 8)[0]["counters"];
+    const Json slice = {
+        {"metadata", {{"name", node + "-" + kind}}},
+        {"spec",
+         {{"driver", "gpu.nvidia.com"},
+          {"nodeName", node},
+          {"pool", {{"name", node}, {"generation", 1}, {"resourceSliceCount", 1}}},
+          {"sharedCounters", Json::array({{{"name", "set"}, {"counters", counters}}})},
+          {"devices", devices}}}};
+    all_.slices().Put(dialects::DecodeResourceSlice(test::Padded(slice.dump())).value());
+  }
+  void PutClass(const std::string& name, const Json& config = Json::array()) {
+    const std::string type = name.substr(0, 3);
+    const Json selector = {{"cel",
+                            {{"expression",
+                              "device.driver == 'gpu.nvidia.com' && "
+                              "device.attributes['gpu.nvidia.com'].type == '" +
+                                  type + "'"}}}};
+    const Json json = {{"metadata", {{"name", name}}},
+                       {"spec", {{"selectors", Json::array({selector})}, {"config", config}}}};
+    std::string problem;
+    all_.classes().Put(DecodeDeviceClass(test::Padded(json.dump()), problem).value());
+  }
+  // Nodes of four whole GPUs: two in each NUMA node.
+  void PutWholeGpus() {
+    for (const std::string node : {"g1", "g2"}) {
+      Json devices = Json::array();
+      for (int i = 0; i < 4; ++i) devices.push_back(WholeGpu("gpu-" + std::to_string(i), i / 2, 0));
+      PutSlice(node, "gpus", devices);
+    }
+  }
+  static Json WholeClaim(const std::string& name, int count) {
+    Json claim = Claim(name, "");
+    claim["spec"]["devices"]["requests"][0]["exactly"] = {
+        {"deviceClassName", "gpu.nvidia.com"}, {"allocationMode", "ExactCount"}, {"count", count}};
+    return claim;
+  }
+  void AddWhole(const std::string& name, int count) {
+    api_.claims[name] = WholeClaim(name, count);
+    Show(name);
+  }
+  // "g1: gpu-0 gpu-1", or "" where it has none.
+  std::string DevicesOf(const std::string& name) {
+    const Json& claim = api_.claims.at(name);
+    const Json allocation = claim.value("status", Json::object()).value("allocation", Json());
+    if (!allocation.is_object()) return "";
+    std::string text;
+    for (const Json& result : allocation["devices"]["results"]) {
+      if (text.empty()) text = std::string(result["pool"]) + ":";
+      text += " " + std::string(result["device"]);
+    }
+    return text;
   }
 
   // The watch shows the claim as it is.
@@ -126,9 +202,9 @@ class DeviceAllocatorTest : public testing::Test, private WriteFence {
     const Json& result = claim["status"]["allocation"]["devices"]["results"].at(0);
     return std::string(result["pool"]) + "/" + std::string(result["device"]);
   }
-  MigUnits TakenOn(const std::string& node) {
-    const OfferedGpu& gpu = offers_.Current()->at(node)->front();
-    return gpu.product->UnitsOf(gpu.taken);
+  // The devices of the node that claims have, or that are held for them.
+  std::size_t TakenOn(const std::string& node) {
+    return all_.devices().Current()->at(node)->taken.size();
   }
 
   FakeClaims api_;
@@ -146,7 +222,9 @@ class DeviceAllocatorTest : public testing::Test, private WriteFence {
                  .clock = clock_,
                  .fence = *this,
                  .sleep = [this](Duration time) { clock_.Advance(time); }},
-       .offers = offers_,
+       .mig = offers_,
+       .classes = classes_,
+       .state = state_,
        .claims = all_,
        .on_note = [this](bool, const std::string& text) { notes_.push_back(text); }}};
 
@@ -167,7 +245,7 @@ TEST_F(DeviceAllocatorTest, AllocatesTheCheapestDeviceForThePodWithAFinalizer) {
             Json::array(
                 {{{"key", "metadata.name"}, {"operator", "In"}, {"values", Json::array({"n1"})}}}));
   EXPECT_TRUE(claim["status"]["allocation"].contains("allocationTimestamp"));
-  EXPECT_EQ(TakenOn("n1"), 0b1'0000u);
+  EXPECT_EQ(TakenOn("n1"), 1u);
   EXPECT_EQ(allocator_.stats().allocated, 1u);
 }
 
@@ -191,7 +269,7 @@ TEST_F(DeviceAllocatorTest, PodsOfOneClaimHaveItsOneDevice) {
   Add("a");
   EXPECT_TRUE(allocator_.Allocate({"uid-p", "ns", "p"}, Names{"a"}, Names{"n1", "n2"}));
   const std::string device = DeviceOf("a");
-  const MigUnits taken = TakenOn("n1");
+  const std::size_t taken = TakenOn("n1");
   // kube-scheduler has asked about the claim's node alone by then, and reserves it for the others.
   EXPECT_FALSE(allocator_.Allocate({"uid-q", "ns", "q"}, Names{"a"}, Names{"n1"}));
   EXPECT_FALSE(allocator_.Allocate({"uid-r", "ns", "r"}, Names{"a"}, Names{"n2"}))
@@ -264,9 +342,9 @@ TEST_F(DeviceAllocatorTest, WithoutAnAnswerTheDeviceIsHeldUntilTheWatchTells) {
   api_.loses_answers = true;
   watch_works_ = false;
   EXPECT_FALSE(Allocate("a"));
-  EXPECT_EQ(TakenOn("n1"), 0b1'0000u) << "it may be allocated, and is";
+  EXPECT_EQ(TakenOn("n1"), 1u) << "it may be allocated, and is";
   Show("a");
-  EXPECT_EQ(TakenOn("n1"), 0b1'0000u);
+  EXPECT_EQ(TakenOn("n1"), 1u);
   api_.claims["a"].erase("status");
   Show("a");
   EXPECT_EQ(TakenOn("n1"), 0u);
@@ -285,25 +363,26 @@ TEST_F(DeviceAllocatorTest, WhatWasWrittenIsHeldWhileTheWatchIsBehind) {
 
 TEST_F(DeviceAllocatorTest, ClaimsOfOtherKindsAreLeftAloneAndToldOnce) {
   Add("a");
-  api_.claims["a"]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2;
+  api_.claims["a"]["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = true;
   EXPECT_FALSE(Allocate("a"));
   EXPECT_FALSE(Allocate("a"));
   EXPECT_TRUE(api_.patches.empty());
-  EXPECT_EQ(notes_, Names{"a claim is left to kube-scheduler: its request is not for exactly one "
-                          "device"});
-  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{"x", "y"}, Names{"n1"}));
+  EXPECT_EQ(notes_,
+            Names{"a claim is left to kube-scheduler: it asks for access for administration"});
+  const Names nine = {"1", "2", "3", "4", "5", "6", "7", "8", "9"};
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, nine, Names{"n1"}));
   EXPECT_EQ(allocator_.stats().left, 3u);
 }
 
 TEST_F(DeviceAllocatorTest, NothingIsChosenWhileKubeSchedulerAllocatesAnotherClaim) {
-  Add("of-two-devices");
-  api_.claims["of-two-devices"]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2;
+  Add("of-theirs");
+  api_.claims["of-theirs"]["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = true;
   Add("a");
-  EXPECT_FALSE(Allocate("of-two-devices"));
+  EXPECT_FALSE(Allocate("of-theirs"));
   EXPECT_FALSE(Allocate("a"));
   EXPECT_EQ(DeviceOf("a"), "");
   // It has allocated both.
-  for (const char* name : {"of-two-devices", "a"}) {
+  for (const char* name : {"of-theirs", "a"}) {
     api_.claims[name]["status"]["allocation"]["devices"]["results"] =
         Json::array({{{"request", "gpu"}, {"driver", "x.com"}, {"pool", "n1"}, {"device", "d"}}});
     Show(name);
@@ -402,6 +481,78 @@ TEST_F(DeviceAllocatorTest, WhereNoDeviceIsLeftKubeSchedulerSays) {
   Add("a", "7g.40gb");
   EXPECT_FALSE(Allocate("a"));
   EXPECT_EQ(allocator_.stats().left, 1u);
+}
+
+TEST_F(DeviceAllocatorTest, WholeGpusComeFromOneNumaNodeAndLeaveTheOthersTogether) {
+  PutWholeGpus();
+  AddWhole("one", 1);
+  EXPECT_TRUE(Allocate("one", {"g1", "g2"}));
+  EXPECT_EQ(DevicesOf("one"), "g1: gpu-0");
+  AddWhole("two", 2);
+  EXPECT_TRUE(Allocate("two", {"g1", "g2"}));
+  EXPECT_EQ(DevicesOf("two"), "g1: gpu-2 gpu-3") << "kube-scheduler would take gpu-1 and gpu-2";
+  AddWhole("three", 3);
+  EXPECT_TRUE(Allocate("three", {"g1", "g2"}));
+  EXPECT_EQ(DevicesOf("three"), "g2: gpu-0 gpu-1 gpu-2");
+  AddWhole("five", 5);
+  EXPECT_FALSE(Allocate("five", {"g1", "g2"}));
+}
+
+TEST_F(DeviceAllocatorTest, TheConfigurationOfClassAndClaimIsCarriedAlong) {
+  PutWholeGpus();
+  PutClass("gpu.nvidia.com", Json::array({{{"opaque", {{"driver", "of-class"}}}}}));
+  AddWhole("a", 1);
+  api_.claims["a"]["spec"]["devices"]["config"] =
+      Json::array({{{"requests", {"gpu"}}, {"opaque", {{"driver", "of-claim"}}}}});
+  EXPECT_TRUE(Allocate("a", {"g1"}));
+  EXPECT_EQ(api_.claims["a"]["status"]["allocation"]["devices"]["config"],
+            Json::array({{{"opaque", {{"driver", "of-class"}}}, {"source", "FromClass"}},
+                         {{"opaque", {{"driver", "of-claim"}}}, {"source", "FromClaim"}}}));
+}
+
+TEST_F(DeviceAllocatorTest, AllClaimsOfAPodAreAllocatedOnOneNode) {
+  PutWholeGpus();
+  AddWhole("a", 2);
+  AddWhole("b", 2);
+  EXPECT_TRUE(allocator_.Allocate({"u", "ns", "p"}, Names{"a", "b", "a"}, Names{"n1", "g1", "g2"}));
+  EXPECT_EQ(DevicesOf("a"), "g1: gpu-0 gpu-1");
+  EXPECT_EQ(DevicesOf("b"), "g1: gpu-2 gpu-3");
+  EXPECT_EQ(TakenOn("g1"), 4u);
+  AddWhole("c", 3);
+  AddWhole("d", 2);
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "q"}, Names{"c", "d"}, Names{"g1", "g2"}));
+  EXPECT_EQ(DevicesOf("c"), "") << "not the one without the other";
+}
+
+TEST_F(DeviceAllocatorTest, ARaceLostForOneOfTwoClaimsGivesBothBack) {
+  PutWholeGpus();
+  AddWhole("a", 1);
+  AddWhole("b", 1);
+  api_.before_patch = [this](const std::string& name, bool is_status) {
+    if (name == "b" && is_status) api_.Touch(name);
+  };
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{"a", "b"}, Names{"g1"}));
+  EXPECT_EQ(DevicesOf("a"), "");
+  EXPECT_FALSE(api_.claims["a"]["status"].contains("reservedFor"));
+  EXPECT_EQ(DevicesOf("b"), "");
+  EXPECT_EQ(TakenOn("g1"), 0u);
+  EXPECT_EQ(allocator_.stats().lost, 1u);
+}
+
+TEST_F(DeviceAllocatorTest, WhatCannotBeReadIsKubeSchedulers) {
+  PutWholeGpus();
+  AddWhole("a", 1);
+  api_.claims["a"]["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "unknown";
+  EXPECT_FALSE(Allocate("a", {"g1"}));
+  clock_.Advance(DeviceAllocator::kMostBinding);  // kube-scheduler is done with it
+  AddWhole("b", 1);
+  api_.claims["b"]["spec"]["devices"]["requests"][0]["exactly"]["selectors"] =
+      Json::array({{{"cel", {{"expression", "device.attributes['gpu.nvidia.com'].missing"}}}}});
+  EXPECT_FALSE(Allocate("b", {"g1"}));
+  EXPECT_EQ(notes_,
+            (Names{"a claim is left to kube-scheduler: there is no DeviceClass unknown",
+                   "a claim is left to kube-scheduler: a selector of it fails on a device"}));
+  EXPECT_TRUE(api_.patches.empty());
 }
 
 }  // namespace

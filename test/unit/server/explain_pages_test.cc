@@ -56,8 +56,8 @@ TEST_F(ExplainPages, APodThatWaitsIsToldWhatItLacks) {
   EXPECT_EQ(told["nearest"][0]["has"]["gpus"][3]["held_by"], Json::array({"ns/pod-1"}));
   EXPECT_EQ(told["models"][0]["largest_hole"], 2);
   EXPECT_EQ(told["preemption"]["helps"], false);
-  EXPECT_NE(told["sentence"].get<std::string>().find("nearest: n2: 0 of 4 GPUs idle, needs 4; fits "
-                                                     "when ns/pod-1 ends"),
+  EXPECT_NE(told["sentence"].get<std::string>().find("nearest is n2: 0 of 4 GPUs idle, needs 4; "
+                                                     "fits when ns/pod-1 ends"),
             std::string::npos)
       << told["sentence"];
 }
@@ -169,7 +169,10 @@ TEST_F(ExplainPages, TheTextBeginsWithTheSentence) {
   Waits(APod("p").Whole(8));
   const http::HttpResponse response = ExplainPodPage(live_, "/debug/pods/default/p", "text");
   EXPECT_EQ(response.content_type, "text/plain; charset=utf-8");
-  EXPECT_TRUE(response.body.starts_with("default/p: asks for 8 GPUs; fits none of 2 nodes ("))
+  EXPECT_TRUE(
+      response.body.starts_with("default/p: fits none of 2 nodes; nearest is n2: 4 of 4 GPUs "
+                                "idle, needs 8; fits with 4 GPUs instead of 8\n"
+                                "Asks for: 8 GPUs\n"))
       << response.body;
   EXPECT_NE(response.body.find("Nearest nodes:\n  n2: 4 of 4 GPUs idle, needs 8\n"),
             std::string::npos)
@@ -204,8 +207,7 @@ TEST_F(ExplainGangs, AMemberIsToldHowManyAreThere) {
   EXPECT_EQ(told["gang"]["waiting"], 2);
   EXPECT_EQ(told["gang"]["minimum"], 3);
   EXPECT_TRUE(told["sentence"].get<std::string>().starts_with(
-      "its gang default/train is gathering (2 of 3 pods exist); alone, it asks for 4 GPUs; fits 1 "
-      "of 2 nodes now"))
+      "its gang default/train is gathering: 2 of 3 pods exist; alone, it fits 1 of 2 nodes now"))
       << told["sentence"];
 }
 

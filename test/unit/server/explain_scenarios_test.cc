@@ -46,7 +46,9 @@ class ScenarioWorld {
     waiting_.Put({.pod = std::make_shared<const PodRequest>(seen->pod),
                   .gated = seen->gated,
                   .unschedulable = true,
-                  .scheduler_said = seen->scheduler_said});
+                  .scheduler_said = seen->scheduler_said,
+                  .nominated = seen->nominated,
+                  .replica_set = seen->life.replica_set});
   }
   // Their scheduler asks about all that it may, and finds no node.
   void AskAboutAll() {
@@ -104,6 +106,13 @@ std::string FirstOf(const std::string& answer) {
   return answer.substr(0, end) + " " + answer.substr(end + 1, answer.find('\n', end + 1) - end - 1);
 }
 
+// Berth's own first line.
+std::string OwnLineOf(const std::string& answer) {
+  const bool is_quoted = answer.starts_with("kube-scheduler said: ");
+  const std::size_t begin = is_quoted ? answer.find('\n') + 1 : 0;
+  return answer.substr(begin, answer.find('\n', begin) - begin);
+}
+
 TEST(ExplainScenarios, EveryAnswerIsTheOneThatSomebodyHasReadAndFoundTrue) {
   const std::vector<Json> scenarios = Scenarios("explain");
   EXPECT_GE(scenarios.size(), 30U);
@@ -116,6 +125,7 @@ TEST(ExplainScenarios, EveryAnswerIsTheOneThatSomebodyHasReadAndFoundTrue) {
     for (const Json& pod : scenario.value("elsewhere", Json::array())) world.Arrive(pod);
     const std::string answer = world.Answer(scenario["ask"]);
     EXPECT_EQ(FirstOf(answer), scenario["answer"].get<std::string>());
+    EXPECT_LE(OwnLineOf(answer).size(), kLongestLine) << OwnLineOf(answer);
     const std::string advice = scenario.value("advice", "");
     EXPECT_EQ(answer.find("\nAdvice: " + advice + "\n") == std::string::npos, advice.empty())
         << answer;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device: what an expression sees of one device of a ResourceSlice, the variable `device`.
+//
+//   device.driver                        string
+//   device.attributes[DOMAIN].ID         an attribute: integer, bool, string, version, or a list
+//   device.capacity[DOMAIN].ID           a quantity
+//   device.allowMultipleAllocations      bool
+//
+// A name in a slice is "ID" or "DOMAIN/ID"; without a domain it has that of the driver. Source:
+// k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.37.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cel/amount.h"
+#include "cel/version.h"
+
+namespace berth::cel {
+
+using AttributeValue =
+    std::variant<std::int64_t, bool, std::string, Version, std::vector<std::int64_t>,
+                 std::vector<bool>, std::vector<std::string>, std::vector<Version>>;
+
+// A value. Threads may read one together.
+class Device {
+ public:
+  explicit Device(std::string driver) : driver_(std::move(driver)) {}
+
+  // The last one counts where two have one name.
+  void SetAttribute(std::string_view name, AttributeValue value);
+  void SetCapacity(std::string_view name, Amount amount);
+  void SetAllowMultipleAllocations(bool allow) { allow_multiple_allocations_ = allow; }
+
+  [[nodiscard]] const std::string& driver() const { return driver_; }
+  [[nodiscard]] bool allow_multiple_allocations() const { return allow_multiple_allocations_; }
+
+  template <class T>
+  struct Named {
+    std::string id;
+    T value;
+  };
+  template <class T>
+  struct Domain {
+    std::string name;
+    std::vector<Named<T>> entries;  // by id
+  };
+  using Attributes = std::vector<Domain<AttributeValue>>;  // by name; no domain is empty
+  using Capacities = std::vector<Domain<Amount>>;          // by name; no domain is empty
+
+  [[nodiscard]] const Attributes& attributes() const { return attributes_; }
+  [[nodiscard]] const Capacities& capacity() const { return capacity_; }
+  // nullptr = it has none of that name.
+  [[nodiscard]] const AttributeValue* attribute(std::string_view domain, std::string_view id) const;
+
+ private:
+  std::string driver_;
+  bool allow_multiple_allocations_ = false;
+  Attributes attributes_;
+  Capacities capacity_;
+};
+
+}  // namespace berth::cel

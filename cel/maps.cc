@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cel/maps.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace berth::cel {
+namespace {
+
+constexpr std::array<std::string_view, 4> kFields = {"allowMultipleAllocations", "attributes",
+                                                     "capacity", "driver"};
+
+Value FieldOf(const Device& device, std::size_t index) {
+  Value value = Value::Of(device);
+  switch (index) {
+    case 0:
+      return Value::Bool(device.allow_multiple_allocations());
+    case 1:
+      value.kind = Kind::kAttributes;
+      return value;
+    case 2:
+      value.kind = Kind::kCapacities;
+      return value;
+    default:
+      return Value::Text(device.driver());
+  }
+}
+
+Value Item(std::int64_t item) { return Value::Int(item); }
+Value Item(bool item) { return Value::Bool(item); }
+Value Item(const std::string& item) { return Value::Text(item); }
+Value Item(const Version& item) { return Value::Of(item); }
+
+template <class T>
+Value ValueOfOne(const T& value, Arena&) {
+  return Item(value);
+}
+
+template <class T>
+Value ValueOfOne(const std::vector<T>& values, Arena& arena) {
+  std::vector<Value> items;
+  items.reserve(values.size());
+  for (const auto& value : values) items.push_back(Item(value));
+  return Value::Of(arena.NewList(std::move(items)));
+}
+
+Value ValueOf(const AttributeValue& attribute, Arena& arena) {
+  return std::visit([&arena](const auto& value) { return ValueOfOne(value, arena); }, attribute);
+}
+Value ValueOf(const Amount& amount, Arena&) { return Value::Of(amount); }
+
+Value DomainValue(const AttributeDomain& domain) {
+  Value value;
+  value.kind = Kind::kAttributeDomain;
+  value.attributes = &domain;
+  return value;
+}
+
+Value DomainValue(const CapacityDomain& domain) {
+  Value value;
+  value.kind = Kind::kCapacityDomain;
+  value.capacities = &domain;
+  return value;
+}
+
+template <class T>
+MapEntry DomainAt(const std::vector<Device::Domain<T>>& domains, std::size_t index) {
+  return {Value::Text(domains[index].name), DomainValue(domains[index])};
+}
+
+template <class T>
+MapEntry EntryAt(const Device::Domain<T>& domain, std::size_t index, Arena& arena) {
+  const auto& entry = domain.entries[index];
+  return {Value::Text(entry.id), ValueOf(entry.value, arena)};
+}
+
+// Devices have 32 attributes at most, so that looking at each is as fast as anything.
+template <class T>
+Found FindDomain(const std::vector<Device::Domain<T>>& domains, const Value& name) {
+  if (!name.is(Kind::kString)) return {};
+  for (const auto& domain : domains) {
+    if (domain.name == name.text()) return {true, DomainValue(domain)};
+  }
+  return {};
+}
+
+template <class T>
+Found FindEntry(const Device::Domain<T>& domain, const Value& id, Arena& arena) {
+  if (!id.is(Kind::kString)) return {};
+  for (const auto& entry : domain.entries) {
+    if (entry.id == id.text()) return {true, ValueOf(entry.value, arena)};
+  }
+  return {};
+}
+
+bool SameKey(const Value& a, const Value& b) {
+  if (a.kind != b.kind) return false;
+  switch (a.kind) {
+    case Kind::kBool:
+      return a.boolean == b.boolean;
+    case Kind::kInt:
+      return a.integer == b.integer;
+    case Kind::kUint:
+      return a.natural == b.natural;
+    default:
+      return a.text() == b.text();
+  }
+}
+
+Found FindExactly(const MapValue& map, const Value& key, Arena& arena) {
+  arena.Spend(map.entries.size());
+  for (const auto& [own, value] : map.entries) {
+    if (SameKey(own, key)) return {true, value};
+  }
+  return {};
+}
+
+// Another number is a key too, if it is the same number.
+Found FindNumber(const MapValue& map, const Value& key, Arena& arena) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  switch (key.kind) {
+    case Kind::kInt:
+      if (key.integer < 0) return {};
+      return FindExactly(map, Value::Uint(static_cast<std::uint64_t>(key.integer)), arena);
+    case Kind::kUint:
+      if (key.natural > kMost) return {};
+      return FindExactly(map, Value::Int(static_cast<std::int64_t>(key.natural)), arena);
+    case Kind::kDouble: {
+      if (std::floor(key.real) != key.real) return {};
+      Found found;
+      if (key.real > -0x1p63 && key.real < 0x1p63) {
+        found = FindExactly(map, Value::Int(static_cast<std::int64_t>(key.real)), arena);
+      }
+      if (!found.found && key.real >= 0 && key.real < 0x1p64) {
+        found = FindExactly(map, Value::Uint(static_cast<std::uint64_t>(key.real)), arena);
+      }
+      return found;
+    }
+    default:
+      return {};
+  }
+}
+
+Found FindBuilt(const MapValue& map, const Value& key, Arena& arena) {
+  if (!key.is_number() && !key.is(Kind::kBool) && !key.is(Kind::kString)) return {};
+  if (!key.is(Kind::kDouble)) {
+    if (const Found found = FindExactly(map, key, arena); found.found) return found;
+  }
+  return FindNumber(map, key, arena);
+}
+
+// What is there, without the empty map for a domain that is not.
+Found FindThere(const Value& map, const Value& key, Arena& arena) {
+  switch (map.kind) {
+    case Kind::kDevice:
+      for (std::size_t i = 0; key.is(Kind::kString) && i < kFields.size(); ++i) {
+        if (key.text() == kFields[i]) return {true, FieldOf(*map.device, i)};
+      }
+      return {};
+    case Kind::kAttributes:
+      return FindDomain(map.device->attributes(), key);
+    case Kind::kCapacities:
+      return FindDomain(map.device->capacity(), key);
+    case Kind::kAttributeDomain:
+      return FindEntry(*map.attributes, key, arena);
+    case Kind::kCapacityDomain:
+      return FindEntry(*map.capacities, key, arena);
+    default:
+      return FindBuilt(*map.map, key, arena);
+  }
+}
+
+}  // namespace
+
+std::size_t MapSize(const Value& map) {
+  switch (map.kind) {
+    case Kind::kDevice:
+      return kFields.size();
+    case Kind::kAttributes:
+      return map.device->attributes().size();
+    case Kind::kCapacities:
+      return map.device->capacity().size();
+    case Kind::kAttributeDomain:
+      return map.attributes->entries.size();
+    case Kind::kCapacityDomain:
+      return map.capacities->entries.size();
+    default:
+      return map.map->entries.size();
+  }
+}
+
+MapEntry MapEntryAt(const Value& map, std::size_t index, Arena& arena) {
+  switch (map.kind) {
+    case Kind::kDevice:
+      return {Value::Text(kFields[index]), FieldOf(*map.device, index)};
+    case Kind::kAttributes:
+      return DomainAt(map.device->attributes(), index);
+    case Kind::kCapacities:
+      return DomainAt(map.device->capacity(), index);
+    case Kind::kAttributeDomain:
+      return EntryAt(*map.attributes, index, arena);
+    case Kind::kCapacityDomain:
+      return EntryAt(*map.capacities, index, arena);
+    default:
+      return {map.map->entries[index].first, map.map->entries[index].second};
+  }
+}
+
+Found FindInMap(const Value& map, const Value& key, Arena& arena) {
+  static const AttributeDomain kNothing;
+  const Found found = FindThere(map, key, arena);
+  const bool of_domains = map.is(Kind::kAttributes) || map.is(Kind::kCapacities);
+  return found.found || !of_domains ? found : Found{true, DomainValue(kNothing)};
+}
+
+bool MapHas(const Value& map, const Value& key, Arena& arena) {
+  return FindThere(map, key, arena).found;
+}
+
+}  // namespace berth::cel

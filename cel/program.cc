@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cel/program.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <re2/re2.h>
+
+#include "cel/check/checker.h"
+#include "cel/check/functions.h"
+#include "cel/eval/evaluator.h"
+#include "cel/eval/library.h"
+#include "cel/plan.h"
+#include "cel/syntax/parser.h"
+
+namespace berth::cel {
+namespace {
+
+std::string Text(const Value& error) {
+  std::string text(error.error->what);
+  if (!error.error->detail.empty()) text.append(": ").append(error.error->detail);
+  return text;
+}
+
+// What Kubernetes evaluates when it compiles an expression: lists, maps and conversions of
+// constants. What fails then is no expression to it.
+class Folding {
+ public:
+  explicit Folding(Arena& constants) : constants_(constants) {}
+
+  bool Fold(Node& node) {
+    for (const NodePtr& child : node.children) {
+      if (!Fold(*child)) return false;
+    }
+    switch (node.kind) {
+      case NodeKind::kList:
+        return FoldList(node);
+      case NodeKind::kMap:
+        return FoldMap(node);
+      case NodeKind::kCall:
+        return FoldCall(node);
+      default:
+        return true;
+    }
+  }
+
+  [[nodiscard]] const Failure& failure() const { return failure_; }
+
+ private:
+  bool Stop(FailureKind kind, std::string message) {
+    failure_ = {kind, std::move(message)};
+    return false;
+  }
+
+  static bool AllConstant(const Node& node) {
+    return std::ranges::all_of(node.children,
+                               [](const NodePtr& c) { return c->kind == NodeKind::kConst; }) &&
+           std::ranges::find(node.optional, true) == node.optional.end();
+  }
+
+  static void Become(Node& node, const Value& value) {
+    node.kind = NodeKind::kConst;
+    node.value = value;
+  }
+
+  bool FoldList(Node& node) {
+    if (!AllConstant(node)) return true;
+    std::vector<Value> items;
+    for (const NodePtr& child : node.children) items.push_back(child->value);
+    Become(node, Value::Of(constants_.NewList(std::move(items))));
+    return true;
+  }
+
+  // The last one of a key counts. Keys of other kinds are left to the evaluation, which refuses
+  // them.
+  bool FoldMap(Node& node) {
+    if (!AllConstant(node)) return true;
+    for (std::size_t i = 0; i < node.children.size(); i += 2) {
+      const Kind key = node.children[i]->value.kind;
+      if (key != Kind::kString && key != Kind::kInt && key != Kind::kUint && key != Kind::kBool) {
+        return true;
+      }
+    }
+    MapValue& map = constants_.NewMap();
+    for (std::size_t i = 0; i < node.children.size(); i += 2) {
+      const Value& key = node.children[i]->value;
+      std::erase_if(map.entries, [this, &key](const auto& entry) {
+        return entry.first.kind == key.kind &&
+               Equal(entry.first, key, constants_) == Equality::kYes;
+      });
+      map.entries.emplace_back(key, node.children[i + 1]->value);
+    }
+    Become(node, Value::Of(map));
+    return true;
+  }
+
+  bool FoldCall(Node& node) {
+    if (node.function == Function::kIn) return FoldIn(node);
+    if (node.function == Function::kIndex || node.function == Function::kOptionalIndex) {
+      return CheckKey(*node.children[1]);
+    }
+    if (node.function == Function::kMatches || node.function == Function::kFind ||
+        node.function == Function::kFindAll) {
+      return CompilePattern(node);
+    }
+    if (!IsConversion(node.function) || node.children[0]->kind != NodeKind::kConst) return true;
+    const Value value = Convert(node.function, node.children[0]->value, constants_);
+    if (!constants_.unsupported().empty()) {
+      return Stop(FailureKind::kUnsupported, std::string(constants_.unsupported()));
+    }
+    if (value.is(Kind::kError)) return Stop(FailureKind::kRefused, Text(value));
+    Become(node, value);
+    return true;
+  }
+
+  bool CheckKey(const Node& key) {
+    const bool good = key.kind != NodeKind::kConst || key.value.is_number() ||
+                      key.value.is(Kind::kBool) || key.value.is(Kind::kString);
+    return good || Stop(FailureKind::kRefused, "no index can be such a value");
+  }
+
+  static bool FoldIn(Node& node) {
+    const Node& list = *node.children[1];
+    const bool of_list = node.overload != nullptr &&
+                         node.overload->parameters[1]->kind == TypeKind::kList &&
+                         list.kind == NodeKind::kConst && list.value.is(Kind::kList);
+    if (!of_list) return true;
+    if (list.value.list->items.empty()) {
+      Become(node, Value::Bool(false));
+      return true;
+    }
+    node.in_set = std::ranges::all_of(list.value.list->items, [](const Value& item) {
+      return item.is_number() || item.is(Kind::kBool) || item.is(Kind::kString);
+    });
+    return true;
+  }
+
+  bool CompilePattern(Node& node) {
+    const Node& pattern = *node.children[1];
+    if (pattern.kind != NodeKind::kConst || !pattern.value.is(Kind::kString)) {
+      return Stop(FailureKind::kUnsupported, "a regular expression that is no constant");
+    }
+    const std::string text(pattern.value.text());
+    // Go has no \C.
+    if (text.find("\\C") != std::string::npos) {
+      return Stop(FailureKind::kUnsupported, "the regular expression " + text);
+    }
+    re2::RE2::Options options;
+    options.set_log_errors(false);
+    options.set_max_mem(kMostPatternBytes);
+    auto compiled = std::make_shared<re2::RE2>(text, options);
+    if (!compiled->ok()) {
+      return Stop(FailureKind::kUnsupported, "the regular expression " + text);
+    }
+    node.pattern = std::move(compiled);
+    return true;
+  }
+
+  // Of a compiled pattern, with what it remembers between texts.
+  static constexpr std::int64_t kMostPatternBytes = 256 * 1024;
+
+  Arena& constants_;
+  Failure failure_;
+};
+
+}  // namespace
+
+Expected<Program> Program::Compile(std::string_view expression) {
+  if (expression.size() > kLongestExpression) {
+    return Fail(FailureKind::kUnsupported, "an expression of more than 10 KiB");
+  }
+  auto plan = std::make_shared<Plan>();
+  Expected<NodePtr> root = Parse(expression, plan->constants);
+  if (!root) return tl::unexpected(std::move(root).error());
+  const Expected<int> slots = Check(**root);
+  if (!slots) return tl::unexpected(slots.error());
+  Folding folding(plan->constants);
+  if (!folding.Fold(**root)) return tl::unexpected(folding.failure());
+  plan->slots = *slots;
+  plan->root = *std::move(root);
+  return Program(std::move(plan));
+}
+
+Expected<bool> Program::Matches(const Device& device, std::uint64_t* cost) const {
+  Evaluator evaluator(*plan_, device);
+  const Value value = evaluator.Run();
+  if (cost != nullptr) *cost = evaluator.cost();
+  if (const std::string_view what = evaluator.arena().unsupported(); !what.empty()) {
+    return Fail(FailureKind::kUnsupported, std::string(what));
+  }
+  if (const std::string_view why = evaluator.failure(); !why.empty()) {
+    return Fail(FailureKind::kFailed, std::string(why));
+  }
+  if (value.is(Kind::kError)) return Fail(FailureKind::kFailed, Text(value));
+  if (!value.is(Kind::kBool)) {
+    return Fail(FailureKind::kFailed,
+                "the result is " + std::string(TypeName(value)) + ", want bool");
+  }
+  return value.boolean;
+}
+
+}  // namespace berth::cel

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Program: a CEL expression that selects devices, of a DeviceClass or of a request of a
+// ResourceClaim (selectors[].cel.expression), compiled once and asked about many devices.
+//
+// It answers as kube-scheduler does, or says that it does not know: language, types and libraries
+// are those of k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.37, which has the features
+// DRAConsumableCapacity and DRAListTypeAttributes in stored expressions whether they are on or not.
+// `make cel` compares the two (test/e2e/cel).
+//
+// Not evaluated: bytes, durations, timestamps, ip(), cidr(), url(), format.*, format() and
+// strings.quote() of texts, string() of a double, messages, regular expressions that are no
+// constants, quantities above 2^63 - 1, and lists that hold quantities or versions beside others.
+//
+// Bounds: text of 10 KiB and 250 levels (Kubernetes' own), cost of 1,000,000 units per device
+// (Kubernetes' own; a unit is some 10 ns), and what Kubernetes leaves to its machine: kMostBytes
+// and kMostSteps (cel/value.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "cel/device.h"
+#include "cel/failure.h"
+
+namespace berth::cel {
+
+inline constexpr std::size_t kLongestExpression = 10 * 1024;  // CELSelectorExpressionMaxLength
+inline constexpr std::uint64_t kMostCost = 1'000'000;         // CELSelectorExpressionMaxCost
+
+class Plan;
+
+// Immutable: any thread may ask it.
+class Program {
+ public:
+  // Error: kUnsupported (a function or a variable that Berth does not know) or kRefused.
+  static Expected<Program> Compile(std::string_view expression);
+
+  // Whether the expression selects the device. Error: kFailed or kUnsupported. `cost` becomes what
+  // it took, in Kubernetes' units.
+  [[nodiscard]] Expected<bool> Matches(const Device& device, std::uint64_t* cost = nullptr) const;
+
+ private:
+  explicit Program(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
+
+  std::shared_ptr<const Plan> plan_;
+};
+
+}  // namespace berth::cel

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The macros of CEL in Kubernetes: has, all, exists, exists_one, existsOne (of two variables), map, filter,
+// transformList, transformMap, transformMapEntry, optMap, optFlatMap, sortBy and cel.bind. Source:
+// github.com/google/cel-go, parser/macro.go, cel/library.go, ext/{bindings,comprehensions,lists}.go.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cel/failure.h"
+#include "cel/syntax/node.h"
+
+namespace berth::cel {
+
+// Makes the nodes of one expression, and counts them.
+class NodeFactory {
+ public:
+  NodePtr Const(Value value);
+  NodePtr Name(std::string name);
+  NodePtr Select(NodePtr operand, std::string field, bool test_only = false);
+  template <class... Args>
+  NodePtr Call(std::string function, Args... args) {
+    NodePtr node = Make(NodeKind::kCall, std::move(function));
+    (Add(*node, std::move(args)), ...);
+    return node;
+  }
+  template <class... Args>
+  NodePtr MemberCall(std::string function, Args... args) {
+    NodePtr node = Call(std::move(function), std::move(args)...);
+    node->member = true;
+    return node;
+  }
+  template <class... Args>
+  NodePtr List(Args... items) {
+    NodePtr node = Make(NodeKind::kList, {});
+    (Add(*node, std::move(items)), ...);
+    node->optional.resize(node->children.size());
+    return node;
+  }
+  NodePtr Map() { return Make(NodeKind::kMap, {}); }
+  NodePtr Fold(std::string item, std::string second, std::string accumulator, NodePtr range,
+               NodePtr init, NodePtr condition, NodePtr step, NodePtr result);
+
+  NodePtr Copy(const Node& node);
+  static void Add(Node& parent, NodePtr child);
+  // More of them than there may be: what is made then is not whole.
+  [[nodiscard]] bool too_many() const { return nodes_ > kMostNodes; }
+
+ private:
+  NodePtr Make(NodeKind kind, std::string name);
+
+  int nodes_ = 0;
+};
+
+// What the call stands for; the call itself where it is no macro. `call` is a kCall. Error:
+// kRefused.
+Expected<NodePtr> Expand(NodePtr call, NodeFactory& make);
+
+}  // namespace berth::cel

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Node: an expression as a tree, macros expanded. The checker fills in what the names mean.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cel/value.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace berth::cel {
+
+struct Overload;
+enum class Function : std::uint8_t;
+
+// Levels of an expression with its parentheses. Kubernetes counts 250 of each of its own kinds of
+// levels; there is nothing within this that it would refuse.
+inline constexpr int kDeepest = 80;
+// Copies of nodes that macros make included.
+inline constexpr int kMostNodes = 20'000;
+
+enum class NodeKind : std::uint8_t {
+  kConst,   // value
+  kName,    // name
+  kSelect,  // children[0].name; only whether it is there, with test_only
+  kCall,    // name(children...); with member, children[0].name(...)
+  kList,    // children; optional[i]: left out where it is none
+  kMap,     // key, value, key, value, ...; optional[i] of entry i
+  kFold,    // parts by FoldPart
+};
+
+// The accumulator begins as `init`; for each item of `range`, while `condition` holds, it becomes
+// `step`; then the fold is `result`. `init` is evaluated when the accumulator is first read.
+namespace fold {
+enum Part : std::size_t { kRange, kInit, kCondition, kStep, kResult };
+enum Variable : std::size_t { kItem, kSecondItem, kAccumulator };
+}  // namespace fold
+
+struct Node {
+  NodeKind kind = NodeKind::kConst;
+  bool member = false;
+  bool test_only = false;
+  int depth = 1;
+  std::string name;
+  Value value;
+  std::vector<std::unique_ptr<Node>> children;
+  std::vector<bool> optional;
+  std::string variables[3];  // of a fold; "" = no second item
+
+  // From the checker.
+  int slot = -1;  // of a variable; -1 = the device
+  int slots[3] = {-1, -1, -1};
+  Function function{};
+  const Overload* overload = nullptr;  // the only one that the types allow
+  bool in_set = false;                 // `in` a constant list of texts, numbers and bools
+  std::shared_ptr<const re2::RE2> pattern;
+};
+
+using NodePtr = std::unique_ptr<Node>;
+
+}  // namespace berth::cel

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cel/value.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cel/maps.h"
+
+namespace berth::cel {
+
+Value Value::Bool(bool b) {
+  Value value;
+  value.kind = Kind::kBool;
+  value.boolean = b;
+  return value;
+}
+
+Value Value::Int(std::int64_t i) {
+  Value value;
+  value.kind = Kind::kInt;
+  value.integer = i;
+  return value;
+}
+
+Value Value::Uint(std::uint64_t u) {
+  Value value;
+  value.kind = Kind::kUint;
+  value.natural = u;
+  return value;
+}
+
+Value Value::Double(double d) {
+  Value value;
+  value.kind = Kind::kDouble;
+  value.real = d;
+  return value;
+}
+
+Value Value::Text(std::string_view text) {
+  Value value;
+  value.kind = Kind::kString;
+  value.data = text.data();
+  value.size = text.size();
+  return value;
+}
+
+Value Value::Type(std::string_view name) {
+  Value value = Text(name);
+  value.kind = Kind::kType;
+  return value;
+}
+
+Value Value::Of(const Amount& amount) {
+  Value value;
+  value.kind = Kind::kQuantity;
+  value.amount = &amount;
+  return value;
+}
+
+Value Value::Of(const Version& version) {
+  Value value;
+  value.kind = Kind::kVersion;
+  value.version = &version;
+  return value;
+}
+
+Value Value::Of(ListValue& list) {
+  Value value;
+  value.kind = Kind::kList;
+  value.list = &list;
+  return value;
+}
+
+Value Value::Of(MapValue& map) {
+  Value value;
+  value.kind = Kind::kMap;
+  value.map = &map;
+  return value;
+}
+
+Value Value::Of(const Device& device) {
+  Value value;
+  value.kind = Kind::kDevice;
+  value.device = &device;
+  return value;
+}
+
+Value Value::Optional(const Value* content) {
+  Value value;
+  value.kind = Kind::kOptional;
+  value.content = content;
+  return value;
+}
+
+namespace {
+
+template <class T>
+T& KeepIn(std::vector<std::unique_ptr<T>>& all, T one) {
+  return *all.emplace_back(std::make_unique<T>(std::move(one)));
+}
+
+}  // namespace
+
+std::string_view Arena::Keep(std::string text) {
+  bytes_ += 64 + text.size();
+  return KeepIn(texts_, std::move(text));
+}
+
+const Amount& Arena::Keep(const Amount& amount) {
+  bytes_ += sizeof(Amount) + 32;
+  return KeepIn(amounts_, amount);
+}
+
+const Version& Arena::Keep(Version version) {
+  bytes_ += 512;
+  return KeepIn(versions_, std::move(version));
+}
+
+const Value& Arena::Keep(const Value& value) {
+  bytes_ += sizeof(Value) + 32;
+  return KeepIn(values_, value);
+}
+
+ListValue& Arena::NewList(std::vector<Value> items) {
+  bytes_ += 64 + items.size() * sizeof(Value);
+  return KeepIn(lists_, ListValue{std::move(items), false});
+}
+
+MapValue& Arena::NewMap() {
+  bytes_ += 64;
+  return KeepIn(maps_, MapValue{});
+}
+
+Value Arena::Error(std::string_view what, std::string_view detail) {
+  Value value;
+  value.kind = Kind::kError;
+  bytes_ += 64;
+  value.error = &KeepIn(errors_, ErrorText{what, detail});
+  return value;
+}
+
+std::string_view TypeName(const Value& value) {
+  switch (value.kind) {
+    case Kind::kError:
+      return "error";
+    case Kind::kNull:
+      return "null_type";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt:
+      return "int";
+    case Kind::kUint:
+      return "uint";
+    case Kind::kDouble:
+      return "double";
+    case Kind::kString:
+      return "string";
+    case Kind::kType:
+      return "type";
+    case Kind::kQuantity:
+      return "kubernetes.Quantity";
+    case Kind::kVersion:
+      return "kubernetes.Semver";
+    case Kind::kOptional:
+      return "optional_type";
+    case Kind::kList:
+      return "list";
+    default:
+      return "map";
+  }
+}
+
+std::size_t CharactersIn(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+std::size_t SizeOf(const Value& value) {
+  switch (value.kind) {
+    case Kind::kString:
+      return CharactersIn(value.text());
+    case Kind::kList:
+      return value.list->items.size();
+    case Kind::kOptional:
+      return value.content == nullptr ? 1 : SizeOf(*value.content);
+    default:
+      return value.is_map() ? MapSize(value) : 1;
+  }
+}
+
+namespace {
+
+int Order(auto a, auto b) { return (a > b) - (a < b); }
+
+int CompareWithDouble(const Value& number, double d) {
+  switch (number.kind) {
+    case Kind::kInt:
+      if (d < static_cast<double>(std::numeric_limits<std::int64_t>::min())) return 1;
+      if (d > static_cast<double>(std::numeric_limits<std::int64_t>::max())) return -1;
+      return Order(static_cast<double>(number.integer), d);
+    case Kind::kUint:
+      if (d < 0) return 1;
+      if (d > static_cast<double>(std::numeric_limits<std::uint64_t>::max())) return -1;
+      return Order(static_cast<double>(number.natural), d);
+    default:
+      return Order(number.real, d);
+  }
+}
+
+int CompareNumbers(const Value& a, const Value& b) {
+  if (b.is(Kind::kDouble)) return CompareWithDouble(a, b.real);
+  if (a.is(Kind::kDouble)) return -CompareWithDouble(b, a.real);
+  if (a.is(Kind::kInt) && b.is(Kind::kInt)) return Order(a.integer, b.integer);
+  if (a.is(Kind::kUint) && b.is(Kind::kUint)) return Order(a.natural, b.natural);
+  if (a.is(Kind::kUint)) return -CompareNumbers(b, a);
+  return a.integer < 0 ? -1 : Order(static_cast<std::uint64_t>(a.integer), b.natural);
+}
+
+bool IsNaN(const Value& value) { return value.is(Kind::kDouble) && std::isnan(value.real); }
+
+Equality Said(bool equal) { return equal ? Equality::kYes : Equality::kNo; }
+
+Equality EqualLists(const Value& a, const Value& b, Arena& arena) {
+  if (!b.is(Kind::kList) || a.list->items.size() != b.list->items.size()) return Equality::kNo;
+  for (std::size_t i = 0; i < a.list->items.size(); ++i) {
+    const Equality same = Equal(a.list->items[i], b.list->items[i], arena);
+    if (same != Equality::kYes) return same;
+  }
+  return Equality::kYes;
+}
+
+Equality EqualMaps(const Value& a, const Value& b, Arena& arena) {
+  if (!b.is_map() || MapSize(a) != MapSize(b)) return Equality::kNo;
+  for (std::size_t i = 0; i < MapSize(a); ++i) {
+    const MapEntry entry = MapEntryAt(a, i, arena);
+    const Found other = FindInMap(b, entry.key, arena);
+    if (!other.found) return Equality::kNo;
+    const Equality same = Equal(entry.value, other.value, arena);
+    if (same != Equality::kYes) return same;
+  }
+  return Equality::kYes;
+}
+
+}  // namespace
+
+Equality Equal(const Value& a, const Value& b, Arena& arena) {
+  arena.Spend(1);
+  if (arena.steps() > kMostSteps) return Equality::kNo;  // and there is no result
+  if (a.is(Kind::kNull) || b.is(Kind::kNull)) return Said(a.kind == b.kind);
+  switch (a.kind) {
+    case Kind::kBool:
+      return Said(b.is(Kind::kBool) && a.boolean == b.boolean);
+    case Kind::kInt:
+    case Kind::kUint:
+    case Kind::kDouble:
+      return Said(b.is_number() && !IsNaN(a) && !IsNaN(b) && CompareNumbers(a, b) == 0);
+    case Kind::kString:
+      if (b.is(Kind::kString)) arena.Spend(std::min(a.size, b.size) / 16);
+      return Said(b.is(Kind::kString) && a.text() == b.text());
+    case Kind::kType:
+      return Said(b.is(Kind::kType) && a.text() == b.text());
+    case Kind::kQuantity:
+      if (!b.is(Kind::kQuantity) || b.is_sum) return Equality::kFails;
+      if (!a.amount->exact() || !b.amount->exact()) arena.GiveUp("quantities above 2^63");
+      return Said(*a.amount == *b.amount);
+    case Kind::kVersion:
+      if (!b.is(Kind::kVersion)) return Equality::kFails;
+      return Said(*a.version == *b.version);
+    case Kind::kOptional:
+      if (!b.is(Kind::kOptional)) return Equality::kNo;
+      if (a.content == nullptr || b.content == nullptr) return Said(a.content == b.content);
+      return Equal(*a.content, *b.content, arena);
+    case Kind::kList:
+      return EqualLists(a, b, arena);
+    default:
+      return EqualMaps(a, b, arena);
+  }
+}
+
+int Compare(const Value& a, const Value& b) {
+  if (a.is_number() && b.is_number()) {
+    return IsNaN(a) || IsNaN(b) ? 2 : CompareNumbers(a, b);
+  }
+  if (a.kind != b.kind) return 2;
+  if (a.is(Kind::kString)) return Order(a.text(), b.text());
+  if (a.is(Kind::kBool)) return Order(a.boolean, b.boolean);
+  return 2;
+}
+
+}  // namespace berth::cel

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/claims/device_offers.h"
+
+#include <iterator>
+
+namespace berth {
+
+std::shared_ptr<const DeviceOffers::ByNode> DeviceOffers::Current() const {
+  const MutexLock lock(mutex_);
+  return current_;
+}
+
+void DeviceOffers::Put(std::vector<std::pair<std::string, NodeDevices>> nodes) {
+  const MutexLock lock(mutex_);
+  std::shared_ptr<ByNode> next;  // copied when the first node changes
+  for (auto& [name, devices] : nodes) {
+    const auto known = put_.find(name);
+    if (known == put_.end() ? devices.pools.empty() : *known->second == devices) continue;
+    if (!next) next = std::make_shared<ByNode>(*current_);
+    if (devices.pools.empty()) {
+      put_.erase(known);
+    } else {
+      put_.insert_or_assign(name, std::make_shared<const NodeDevices>(std::move(devices)));
+    }
+    Publish(name, *next);
+  }
+  if (next) current_ = std::move(next);
+}
+
+void DeviceOffers::Publish(const std::string& node, ByNode& next) const {
+  const auto put = put_.find(node);
+  if (put == put_.end()) {
+    next.erase(node);
+    return;
+  }
+  std::shared_ptr<NodeDevices> with_holds;
+  for (const auto& [claim, held] : holds_) {
+    if (held.node != node) continue;
+    if (!with_holds) with_holds = std::make_shared<NodeDevices>(*put->second);
+    with_holds->taken.insert(held.devices.begin(), held.devices.end());
+  }
+  next.insert_or_assign(node, with_holds ? Devices(std::move(with_holds)) : put->second);
+}
+
+Status DeviceOffers::Hold(const std::string& node, const Devices& chosen_from,
+                          const std::vector<ClaimHold>& holds, Instant now, Instant until) {
+  const MutexLock lock(mutex_);
+  const auto there_is = current_->find(node);
+  if (there_is == current_->end() || there_is->second != chosen_from) {
+    return Fail(Errc::kConflict, "the devices of node " + node + " have changed");
+  }
+  for (auto held = holds_.begin(); held != holds_.end();) {
+    held = held->second.until <= now ? Drop(held) : std::next(held);
+  }
+  for (const ClaimHold& hold : holds) {
+    if (const auto held = holds_.find(hold.claim); held != holds_.end()) Drop(held);
+  }
+  for (const ClaimHold& hold : holds) {
+    holds_.insert_or_assign(hold.claim, Held{node, hold.devices, until});
+  }
+  auto next = std::make_shared<ByNode>(*current_);
+  Publish(node, *next);
+  current_ = std::move(next);
+  return {};
+}
+
+DeviceOffers::Holds::iterator DeviceOffers::Drop(Holds::iterator held) {
+  const std::string node = held->second.node;
+  const auto after = holds_.erase(held);
+  auto next = std::make_shared<ByNode>(*current_);
+  Publish(node, *next);
+  current_ = std::move(next);
+  return after;
+}
+
+void DeviceOffers::Release(std::string_view claim) {
+  const MutexLock lock(mutex_);
+  if (const auto held = holds_.find(claim); held != holds_.end()) Drop(held);
+}
+
+}  // namespace berth

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NodeDevices: the devices that drivers publish for one node in ResourceSlices, as an allocator
+// sees them: in the order in which kube-scheduler tries them - pools by driver and name, those with
+// binding conditions last; slices by name; devices as published.
+//
+// Source: k8s.io/dynamic-resource-allocation structured/internal/incubating, GatherPools (1.37).
+// A slice that is not of one node (nodeSelector, allNodes, perDeviceNodeSelection) is not here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cel/device.h"
+#include "cluster/values/node_constraints.h"
+
+namespace berth {
+
+// Of counters of its pool: the name of the counter set, of the counter, and how much.
+struct ConsumedCounter {
+  std::string set;
+  std::string counter;
+  std::int64_t milli = 0;  // thousandths
+  friend bool operator==(const ConsumedCounter&, const ConsumedCounter&) = default;
+};
+
+struct PublishedDevice {
+  std::string name;
+  cel::Device seen;           // by selectors and constraints
+  std::vector<Taint> taints;  // NoSchedule and NoExecute
+  std::vector<ConsumedCounter> consumes;
+  bool divisible = false;  // several claims may have parts of it (allowMultipleAllocations)
+  bool binds = false;      // it has binding conditions: it is prepared before pods are bound
+};
+
+struct PublishedSlice {
+  std::string namespace_name;  // always empty
+  std::string name;
+  std::string driver;
+  std::string pool;
+  std::int64_t generation = 0;
+  std::int64_t slices_in_pool = 0;  // resourceSliceCount
+  std::string node;                 // empty = not of one node
+  std::vector<PublishedDevice> devices;
+  std::vector<ConsumedCounter> counters;  // sharedCounters: how much there is
+};
+
+struct DevicePool {
+  std::string driver;
+  std::string name;
+  // Every slice of the newest generation is there, and they do not contradict each other.
+  bool usable = true;
+  // Of one generation, by name.
+  std::vector<std::shared_ptr<const PublishedSlice>> slices;
+  // The same slices, and not others of the same content.
+  friend bool operator==(const DevicePool&, const DevicePool&) = default;
+};
+using DevicePools = std::vector<DevicePool>;  // in the order above
+
+// The pools of the slices of one node, or of slices of several generations of its pools.
+DevicePools GatherPools(std::vector<std::shared_ptr<const PublishedSlice>> slices);
+
+// By pool and name.
+using DeviceName = std::pair<std::string, std::string>;
+
+}  // namespace berth

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/claims/claim_question.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+namespace berth {
+namespace {
+
+std::size_t Nth(int position) { return static_cast<std::size_t>(position); }
+
+Status Compile(const std::vector<std::string>& expressions, std::vector<cel::Program>& into) {
+  for (const std::string& expression : expressions) {
+    auto program = cel::Program::Compile(expression);
+    if (!program) return Invalid("a selector is not read: " + program.error().message);
+    into.push_back(*std::move(program));
+  }
+  return {};
+}
+
+SearchClaim SearchedFor(const DeviceClaim& claim) {
+  SearchClaim searched;
+  for (const DeviceRequest& request : claim.requests) {
+    SearchRequest& search = searched.requests.emplace_back();
+    search.first_available = request.first_available;
+    for (const DeviceWant& want : request.wants) search.options.push_back({want.all, want.count});
+  }
+  for (const DeviceConstraint& constraint : claim.constraints) {
+    SearchConstraint& search = searched.constraints.emplace_back();
+    search.distinct = constraint.distinct;
+    for (const DeviceRequest& request : claim.requests) {
+      auto& covers = search.covers.emplace_back();
+      for (const DeviceWant& want : request.wants) {
+        covers.push_back(Covers(constraint.requests, request, want));
+      }
+    }
+  }
+  return searched;
+}
+
+const cel::AttributeValue* Attribute(const cel::Device& device, std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return nullptr;
+  return device.attribute(name.substr(0, slash), name.substr(slash + 1));
+}
+
+// Lists equal nothing: kube-scheduler compares them behind an alpha gate alone.
+bool IsScalar(const cel::AttributeValue& value) { return value.index() < 4; }
+
+std::vector<int> ValuesOf(std::string_view attribute,
+                          const std::vector<NodeQuestion::Source>& sources) {
+  std::vector<int> numbers;
+  std::vector<const cel::AttributeValue*> known;
+  for (const NodeQuestion::Source& source : sources) {
+    const cel::AttributeValue* const value = Attribute(source.device->seen, attribute);
+    if (value == nullptr || !IsScalar(*value)) {
+      numbers.push_back(value == nullptr ? kNoValue : kOddValue);
+      continue;
+    }
+    const auto same = std::ranges::find_if(
+        known, [value](const cel::AttributeValue* other) { return *other == *value; });
+    numbers.push_back(static_cast<int>(same - known.begin()));
+    if (same == known.end()) known.push_back(value);
+  }
+  return numbers;
+}
+
+// The counters of a pool by their numbers.
+class Counters {
+ public:
+  Counters(const DevicePool& pool, SearchPool& search) {
+    for (const auto& slice : pool.slices) {
+      for (const ConsumedCounter& there_is : slice->counters) {
+        numbers_.emplace(Name(there_is.set, there_is.counter),
+                         static_cast<int>(search.counters_left.size()));
+        search.counters_left.push_back(there_is.milli);
+      }
+    }
+  }
+  std::vector<CounterUse> UsesOf(const PublishedDevice& device) const {
+    std::vector<CounterUse> uses;
+    for (const ConsumedCounter& used : device.consumes) {
+      const auto number = numbers_.find(Name(used.set, used.counter));
+      if (number != numbers_.end()) uses.push_back({number->second, used.milli});
+    }
+    return uses;
+  }
+
+ private:
+  using Name = std::pair<std::string_view, std::string_view>;  // set and counter
+  std::map<Name, int> numbers_;
+};
+
+void AddPool(const DevicePool& pool, const std::set<DeviceName>& taken, NodeQuestion& node) {
+  const int number = static_cast<int>(node.question.pools.size());
+  SearchPool& search = node.question.pools.emplace_back();
+  search.usable = pool.usable;
+  if (!pool.usable) return;
+  const Counters counters(pool, search);
+  for (const auto& slice : pool.slices) {
+    for (const PublishedDevice& device : slice->devices) {
+      const bool is_taken = taken.contains({pool.name, device.name});
+      SearchDevice& searched = node.question.devices.emplace_back(
+          SearchDevice{number, is_taken, counters.UsesOf(device)});
+      node.sources.push_back({&pool, &device});
+      if (!is_taken) continue;
+      for (const CounterUse& use : searched.uses) {
+        search.counters_left[Nth(use.counter)] -= use.milli;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Result<ClaimQuestion> ClaimQuestion::Make(std::vector<DeviceClaim> claims,
+                                          const FindClass& find_class) {
+  ClaimQuestion question;
+  for (const DeviceClaim& claim : claims) {
+    auto& of_claim = question.selectors_.emplace_back();
+    for (const DeviceRequest& request : claim.requests) {
+      auto& of_request = of_claim.emplace_back();
+      for (const DeviceWant& want : request.wants) {
+        const auto device_class = find_class(want.device_class);
+        if (!device_class) return Invalid("there is no DeviceClass " + want.device_class);
+        if (!device_class->readable) return Invalid("a DeviceClass has a selector without CEL");
+        Selectors& selectors = of_request.emplace_back();
+        BERTH_TRY_STATUS(Compile(device_class->selectors, selectors));
+        BERTH_TRY_STATUS(Compile(want.selectors, selectors));
+      }
+    }
+    question.searched_.push_back(SearchedFor(claim));
+  }
+  question.claims_ = std::move(claims);
+  return question;
+}
+
+bool ClaimQuestion::WantsAllOfAnyDriver() const {
+  const cel::Device other("another.driver.invalid");
+  for (std::size_t claim = 0; claim < claims_.size(); ++claim) {
+    for (std::size_t request = 0; request < claims_[claim].requests.size(); ++request) {
+      const auto& wants = claims_[claim].requests[request].wants;
+      for (std::size_t want = 0; want < wants.size(); ++want) {
+        if (!wants[want].all) continue;
+        const Selectors& selectors = selectors_[claim][request][want];
+        const bool excluded =
+            std::ranges::any_of(selectors, [&other](const cel::Program& selector) {
+              const auto matches = selector.Matches(other);
+              return matches && !*matches;
+            });
+        if (!excluded) return true;
+      }
+    }
+  }
+  return false;
+}
+
+DeviceMatch ClaimQuestion::Match(const OptionOf& of, const PublishedDevice& device) {
+  for (const cel::Program& selector : selectors_[Nth(of.claim)][Nth(of.request)][Nth(of.option)]) {
+    if (cost_ >= kMostCost) return DeviceMatch::kUnknown;
+    std::uint64_t cost = 0;
+    const auto matches = selector.Matches(device.seen, &cost);
+    cost_ += cost + 1;
+    if (!matches) {
+      return matches.error().kind == cel::FailureKind::kFailed ? DeviceMatch::kError
+                                                               : DeviceMatch::kUnknown;
+    }
+    if (!*matches) return DeviceMatch::kNo;
+  }
+  if (device.divisible || device.binds) return DeviceMatch::kUnknown;
+  const DeviceWant& want = claims_[Nth(of.claim)].requests[Nth(of.request)].wants[Nth(of.option)];
+  const bool tainted = std::ranges::any_of(
+      device.taints, [&want](const Taint& taint) { return !Tolerates(want.tolerations, taint); });
+  return tainted ? DeviceMatch::kTainted : DeviceMatch::kYes;
+}
+
+NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceName>& taken) {
+  NodeQuestion node;
+  for (const DevicePool& pool : pools) AddPool(pool, taken, node);
+  node.question.claims = searched_;
+  for (std::size_t claim = 0; claim < claims_.size(); ++claim) {
+    auto& constraints = node.question.claims[claim].constraints;
+    for (std::size_t i = 0; i < constraints.size(); ++i) {
+      constraints[i].values = ValuesOf(claims_[claim].constraints[i].attribute, node.sources);
+    }
+  }
+  node.question.match = [this, sources = node.sources](const OptionOf& of, int device) {
+    return Match(of, *sources[Nth(device)].device);
+  };
+  return node;
+}
+
+}  // namespace berth

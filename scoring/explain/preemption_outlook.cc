@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/preemption_outlook.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/text.h"
+#include "scoring/explain/first_line.h"
+#include "scoring/explain/node_report.h"
+#include "scoring/scheduler_victims.h"
+
+namespace berth {
+namespace {
+
+constexpr std::size_t kMostLate = 64;  // nodes on which Berth's own victims are searched for
+
+// A node with the victims that kube-scheduler proposes, or Berth has agreed to.
+struct Eviction {
+  EvictionRank rank;
+  NodeIndex node = kNoNode;
+  VictimSet victims;
+};
+
+bool ComesFirst(const Eviction& a, const Eviction& b) {
+  return std::pair(a.rank, a.node) < std::pair(b.rank, b.node);
+}
+
+std::string SecondsText(std::chrono::seconds time) {
+  constexpr std::chrono::seconds kLong = std::chrono::minutes(2);
+  if (time < kLong) return std::to_string(time.count()) + " s";
+  return std::to_string(std::chrono::ceil<std::chrono::minutes>(time).count()) + " min";
+}
+
+// "team/low on n1 has 35 s to end", "3 pods on n1 have 35 s to end".
+std::string EndingText(std::span<const PodRecord* const> pods, const std::string& node,
+                       WallTime now) {
+  std::optional<WallTime> last;
+  for (const PodRecord* const held : pods) {
+    if (held->life.ends) last = std::max(last.value_or(*held->life.ends), *held->life.ends);
+  }
+  const bool one = pods.size() == 1;
+  const std::string who = one ? pods.front()->pod.id.full_name()
+                              : CountText(static_cast<std::int64_t>(pods.size()), "pod");
+  const auto left =
+      last ? std::chrono::ceil<std::chrono::seconds>(*last - now) : std::chrono::seconds(0);
+  const std::string on = who + " on " + node;
+  if (left.count() <= 0) return on + (one ? " is ending" : " are ending");
+  return on + (one ? " has " : " have ") + SecondsText(left) + " to end";
+}
+
+class Search {
+ public:
+  explicit Search(const PreemptionAsk& ask) : ask_(ask) {}
+
+  [[nodiscard]] PreemptionOutlook Find() const {
+    if (!ask_.pod.may_preempt) return {.text = "the pod's preemptionPolicy is Never"};
+    if (auto under_way = UnderWay()) return *std::move(under_way);
+    const std::vector<Eviction> proposed = Proposed();
+    std::size_t asked = 0;
+    if (const auto best = BestOf(proposed, asked)) return Helps(*best);
+    if (auto late = OnlyBerthSees()) return *std::move(late);
+    if (asked < proposed.size()) {
+      return {.text = "no node was found where evicting pods of lower priority would do (" +
+                      std::to_string(asked) + " of " + std::to_string(proposed.size()) +
+                      " nodes tried)"};
+    }
+    return {.text = AnyLower()
+                        ? "no node was found where evicting pods of lower priority would do"
+                        : "no pod has a priority below " + std::to_string(ask_.pod.priority)};
+  }
+
+ private:
+  [[nodiscard]] const Node& NodeAt(NodeIndex index) const { return ask_.snapshot.node(index); }
+
+  [[nodiscard]] bool AnyLower() const {
+    for (NodeIndex i = 0; i < ask_.snapshot.size(); ++i) {
+      if (NodeAt(i).lowest_priority() < ask_.pod.priority) return true;
+    }
+    return false;
+  }
+
+  // It preempts for one node at a time: while pods end there, it evicts no others.
+  [[nodiscard]] std::optional<PreemptionOutlook> UnderWay() const {
+    const NodeIndex index =
+        ask_.nominated.empty() ? kNoNode : ask_.snapshot.names().Find(ask_.nominated);
+    if (index == kNoNode) return std::nullopt;
+    std::vector<const PodRecord*> ending;
+    for (const auto& held : NodeAt(index).pods()) {
+      if (held->leaving && held->pod.priority < ask_.pod.priority) ending.push_back(held.get());
+    }
+    if (ending.empty()) return std::nullopt;
+    PreemptionOutlook outlook{.helps = true, .under_way = true};
+    outlook.node = NodeAt(index).spec().name;
+    for (const PodRecord* held : ending) outlook.victims.push_back(held->pod.id.full_name());
+    outlook.text = "under way: " + EndingText(ending, outlook.node, ask_.limits.now);
+    outlook.brief = "preemption is " + outlook.text;
+    return outlook;
+  }
+
+  [[nodiscard]] std::vector<Eviction> Proposed() const {
+    std::vector<Eviction> proposed;
+    for (NodeIndex i = 0; i < ask_.snapshot.size(); ++i) {
+      auto victims = SchedulerVictims(NodeAt(i), ask_.pod, ask_.limits.budgets);
+      if (!victims) continue;
+      const EvictionRank rank = RankOf(NodeAt(i), *victims);
+      proposed.push_back({rank, i, *std::move(victims)});
+    }
+    std::ranges::sort(proposed, ComesFirst);
+    return proposed;
+  }
+
+  // asked: how many of them Berth was asked about.
+  [[nodiscard]] std::optional<Eviction> BestOf(std::span<const Eviction> proposed,
+                                               std::size_t& asked) const {
+    std::optional<Eviction> best;
+    for (const Eviction& candidate : proposed) {
+      if (asked >= (best ? kMostCompared : kMostAsked)) break;
+      ++asked;
+      auto agreed = AgreedVictims(ask_.snapshot, ask_.pod, ask_.group, candidate.node,
+                                  candidate.victims, ask_.limits);
+      if (!agreed) continue;
+      const EvictionRank rank = RankOf(NodeAt(candidate.node), *agreed);
+      Eviction found{rank, candidate.node, *std::move(agreed)};
+      if (!best || ComesFirst(found, *best)) best = std::move(found);
+    }
+    return best;
+  }
+
+  [[nodiscard]] std::vector<std::string> NamesOf(NodeIndex index,
+                                                 std::span<const std::string> uids) const {
+    std::vector<std::string> names;
+    for (const std::string& uid : uids) {
+      if (const PodRecord* const held = NodeAt(index).FindPod(uid)) {
+        names.push_back(held->pod.id.full_name());
+      }
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+  [[nodiscard]] PreemptionOutlook Helps(const Eviction& best) const {
+    PreemptionOutlook outlook{.helps = true};
+    outlook.node = NodeAt(best.node).spec().name;
+    outlook.victims = NamesOf(best.node, best.victims.uids);
+    outlook.text = "its priority " + std::to_string(ask_.pod.priority) +
+                   " lets it preempt pods, for example on " + outlook.node + ": " +
+                   Join(outlook.victims, " ");
+    if (const std::int64_t beyond = best.victims.pdb_violations; beyond > 0) {
+      outlook.text += "; " + std::to_string(beyond) + " of them beyond a PodDisruptionBudget";
+    }
+    if (ask_.pod.own_to_scheduler != OwnToScheduler{}) {
+      outlook.text += "; ports, volumes, spread and pod affinity are not judged";
+    }
+    const auto count = static_cast<std::int64_t>(outlook.victims.size());
+    outlook.brief = "kube-scheduler can evict " +
+                    (count == 1 ? ShortName(outlook.victims.front(), 2 * kShortName)
+                                : CountText(count, "pod")) +
+                    " on " + ShortName(outlook.node, 2 * kShortName) + " for it";
+    return outlook;
+  }
+
+  // Where its own count has room, kube-scheduler up to 1.37 finds no victim and does not ask.
+  [[nodiscard]] std::optional<PreemptionOutlook> OnlyBerthSees() const {
+    std::size_t tries = 0;
+    for (NodeIndex i = 0; i < ask_.snapshot.size() && tries < kMostLate; ++i) {
+      const bool is_full = !HasSchedulersRoom(NodeAt(i), ask_.pod);
+      if (is_full || NodeAt(i).lowest_priority() >= ask_.pod.priority) continue;
+      ++tries;
+      const auto victims = VictimsOn(ask_.snapshot, ask_.pod, ask_.group, i, {}, ask_.limits);
+      if (!victims || victims->empty()) continue;
+      const std::string names = Join(NamesOf(i, *victims), " ");
+      return PreemptionOutlook{
+          .text =
+              "kube-scheduler evicts nobody where its own count has room, before version 1.38: "
+              "the pod would fit " +
+              NodeAt(i).spec().name + " without " + names};
+    }
+    return std::nullopt;
+  }
+
+  const PreemptionAsk& ask_;
+};
+
+}  // namespace
+
+PreemptionOutlook OutlookOf(const PreemptionAsk& ask) { return Search(ask).Find(); }
+
+}  // namespace berth

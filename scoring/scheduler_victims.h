@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SchedulerVictims: whom kube-scheduler would evict for a pod by its own filters, before it asks
+// Berth (verb preempt), and which of the nodes that are left it would take.
+//
+// As DefaultPreemption of kube-scheduler 1.36 and 1.37 does. On one node (SelectVictimsOnNode): all
+// pods of lower priority go, whatever they are, and one after the other stays if there is room.
+// First those stay whose eviction would exceed a disruption budget, then the others; of each, the
+// most important first: by priority, then those that started first. So budgets are kept where that
+// is possible, and exceeded where it is not. Of several nodes (pickOneNodeForPreemption) it takes
+// the one with
+//   1. the fewest pods beyond budgets, 2. the lowest highest priority, 3. the lowest sum of
+//   priorities, 4. the fewest pods, 5. the latest start of those of the highest priority
+// It counts CPU, memory, ephemeral storage, and whole GPUs and MIG devices by their resource. What
+// Berth alone knows it does not count: links, shares, which GPU. What it judges beside this and
+// Berth does not know is in OwnToScheduler.
+//
+// Pure functions.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cluster/groups/disruption_budgets.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/lighter_victims.h"
+
+namespace berth {
+
+// Empty optional: it would evict nobody there, because the pod has room by its count, because all
+// pods of lower priority do not have enough, or because the node is closed to the pod.
+std::optional<VictimSet> SchedulerVictims(const Node& node, const PodRequest& pod,
+                                          std::span<const PodDisruptionBudget> budgets);
+
+// Whether the pod has room on the node by kube-scheduler's count, as it is.
+bool HasSchedulersRoom(const Node& node, const PodRequest& pod);
+
+// What decides between nodes: what compares less is taken.
+struct EvictionRank {
+  std::int64_t pdb_violations = 0;
+  int highest_priority = 0;
+  std::int64_t priority_sum = 0;  // of numbers from 0: 2^31 is added to each
+  std::size_t pods = 0;
+  // Of those of the highest priority, the first that started: nanoseconds since 1970, negated.
+  std::int64_t before_now = 0;
+
+  friend auto operator<=>(const EvictionRank&, const EvictionRank&) = default;
+};
+// Requires: victims of the node.
+EvictionRank RankOf(const Node& node, const VictimSet& victims);
+
+}  // namespace berth

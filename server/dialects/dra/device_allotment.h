@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceAllotment: the node, and the devices there that each of a pod's claims is to get, as the
+// allocation that is written into it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/claims/allocation_configs.h"
+#include "cluster/claims/device_offers.h"
+#include "cluster/claims/mig_offers.h"
+#include "cluster/state/snapshot.h"
+#include "scoring/claims/claim_choice.h"
+#include "server/dialects/dra/claim_json.h"
+
+namespace berth::dialects {
+
+struct DeviceAllotment {
+  std::string node;  // empty: no node has the devices
+  std::vector<ChosenDevice> devices;
+  std::vector<std::vector<AllocationConfig>> configs;  // by claim
+
+  [[nodiscard]] std::vector<DeviceName> DevicesOf(std::size_t claim) const;
+  // Requires: that claim, as it was asked for, for as long as the result lives.
+  [[nodiscard]] ClaimAllocation AllocationOf(std::size_t claim, const DeviceClaim& asked) const;
+};
+
+// `nodes`: those that fit the pod. Error: why the claims are kube-scheduler's, for people.
+Result<DeviceAllotment> Allot(const std::vector<DeviceClaim>& claims, const FindClass& find_class,
+                              const DeviceOffers::ByNode& offers, const MigOffers::ByNode& mig,
+                              const Snapshot& snapshot, std::span<const std::string> nodes);
+
+}  // namespace berth::dialects

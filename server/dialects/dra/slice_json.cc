@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/dra/slice_json.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/quantity.h"
+#include "server/wire/json/object_reader.h"
+#include "server/wire/json/selector_json.h"
+
+namespace berth::dialects {
+namespace {
+
+using wire::ForEachField;
+using wire::TextOf;
+
+using simdjson::ondemand::array;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+// {"value": "40Gi"}; the text of a quantity may be a number.
+std::string QuantityText(object content) {
+  std::string text;
+  ForEachField(content, [&text](std::string_view key, value amount) {
+    if (key != "value") return;
+    if (amount.type() == simdjson::ondemand::json_type::string) {
+      text = TextOf(amount);
+    } else {
+      text = std::string(amount.raw_json_token());
+    }
+  });
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+class SliceReader {
+ public:
+  explicit SliceReader(PublishedSlice& slice) : slice_(slice) {}
+
+  // Its driver, pool and node.
+  void ReadNames(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      if (key == "driver") slice_.driver = TextOf(content);
+      if (key == "nodeName") slice_.node = TextOf(content);
+      if (key == "pool") ReadPool(content.get_object());
+    });
+  }
+
+  // Requires: the names are read.
+  Status ReadDevices(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      if (key == "sharedCounters") ReadCounters(content.get_array(), "name", slice_.counters);
+      if (key != "devices") return;
+      for (auto device : content.get_array()) ReadDevice(device.get_object());
+    });
+    if (slice_.driver.empty() || slice_.pool.empty()) {
+      return Invalid("spec: want a driver and the name of a pool, got \"" + slice_.driver +
+                     "\" and \"" + slice_.pool + "\"");
+    }
+    return problem_;
+  }
+
+ private:
+  void ReadPool(object pool) {
+    ForEachField(pool, [this](std::string_view key, value content) {
+      if (key == "name") slice_.pool = TextOf(content);
+      if (key == "generation") slice_.generation = content.get_int64();
+      if (key == "resourceSliceCount") slice_.slices_in_pool = content.get_int64();
+    });
+  }
+
+  void ReadDevice(object fields) {
+    PublishedDevice device{
+        .name = {}, .seen = cel::Device(slice_.driver), .taints = {}, .consumes = {}};
+    ReadFields(fields, device);
+    if (device.name.empty()) Refuse("spec.devices: want a name of each, got \"\"");
+    slice_.devices.push_back(std::move(device));
+  }
+
+  void ReadFields(object fields, PublishedDevice& device) {
+    ForEachField(fields, [this, &device](std::string_view key, value content) {
+      if (key == "name") device.name = TextOf(content);
+      if (key == "basic") ReadFields(content.get_object(), device);  // v1beta1
+      if (key == "attributes") ReadAttributes(content.get_object(), device.seen);
+      if (key == "capacity") ReadCapacity(content.get_object(), device.seen);
+      if (key == "consumesCounters") {
+        ReadCounters(content.get_array(), "counterSet", device.consumes);
+      }
+      if (key == "taints") ReadTaints(content.get_array(), device);
+      if (key == "bindingConditions") device.binds = true;
+      if (key == "allowMultipleAllocations") {
+        device.divisible = content.get_bool();
+        device.seen.SetAllowMultipleAllocations(device.divisible);
+      }
+    });
+  }
+
+  void ReadAttributes(object attributes, cel::Device& device) {
+    ForEachField(attributes, [this, &device](std::string_view name, value attribute) {
+      ForEachField(attribute.get_object(), [&](std::string_view type, value content) {
+        if (type == "string") device.SetAttribute(name, TextOf(content));
+        if (type == "int") device.SetAttribute(name, std::int64_t{content.get_int64()});
+        if (type == "bool") device.SetAttribute(name, bool{content.get_bool()});
+        if (type == "version") device.SetAttribute(name, ReadVersion(TextOf(content)));
+        if (type == "strings") ReadList<std::string>(name, content.get_array(), device);
+        if (type == "ints") ReadList<std::int64_t>(name, content.get_array(), device);
+        if (type == "bools") ReadList<bool>(name, content.get_array(), device);
+        if (type == "versions") ReadList<cel::Version>(name, content.get_array(), device);
+      });
+    });
+  }
+
+  template <class T>
+  void ReadList(std::string_view name, array list, cel::Device& device) {
+    std::vector<T> read;
+    for (auto item : list) {
+      if constexpr (std::is_same_v<T, std::string>) {
+        read.emplace_back(std::string_view(item.get_string()));
+      } else if constexpr (std::is_same_v<T, std::int64_t>) {
+        read.push_back(item.get_int64());
+      } else if constexpr (std::is_same_v<T, bool>) {
+        read.push_back(item.get_bool());
+      } else {
+        read.push_back(ReadVersion(std::string_view(item.get_string())));
+      }
+    }
+    device.SetAttribute(name, std::move(read));
+  }
+
+  cel::Version ReadVersion(std::string_view text) {
+    auto version = cel::Version::Parse(text);
+    if (!version) Refuse(version.error().message);
+    return version ? *version : cel::Version();
+  }
+
+  void ReadCapacity(object capacity, cel::Device& device) {
+    ForEachField(capacity, [this, &device](std::string_view name, value content) {
+      const auto amount = cel::Amount::Parse(QuantityText(content.get_object()));
+      if (!amount) return Refuse(amount.error().message);
+      device.SetCapacity(name, *amount);
+    });
+  }
+
+  // A list of counter sets: the one that there is, or of what a device consumes.
+  void ReadCounters(array sets, std::string_view name_key, std::vector<ConsumedCounter>& into) {
+    for (auto set : sets) {
+      std::string name;
+      const std::size_t first = into.size();
+      ForEachField(set.get_object(), [&](std::string_view key, value content) {
+        if (key == name_key) name = TextOf(content);
+        if (key != "counters") return;
+        ForEachField(content.get_object(), [&](std::string_view counter, value amount) {
+          const auto much = Quantity::Parse(QuantityText(amount.get_object()));
+          if (!much) return Refuse(much.error().message);
+          into.push_back({"", std::string(counter), much->MilliValue()});
+        });
+      });
+      for (std::size_t i = first; i < into.size(); ++i) into[i].set = name;
+    }
+  }
+
+  void ReadTaints(array taints, PublishedDevice& device) {
+    for (Taint& taint : wire::ReadTaints(taints)) {
+      if (taint.effect != TaintEffect::kPreferNoSchedule) device.taints.push_back(std::move(taint));
+    }
+  }
+
+  void Refuse(std::string why) {
+    if (problem_) problem_ = Invalid(std::move(why));
+  }
+
+  PublishedSlice& slice_;
+  Status problem_;
+};
+
+}  // namespace
+
+Result<PublishedSlice> DecodePublishedSlice(const PaddedText& text) {
+  PublishedSlice slice;
+  Status read;
+  SliceReader reader(slice);
+  // Twice, since attributes without a domain have that of the driver, wherever it stands.
+  BERTH_TRY(wire::ObjectMeta meta,
+            wire::ReadNamed(text, "ResourceSlice", [&](std::string_view key, value content) {
+              if (key == "spec") reader.ReadNames(content.get_object());
+            }));
+  BERTH_TRY_STATUS(wire::ReadNamed(text, "ResourceSlice", [&](std::string_view key, value content) {
+    if (key == "spec") read = reader.ReadDevices(content.get_object());
+  }));
+  BERTH_TRY_STATUS(read);
+  slice.name = std::move(meta.name);
+  return slice;
+}
+
+}  // namespace berth::dialects

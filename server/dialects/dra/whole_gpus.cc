@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/dra/whole_gpus.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <tl/expected.hpp>
+
+#include "server/dialects/dra/dra_json.h"
+#include "server/dialects/dra/pool_offers.h"
+#include "server/wire/node/node_links.h"
+#include "topology/links/product_links.h"
+
+namespace berth::dialects {
+namespace {
+
+// Of the selectors of one class on one node: some 10 ms.
+constexpr std::uint64_t kMostCostOfNode = 1'000'000;
+constexpr std::int64_t kBytesPerMib = 1 << 20;
+
+// An attribute of the driver's own domain.
+template <class T>
+const T* AttributeOf(const cel::Device& device, std::string_view id) {
+  const cel::AttributeValue* const value = device.attribute(kGpuDriver, id);
+  return value == nullptr ? nullptr : std::get_if<T>(value);
+}
+
+std::string TextOf(const cel::Device& device, std::string_view id) {
+  const auto* const text = AttributeOf<std::string>(device, id);
+  return text == nullptr ? "" : *text;
+}
+
+std::int64_t MemoryMib(const cel::Device& device) {
+  for (const auto& domain : device.capacity()) {
+    if (domain.name != kGpuDriver) continue;
+    for (const auto& entry : domain.entries) {
+      if (entry.id == "memory") return entry.value.AsInteger().value_or(0) / kBytesPerMib;
+    }
+  }
+  return 0;
+}
+
+// A device, as it is published.
+struct Device {
+  const PublishedDevice* said = nullptr;
+  bool is_gpu = false;   // a whole one, with a UUID
+  bool is_open = false;  // for claims without tolerations
+  int gpu = -1;          // its index among those that are found
+};
+
+bool IsExcluded(const DevicePool& pool, const PublishedDevice& device,
+                std::span<const DeviceTaintRule> rules) {
+  return std::ranges::any_of(rules, [&](const DeviceTaintRule& rule) {
+    return rule.Excludes(pool.driver, pool.name, device.name);
+  });
+}
+
+// Of usable pools first: what is not usable is not tried.
+std::vector<Device> DevicesOf(const DevicePools& pools, std::span<const DeviceTaintRule> rules) {
+  std::vector<Device> devices;
+  for (const DevicePool& pool : pools) {
+    for (const auto& slice : pool.slices) {
+      for (const PublishedDevice& device : slice->devices) {
+        if (devices.size() > kMostDevicesOfNode) return devices;
+        const bool is_gpu =
+            TextOf(device.seen, "type") == "gpu" && !TextOf(device.seen, "uuid").empty();
+        const bool is_open =
+            pool.usable && device.taints.empty() && !IsExcluded(pool, device, rules);
+        devices.push_back({&device, is_gpu, is_open});
+      }
+    }
+  }
+  return devices;
+}
+
+// The GPUs, each once; sets the index of each.
+std::vector<const Device*> GpusAmong(std::vector<Device>& devices) {
+  std::vector<Device*> gpus;
+  for (Device& device : devices) {
+    const auto is_same = [&device](const Device* known) {
+      return TextOf(known->said->seen, "uuid") == TextOf(device.said->seen, "uuid");
+    };
+    if (!device.is_gpu || std::ranges::any_of(gpus, is_same)) continue;
+    if (gpus.size() > kMaxGpusPerNode) break;
+    gpus.push_back(&device);
+  }
+  std::ranges::stable_sort(gpus, {}, [](const Device* gpu) { return GpuIndexIn(gpu->said->name); });
+  for (std::size_t i = 0; i < gpus.size(); ++i) gpus[i]->gpu = static_cast<int>(i);
+  return {gpus.begin(), gpus.end()};
+}
+
+// Every GPU in the order in which it is tried. Error: why it is not known.
+tl::expected<GpusByName, std::string> OrderOf(const MatchByName& name,
+                                              std::span<const Device> devices) {
+  GpusByName order{name.resource, {}};
+  std::uint64_t cost = 0;
+  for (const Device& device : devices) {
+    const cel::Expected<bool> accepts = name.match.Matches(device.said->seen, cost);
+    if (!accepts) return tl::unexpected(device.said->name + ": " + accepts.error().message);
+    if (cost > kMostCostOfNode) return tl::unexpected(std::string("too long an evaluation"));
+    if (!*accepts) continue;
+    if (device.gpu < 0 || device.said->divisible) {
+      return tl::unexpected(device.said->name + ", no GPU of one claim with a UUID");
+    }
+    order.order.push_back(device.gpu);
+  }
+  return order;
+}
+
+GpuLinks LinksOf(const std::string& model, std::span<const Device* const> gpus,
+                 LinkLibrary& library) {
+  auto matrix = LinksOfProduct(model, static_cast<int>(gpus.size()));
+  if (!matrix) return {};
+  std::vector<std::string> numa;
+  for (const Device* gpu : gpus) {
+    const auto* const node = AttributeOf<std::int64_t>(gpu->said->seen, "numaNode");
+    if (node != nullptr && *node >= 0) numa.push_back(std::to_string(*node));
+  }
+  if (numa.size() == gpus.size()) matrix->numa_affinity = std::move(numa);
+  return library.LinksOf(*std::move(matrix), model,
+                         {LinkSource::kCatalogue, std::string(wire::kCatalogueSource)});
+}
+
+}  // namespace
+
+FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> names,
+                        std::span<const DeviceTaintRule> rules, LinkLibrary& library) {
+  FoundGpus found;
+  std::vector<Device> devices = DevicesOf(pools, rules);
+  if (devices.size() > kMostDevicesOfNode) {
+    found.problem = "want at most " + std::to_string(kMostDevicesOfNode) +
+                    " devices of a node, got more; kube-scheduler alone gives its GPUs to pods";
+    return found;
+  }
+  const std::vector<const Device*> gpus = GpusAmong(devices);
+  if (gpus.size() > kMaxGpusPerNode) {
+    found.problem = "want at most " + std::to_string(kMaxGpusPerNode) +
+                    " GPUs of a node, got more; kube-scheduler alone gives them to pods";
+    return found;
+  }
+  if (gpus.empty()) return found;
+  for (const MatchByName& name : names) {
+    auto order = OrderOf(name, devices);
+    if (!order) {
+      found.problem = name.resource + ": want a DeviceClass of whole GPUs alone, got " +
+                      order.error() + "; kube-scheduler alone places pods that ask for it here";
+    } else if (!order->order.empty()) {
+      found.gpus.names.push_back(*std::move(order));
+    }
+  }
+  if (found.gpus.names.empty()) return found;
+  found.gpus.model = LabelOfProduct(TextOf(gpus.front()->said->seen, "productName"));
+  for (const Device* gpu : gpus) {
+    found.gpus.gpus.push_back({.uuid = TextOf(gpu->said->seen, "uuid"),
+                               .memory_mib = MemoryMib(gpu->said->seen),
+                               .healthy = gpu->is_open});
+  }
+  found.gpus.links = LinksOf(found.gpus.model, gpus, library);
+  return found;
+}
+
+}  // namespace berth::dialects

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole GPUs that NVIDIA's driver publishes for a node, and in which order kube-scheduler gives
+// them to pods that ask for the resource of a DeviceClass. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cluster/claims/node_devices.h"
+#include "cluster/node/link_library.h"
+#include "cluster/node/slice_gpus.h"
+#include "server/dialects/dra/class_match.h"
+#include "server/dialects/dra/taint_rule_json.h"
+
+namespace berth::dialects {
+
+// A resource, and which devices its class accepts.
+struct MatchByName {
+  std::string resource;
+  ClassMatch match;
+};
+
+struct FoundGpus {
+  SliceGpus gpus;
+  std::string problem;  // why none of them, or not by every resource, are counted; empty = nothing
+};
+
+inline constexpr std::size_t kMostDevicesOfNode = 8192;
+
+// The GPUs by the number in their names, else as published. Those of a pool that is not usable, or
+// with a taint that keeps claims away, are not healthy. A resource whose class accepts something
+// else than whole GPUs with UUIDs, or devices that several claims may share, is left to
+// kube-scheduler, and so are all of a node that has more devices than kMostDevicesOfNode or more
+// GPUs than a node can have. Links: those of the product catalogue, with the NUMA nodes that the
+// devices say.
+FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> names,
+                        std::span<const DeviceTaintRule> rules, LinkLibrary& library);
+
+}  // namespace berth::dialects

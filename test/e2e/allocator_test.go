@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+)
+
+// A random cluster of one node, and the claims of one pod.
+type allocationCase struct {
+	Node      string                      `json:"node"`
+	Slices    []*resourcev1.ResourceSlice `json:"slices"`
+	Classes   []*resourcev1.DeviceClass   `json:"classes"`
+	Claims    []*resourcev1.ResourceClaim `json:"claims"`
+	Allocated [][2]string                 `json:"allocated"`
+}
+
+type allocationAnswer struct {
+	End     string        `json:"end"`
+	Results [][][4]string `json:"results"` // by claim: request, driver, pool, device
+}
+
+const allocatingNode = "node"
+
+type caseMaker struct{ *rand.Rand }
+
+func (r caseMaker) chance(percent int) bool { return r.IntN(100) < percent }
+
+func (r caseMaker) device(pool, name, counters string) resourcev1.Device {
+	text := func(text string) resourcev1.DeviceAttribute { return resourcev1.DeviceAttribute{StringValue: &text} }
+	number := func(number int) resourcev1.DeviceAttribute {
+		return resourcev1.DeviceAttribute{IntValue: ptr.To(int64(number))}
+	}
+	device := resourcev1.Device{Name: name, Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
+		"type": text("gpu"), "model": text([]string{"a", "b"}[r.IntN(2)]), "uuid": text(pool + "/" + name),
+		"driverVersion": {VersionValue: ptr.To(fmt.Sprintf("580.%d.0", r.IntN(2)))}}}
+	if r.chance(10) {
+		device.Attributes["type"] = text("mig")
+	}
+	if !r.chance(10) {
+		device.Attributes["numaNode"] = number(r.IntN(2))
+	}
+	if !r.chance(10) {
+		device.Attributes["resource.kubernetes.io/pcieRoot"] = text(fmt.Sprintf("pci%d", r.IntN(4)))
+	}
+	if r.chance(80) {
+		device.Attributes["fast"] = resourcev1.DeviceAttribute{BoolValue: ptr.To(r.chance(50))}
+	}
+	if r.chance(15) {
+		effects := []resourcev1.DeviceTaintEffect{resourcev1.DeviceTaintEffectNoSchedule, resourcev1.DeviceTaintEffectNoExecute}
+		device.Taints = []resourcev1.DeviceTaint{{Key: "ill", Value: []string{"x", "y"}[r.IntN(2)], Effect: effects[r.IntN(2)]}}
+	}
+	if counters != "" {
+		device.ConsumesCounters = []resourcev1.DeviceCounterConsumption{{CounterSet: counters,
+			Counters: map[string]resourcev1.Counter{"memory": {Value: resource.MustParse(fmt.Sprintf("%dGi", 1+r.IntN(3)))}}}}
+	}
+	return device
+}
+
+func (r caseMaker) slices(pool string) []*resourcev1.ResourceSlice {
+	var made []*resourcev1.ResourceSlice
+	count := 1 + r.IntN(2)
+	var sets []string
+	if r.chance(30) {
+		sets = []string{"s0", "s1"}
+	}
+	add := func(name string, spec resourcev1.ResourceSliceSpec) {
+		spec.Driver, spec.NodeName = gpuDriver, ptr.To(allocatingNode)
+		spec.Pool = resourcev1.ResourcePool{Name: pool, Generation: 2}
+		made = append(made, &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+	}
+	number := 0
+	for i := range count {
+		var devices []resourcev1.Device
+		for range 1 + r.IntN(5) {
+			counters := ""
+			if sets != nil && r.chance(70) {
+				counters = sets[r.IntN(2)]
+			}
+			devices = append(devices, r.device(pool, fmt.Sprintf("gpu-%d", number), counters))
+			number++
+		}
+		r.Shuffle(len(devices), func(a, b int) { devices[a], devices[b] = devices[b], devices[a] })
+		add(fmt.Sprintf("%s-%c", pool, 'z'-i), resourcev1.ResourceSliceSpec{Devices: devices})
+	}
+	if sets != nil {
+		var shared []resourcev1.CounterSet
+		for _, set := range sets {
+			shared = append(shared, resourcev1.CounterSet{Name: set,
+				Counters: map[string]resourcev1.Counter{"memory": {Value: resource.MustParse(fmt.Sprintf("%dGi", 2+r.IntN(6)))}}})
+		}
+		add(pool+"-counters", resourcev1.ResourceSliceSpec{SharedCounters: shared})
+	}
+	total := int64(len(made))
+	if r.chance(4) {
+		total++ // one is still to come
+	}
+	for _, slice := range made {
+		slice.Spec.Pool.ResourceSliceCount = total
+	}
+	if r.chance(5) { // what is left of the generation before
+		old := made[0].DeepCopy()
+		old.Name, old.Spec.Pool.Generation = pool+"-old", 1
+		made = append(made, old)
+	}
+	r.Shuffle(len(made), func(a, b int) { made[a], made[b] = made[b], made[a] })
+	return made
+}
+
+func selecting(expressions ...string) []resourcev1.DeviceSelector {
+	var selectors []resourcev1.DeviceSelector
+	for _, expression := range expressions {
+		selectors = append(selectors, resourcev1.DeviceSelector{CEL: &resourcev1.CELDeviceSelector{Expression: expression}})
+	}
+	return selectors
+}
+
+func (r caseMaker) selectors() []resourcev1.DeviceSelector {
+	attribute := "device.attributes['gpu.nvidia.com']"
+	all := []string{
+		attribute + ".model == 'a'", attribute + ".model == 'b'", attribute + ".type == 'gpu'", attribute + ".type != 'mig'",
+		// These fail on a device without the attribute.
+		attribute + ".numaNode == 1", attribute + ".numaNode >= 0", "device.attributes['resource.kubernetes.io'].pcieRoot != 'pci0'",
+		attribute + ".fast",
+	}
+	switch r.IntN(10) {
+	case 0, 1, 2, 3, 4:
+		return nil
+	case 5, 6, 7:
+		return selecting(all[r.IntN(4)])
+	case 8:
+		return selecting(all[r.IntN(len(all))])
+	default:
+		return selecting(all[r.IntN(4)] + " && " + all[r.IntN(len(all))])
+	}
+}
+
+func (r caseMaker) want() resourcev1.DeviceSubRequest {
+	want := resourcev1.DeviceSubRequest{DeviceClassName: []string{"gpu", "any", "mig"}[min(r.IntN(10)/4, 2)],
+		AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(1 + r.IntN(5)/2), Selectors: r.selectors()}
+	if r.chance(8) {
+		want.AllocationMode, want.Count = resourcev1.DeviceAllocationModeAll, 0
+	}
+	if r.chance(1) {
+		want.Count = 31
+	}
+	if r.chance(15) {
+		want.Tolerations = []resourcev1.DeviceToleration{{Operator: resourcev1.DeviceTolerationOpExists}}
+	} else if r.chance(15) {
+		want.Tolerations = []resourcev1.DeviceToleration{{Key: "ill", Operator: resourcev1.DeviceTolerationOpEqual, Value: "x",
+			Effect: resourcev1.DeviceTaintEffectNoSchedule}}
+	}
+	return want
+}
+
+func (r caseMaker) claim(name string) *resourcev1.ResourceClaim {
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: "ns", UID: "u", ResourceVersion: "1"}}
+	var names []string
+	for i := range 1 + r.IntN(3) {
+		request := resourcev1.DeviceRequest{Name: fmt.Sprintf("r%d", i)}
+		names = append(names, request.Name)
+		if r.chance(25) {
+			for k := range 1 + r.IntN(3) {
+				want := r.want()
+				want.Name = fmt.Sprintf("s%d", k)
+				names = append(names, request.Name+"/"+want.Name)
+				request.FirstAvailable = append(request.FirstAvailable, want)
+			}
+		} else {
+			want := r.want()
+			request.Exactly = &resourcev1.ExactDeviceRequest{DeviceClassName: want.DeviceClassName, Selectors: want.Selectors,
+				AllocationMode: want.AllocationMode, Count: want.Count, Tolerations: want.Tolerations}
+		}
+		claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, request)
+	}
+	attributes := []resourcev1.FullyQualifiedName{
+		"gpu.nvidia.com/numaNode", "resource.kubernetes.io/pcieRoot", "gpu.nvidia.com/model", "gpu.nvidia.com/driverVersion", "gpu.nvidia.com/fast"}
+	for r.chance(30) {
+		constraint := resourcev1.DeviceConstraint{}
+		attribute := attributes[r.IntN(len(attributes))]
+		if r.chance(70) {
+			constraint.MatchAttribute = &attribute
+		} else {
+			constraint.DistinctAttribute = &attribute
+		}
+		for _, name := range names {
+			if r.chance(30) {
+				constraint.Requests = append(constraint.Requests, name)
+			}
+		}
+		claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, constraint)
+	}
+	return claim
+}
+
+func (r caseMaker) make() *allocationCase {
+	class := func(name string, expressions ...string) *resourcev1.DeviceClass {
+		return &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: resourcev1.DeviceClassSpec{Selectors: selecting(expressions...)}}
+	}
+	made := &allocationCase{Node: allocatingNode, Classes: []*resourcev1.DeviceClass{
+		class("gpu", "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"),
+		class("any", "device.driver == 'gpu.nvidia.com'"),
+		class("mig", "device.driver == 'gpu.nvidia.com'", "device.attributes['gpu.nvidia.com'].type == 'mig'")},
+		Allocated: [][2]string{}}
+	for _, pool := range []string{"q", "p"}[:1+r.IntN(2)] {
+		made.Slices = append(made.Slices, r.slices(pool)...)
+	}
+	busy := r.IntN(40)
+	for _, slice := range made.Slices {
+		for _, device := range slice.Spec.Devices {
+			if r.chance(busy) {
+				made.Allocated = append(made.Allocated, [2]string{slice.Spec.Pool.Name, device.Name})
+			}
+		}
+	}
+	for i := range 1 + max(0, r.IntN(6)-3) {
+		made.Claims = append(made.Claims, r.claim(fmt.Sprintf("c%d", i)))
+	}
+	return made
+}
+
+type classList []*resourcev1.DeviceClass
+
+func (l classList) List() ([]*resourcev1.DeviceClass, error) { return l, nil }
+func (l classList) Get(name string) (*resourcev1.DeviceClass, error) {
+	for _, class := range l {
+		if class.Name == name {
+			return class, nil
+		}
+	}
+	return nil, fmt.Errorf("no class %s", name)
+}
+
+var celCache = cel.NewCache(256, cel.Features{EnableConsumableCapacity: true})
+
+// kubernetesAllocates is what Kubernetes' own allocator says.
+func kubernetesAllocates(t *testing.T, asked *allocationCase) allocationAnswer {
+	t.Helper()
+	features := structured.Features{AdminAccess: true, ConsumableCapacity: true, DeviceBindingAndStatus: true, DeviceTaints: true,
+		PartitionableDevices: true, PrioritizedList: true}
+	state := structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](),
+		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](), AggregatedCapacity: structured.NewConsumedCapacityCollection()}
+	for _, device := range asked.Allocated {
+		state.AllocatedDevices.Insert(structured.MakeDeviceID(gpuDriver, device[0], device[1]))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as kube-scheduler's DRASchedulerFilterTimeout
+	defer cancel()
+	allocator, err := structured.NewAllocator(ctx, features, state, classList(asked.Classes), asked.Slices, celCache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := allocator.Allocate(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: asked.Node}}, asked.Claims)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return allocationAnswer{End: "unknown"}
+	case err != nil && errors.Is(err, structured.ErrFailedAllocationOnNode):
+		return allocationAnswer{End: "none"}
+	case err != nil:
+		return allocationAnswer{End: "error"}
+	case results == nil:
+		return allocationAnswer{End: "none"}
+	}
+	answer := allocationAnswer{End: "found"}
+	for _, result := range results {
+		devices := [][4]string{}
+		for _, device := range result.Devices.Results {
+			devices = append(devices, [4]string{device.Request, device.Driver, device.Pool, device.Device})
+		}
+		answer.Results = append(answer.Results, devices)
+	}
+	return answer
+}
+
+// pinned is the case with claims that accept nothing but what they have in the answer.
+func pinned(asked *allocationCase, answer allocationAnswer) *allocationCase {
+	pinned := *asked
+	pinned.Claims = nil
+	for i, claim := range asked.Claims {
+		got := map[string][]string{} // UUIDs by request
+		for _, device := range answer.Results[i] {
+			got[device[0]] = append(got[device[0]], strconv.Quote(device[2]+"/"+device[3]))
+		}
+		pin := func(name string, selectors []resourcev1.DeviceSelector) []resourcev1.DeviceSelector {
+			return append(selecting("device.attributes['gpu.nvidia.com'].uuid in ["+strings.Join(got[name], ", ")+"]"), selectors...)
+		}
+		claim = claim.DeepCopy()
+		for k := range claim.Spec.Devices.Requests {
+			request := &claim.Spec.Devices.Requests[k]
+			if request.Exactly != nil {
+				request.Exactly.Selectors = pin(request.Name, request.Exactly.Selectors)
+			}
+			request.FirstAvailable = slices.DeleteFunc(request.FirstAvailable, func(want resourcev1.DeviceSubRequest) bool {
+				return got[request.Name+"/"+want.Name] == nil
+			})
+			for l := range request.FirstAvailable {
+				want := &request.FirstAvailable[l]
+				want.Selectors = pin(request.Name+"/"+want.Name, want.Selectors)
+			}
+		}
+		pinned.Claims = append(pinned.Claims, claim)
+	}
+	return &pinned
+}
+
+// How often each request got a device.
+func perRequest(answer allocationAnswer) map[string]int {
+	counts := map[string]int{}
+	for i, claim := range answer.Results {
+		for _, device := range claim {
+			counts[fmt.Sprintf("%d/%s", i, device[0])]++
+		}
+	}
+	return counts
+}
+
+// Berth's first fit is what Kubernetes' allocator takes, and its best set one that it could have taken. Set
+// BERTH_ALLOCATION_CASES and BERTH_ALLOCATION_SEED for more than the few of every day.
+func TestDevicesAsKubernetesAllocatorTakesThem(t *testing.T) {
+	program := filepath.Join(os.Getenv("BERTH_BIN"), "berth-allocate-devices")
+	if _, err := os.Stat(program); os.Getenv("BERTH_BIN") == "" || err != nil {
+		t.Skip("berth-allocate-devices is not built: BERTH_BIN is the folder of the programs")
+	}
+	number := func(name string, otherwise int) int {
+		if read, err := strconv.Atoi(os.Getenv(name)); err == nil {
+			return read
+		}
+		return otherwise
+	}
+	cases, seed := number("BERTH_ALLOCATION_CASES", 1000), number("BERTH_ALLOCATION_SEED", 1)
+	command := exec.CommandContext(t.Context(), program)
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewReader(stdout)
+	ends := map[string]int{}
+	var different, unread, infeasible int
+	for i := range cases {
+		asked := caseMaker{rand.New(rand.NewPCG(uint64(seed), uint64(i)))}.make()
+		line, err := json.Marshal(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stdin.Write(append(line, '\n')); err != nil {
+			t.Fatal(err)
+		}
+		text, err := answers.ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Unread      string
+			First, Best allocationAnswer
+		}
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		want := kubernetesAllocates(t, asked)
+		ends[want.End]++
+		tell := func(what string, answer allocationAnswer) {
+			if different+infeasible+unread <= 5 {
+				t.Logf("seed %d, case %d: %s\nwant %v\ngot  %v\n%s", seed, i, what, want, answer, line)
+			}
+		}
+		if got.Unread != "" {
+			unread++
+			tell(got.Unread, got.First)
+			continue
+		}
+		if got.First.End != want.End || want.End == "found" && !slices.EqualFunc(want.Results, got.First.Results, slices.Equal) {
+			different++
+			tell("another first fit", got.First)
+		}
+		if want.End != "found" {
+			continue
+		}
+		counts, best := perRequest(want), perRequest(got.Best)
+		same := len(counts) == len(best)
+		for request, count := range counts {
+			same = same && best[request] == count
+		}
+		if got.Best.End != "found" || !same || kubernetesAllocates(t, pinned(asked, got.Best)).End != "found" {
+			infeasible++
+			tell("a best set that cannot be had", got.Best)
+		}
+	}
+	_ = stdin.Close()
+	if err := command.Wait(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d cases of seed %d: %v; %d other first fits, %d best sets that cannot be had, %d unread", cases, seed, ends, different,
+		infeasible, unread)
+	if different*1000 > cases || infeasible > 0 || unread > 0 {
+		t.Errorf("want at most one other first fit in 1,000, every best set to be one, and all claims read")
+	}
+	for _, end := range []string{"found", "none", "error"} {
+		if ends[end]*50 < cases {
+			t.Errorf("want some of each end, got %v", ends)
+		}
+	}
+}

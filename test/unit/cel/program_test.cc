@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cel/program.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace berth::test::program_test {
+namespace {
+
+using cel::Amount;
+using cel::Device;
+using cel::FailureKind;
+using cel::Program;
+using cel::Version;
+
+Device Gpu() {
+  Device device("gpu.nvidia.com");
+  device.SetAttribute("type", std::string("gpu"));
+  device.SetAttribute("productName", std::string("NVIDIA H100 80GB HBM3"));
+  device.SetAttribute("index", std::int64_t{3});
+  device.SetAttribute("healthy", true);
+  device.SetAttribute("driverVersion", *Version::Parse("580.65.6"));
+  device.SetAttribute("modes", std::vector<std::string>{"compute", "graphics"});
+  device.SetAttribute("resource.kubernetes.io/pcieRoot", std::string("pci0000:00"));
+  device.SetCapacity("memory", *Amount::Parse("81559Mi"));
+  return device;
+}
+
+// "true", "false", "failed", "refused" or "unsupported".
+std::string Verdict(std::string_view expression, const Device& device = Gpu()) {
+  const auto name = [](FailureKind kind) {
+    return kind == FailureKind::kFailed    ? "failed"
+           : kind == FailureKind::kRefused ? "refused"
+                                           : "unsupported";
+  };
+  const auto program = Program::Compile(expression);
+  if (!program) return name(program.error().kind);
+  const auto matches = program->Matches(device);
+  if (!matches) return name(matches.error().kind);
+  return *matches ? "true" : "false";
+}
+
+using Cases = std::vector<std::pair<std::string_view, std::string_view>>;
+
+void ExpectVerdicts(const Cases& cases) {
+  for (const auto& [expression, verdict] : cases) {
+    EXPECT_EQ(Verdict(expression), verdict) << expression;
+  }
+}
+
+TEST(Program, SelectsDevicesByTheirAttributes) {
+  ExpectVerdicts({
+      {"device.driver == 'gpu.nvidia.com'", "true"},
+      {"device.attributes['gpu.nvidia.com'].type == 'gpu'", "true"},
+      {"device.attributes[\"gpu.nvidia.com\"].productName.contains('H100')", "true"},
+      {"device.attributes['gpu.nvidia.com'].productName.matches('^NVIDIA .*80GB')", "true"},
+      {"device.attributes['gpu.nvidia.com'].index in [0, 1]", "false"},
+      {"device.attributes['gpu.nvidia.com'].healthy", "true"},
+      {"device.attributes['gpu.nvidia.com'].driverVersion.isGreaterThan(semver('570.0.0'))",
+       "true"},
+      {"device.attributes['gpu.nvidia.com'].driverVersion.compareTo(semver('v581', true)) >= 0",
+       "false"},
+      {"device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('40Gi')) >= 0", "true"},
+      {"device.capacity['gpu.nvidia.com'].memory == quantity('81559Mi')", "true"},
+      {"'graphics' in device.attributes['gpu.nvidia.com'].modes", "true"},
+      {"device.attributes['gpu.nvidia.com'].modes.includes('video')", "false"},
+      {"device.attributes['gpu.nvidia.com'].modes.exists(m, m.startsWith('comp'))", "true"},
+      {"device.allowMultipleAllocations", "false"},
+  });
+}
+
+TEST(Program, FailsWhereAnAttributeIsMissing) {
+  ExpectVerdicts({
+      {"device.attributes['gpu.nvidia.com'].absent == 1", "failed"},
+      {"device.attributes['other.example'].absent == 1", "failed"},
+      {"has(device.attributes['other.example'].absent)", "false"},
+      {"has(device.attributes['gpu.nvidia.com'].type)", "true"},
+      {"'other.example' in device.attributes", "false"},
+      {"device.attributes['other.example'].size() == 0", "true"},
+      {"device.attributes['gpu.nvidia.com'].?absent.orValue('x') == 'x'", "true"},
+      {"device.attributes['gpu.nvidia.com'].?absent.hasValue()", "false"},
+      {"false && device.attributes['a.example'].b == 1", "false"},
+      {"device.attributes['a.example'].b == 1 || true", "true"},
+      {"device.attributes['gpu.nvidia.com'].index", "failed"},
+      {"device.attributes['gpu.nvidia.com'].index > 'a'", "failed"},
+  });
+}
+
+TEST(Program, RefusesWhatKubernetesRefuses) {
+  ExpectVerdicts({
+      {"", "refused"},
+      {"1", "refused"},
+      {"device.drivers == 'x'", "refused"},
+      {"device.driver == 1", "refused"},
+      {"device.driver == 'x' &&", "refused"},
+      {"[1, 'a'] == []", "refused"},
+      {"int('x') == 1", "refused"},
+      {"has(device)", "refused"},
+      {"device.driver.size() > 'a'", "refused"},
+  });
+}
+
+TEST(Program, SaysWhatItDoesNotKnow) {
+  ExpectVerdicts({
+      {"ip('10.0.0.1').family() == 4", "unsupported"},
+      {"duration('1s') > duration('2s')", "unsupported"},
+      {"b'x' == b'x'", "unsupported"},
+      {"nodes.size() == 0", "unsupported"},
+      {"device.driver.matches(device.driver)", "unsupported"},
+  });
+}
+
+TEST(Program, KnowsTheMacros) {
+  ExpectVerdicts({
+      {"[1, 2, 3].all(x, x > 0) && ![1, 2].exists(x, x > 2)", "true"},
+      {"[1, 2, 2].exists_one(x, x == 2)", "false"},
+      {"[1, 2, 3].map(x, x * 2) == [2, 4, 6]", "true"},
+      {"[1, 2, 3].map(x, x > 1, x * 2) == [4, 6]", "true"},
+      {"[1, 2, 3].filter(x, x % 2 == 1) == [1, 3]", "true"},
+      {"{'a': 1, 'b': 2}.all(k, v, k < 'c' && v > 0)", "true"},
+      {"{'a': 1}.transformMap(k, v, v + 1) == {'a': 2}", "true"},
+      {"['x', 'y'].transformList(i, v, v + string(i)) == ['x0', 'y1']", "true"},
+      {"{'a': 1}.transformMapEntry(k, v, {v: k}) == {1: 'a'}", "true"},
+      {"cel.bind(d, device.attributes['gpu.nvidia.com'], d.healthy && d.index == 3)", "true"},
+      {"device.attributes['gpu.nvidia.com'].?index.optMap(i, i + 1).orValue(0) == 4", "true"},
+      {"[3, 1, 2].sortBy(x, -x) == [3, 2, 1]", "true"},
+  });
+}
+
+TEST(Program, TellsItsCost) {
+  const auto program = Program::Compile("device.attributes['gpu.nvidia.com'].type == 'gpu'");
+  ASSERT_TRUE(program.has_value());
+  std::uint64_t cost = 0;
+  ASSERT_TRUE(program->Matches(Gpu(), &cost).value_or(false));
+  EXPECT_EQ(cost, 5U);  // device, three parts of the path, and a comparison of 3 characters
+}
+
+TEST(Program, EndsWhatCostsTooMuch) {
+  std::string expression = "true";
+  for (const char* const x : {"a", "b", "c", "d"}) {
+    expression = std::string("l.all(") + x + ", " + expression + ")";
+  }
+  EXPECT_EQ(Verdict("cel.bind(l, lists.range(100), " + expression + ")"), "failed");
+}
+
+TEST(Program, IsBoundedInMemoryAndTime) {
+  // Lists that double are cheap to Kubernetes, which does not copy them.
+  std::string doubling = "a.size() > 0";
+  for (int i = 0; i < 30; ++i) doubling = "cel.bind(a, a + a, " + doubling + ")";
+  EXPECT_EQ(Verdict("cel.bind(a, [1], " + doubling + ")"), "unsupported");
+  // The same list twice, again and again: as a tree it has 2^30 items.
+  std::string tree = "a == a";
+  for (int i = 0; i < 30; ++i) tree = "cel.bind(a, [dyn(a), dyn(a)], " + tree + ")";
+  EXPECT_EQ(Verdict("cel.bind(a, [dyn(1)], " + tree + ")"), "unsupported");
+  // optMap() copies what is before it.
+  std::string copies = "optional.of(1)";
+  for (int i = 0; i < 40; ++i) copies += ".optMap(x, x)";
+  EXPECT_EQ(Verdict(copies + ".hasValue()"), "unsupported");
+  EXPECT_EQ(Verdict(std::string(5000, '(')), "unsupported");
+  EXPECT_EQ(Verdict(std::string(5000, '[')), "unsupported");
+  EXPECT_EQ(Verdict(std::string(5000, '!') + "true"), "true");
+  EXPECT_EQ(Verdict(std::string(20000, ' ') + "true"), "unsupported");
+  std::string map = "a == a";
+  for (int i = 0; i < 30; ++i) map = "cel.bind(a, {1: a, 2: a}, " + map + ")";
+  EXPECT_EQ(Verdict("cel.bind(a, {1: 1}, " + map + ")"), "unsupported");
+}
+
+}  // namespace
+}  // namespace berth::test::program_test

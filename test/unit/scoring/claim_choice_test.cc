@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/claims/claim_choice.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::test::claim_choice_test {
+namespace {
+
+constexpr char kDriver[] = "gpu.nvidia.com";
+
+// A node of so many whole GPUs, two in each NUMA node.
+NodeDevices ANode(const std::string& name, int gpus, const std::vector<int>& taken = {}) {
+  auto slice = std::make_shared<PublishedSlice>();
+  slice->name = name;
+  slice->driver = kDriver;
+  slice->pool = name;
+  slice->slices_in_pool = 1;
+  for (int i = 0; i < gpus; ++i) {
+    PublishedDevice device{.name = "gpu-" + std::to_string(i),
+                           .seen = cel::Device(kDriver),
+                           .taints = {},
+                           .consumes = {}};
+    device.seen.SetAttribute("type", std::string("gpu"));
+    device.seen.SetAttribute("numaNode", std::int64_t{i / 2});
+    slice->devices.push_back(std::move(device));
+  }
+  NodeDevices node{GatherPools({slice}), {}};
+  for (const int gpu : taken) node.taken.emplace(name, "gpu-" + std::to_string(gpu));
+  return node;
+}
+
+DeviceClaim Ask(std::int64_t count, const std::string& selector = "true") {
+  DeviceWant want{.name = {},
+                  .device_class = "gpu",
+                  .selectors = {selector},
+                  .count = count,
+                  .tolerations = {},
+                  .tolerations_json = {}};
+  return {{{"r", {want}}}};
+}
+
+std::optional<DeviceClass> FindClass(std::string_view name) {
+  DeviceClass gpu;
+  gpu.name = "gpu";
+  gpu.selectors = {"device.driver == 'gpu.nvidia.com'"};
+  return name == "gpu" ? std::optional(gpu) : std::nullopt;
+}
+
+// "b: gpu-0 gpu-1", or how it ended.
+std::string Choose(const DeviceClaim& claim,
+                   const std::vector<std::pair<std::string, NodeDevices>>& nodes) {
+  auto question = ClaimQuestion::Make({claim}, FindClass);
+  if (!question) return question.error().message;
+  std::vector<ClaimNode> given;
+  for (const auto& [name, devices] : nodes) given.push_back({name, &devices});
+  const ClaimChoice choice = ChooseForClaims(*question, given);
+  if (choice.end == SearchEnd::kNone) return "none";
+  if (choice.end == SearchEnd::kError) return "error";
+  if (choice.end == SearchEnd::kUnknown) return "unknown";
+  std::string text(given[choice.node].name);
+  text += ":";
+  for (const ChosenDevice& device : choice.devices) text += " " + device.device;
+  return text;
+}
+
+TEST(ClaimChoice, TakesGpusOfOneNumaNodeWhereItBreaksLeast) {
+  EXPECT_EQ(Choose(Ask(2), {{"a", ANode("a", 4)}, {"b", ANode("b", 4, {0})}}), "b: gpu-2 gpu-3");
+  EXPECT_EQ(Choose(Ask(1), {{"a", ANode("a", 4)}, {"b", ANode("b", 4, {3})}}), "b: gpu-2");
+  EXPECT_EQ(Choose(Ask(4), {{"a", ANode("a", 4)}, {"b", ANode("b", 4, {0})}}),
+            "a: gpu-0 gpu-1 gpu-2 gpu-3");
+  EXPECT_EQ(Choose(Ask(5), {{"a", ANode("a", 4)}}), "none");
+}
+
+TEST(ClaimChoice, OfEqualNodesItIsTheFirstByName) {
+  EXPECT_EQ(Choose(Ask(1), {{"b", ANode("b", 4)}, {"a", ANode("a", 4)}}), "a: gpu-0");
+}
+
+TEST(ClaimChoice, ANodeOnWhichASelectorFailsLeavesTheOthers) {
+  NodeDevices without = ANode("a", 2);
+  auto slice = std::make_shared<PublishedSlice>(*without.pools[0].slices[0]);
+  for (PublishedDevice& device : slice->devices) device.seen = cel::Device(kDriver);
+  without = {GatherPools({slice}), {}};
+  const DeviceClaim claim = Ask(1, "device.attributes['gpu.nvidia.com'].numaNode == 0");
+  EXPECT_EQ(Choose(claim, {{"a", without}, {"b", ANode("b", 4)}}), "b: gpu-0");
+  EXPECT_EQ(Choose(claim, {{"a", without}}), "error");
+}
+
+TEST(ClaimChoice, WhatIsNotReadIsSaid) {
+  DeviceClaim claim = Ask(1, "device.");
+  EXPECT_TRUE(Choose(claim, {}).starts_with("a selector is not read: "));
+  claim = Ask(1);
+  claim.requests[0].wants[0].device_class = "gone";
+  EXPECT_EQ(Choose(claim, {}), "there is no DeviceClass gone");
+}
+
+TEST(ClaimChoice, NodesBeyondTheStepsAreNotLookedAt) {
+  // 16 of 32: far more sets than are looked at on one node, and so on each.
+  std::vector<std::pair<std::string, NodeDevices>> nodes;
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "n" + std::to_string(10 + i);
+    nodes.emplace_back(name, ANode(name, 32));
+  }
+  nodes.emplace_back("z", ANode("z", 33, {0}));
+  EXPECT_GT(std::int64_t{kMostSetSteps} * 20, kMostChoiceSteps);
+  EXPECT_EQ(Choose(Ask(16), nodes).substr(0, 3), "n10");
+}
+
+TEST(ClaimQuestion, KnowsWhetherAllDevicesAreThoseOfItsDriver) {
+  DeviceClaim claim = Ask(1);
+  claim.requests[0].wants[0].all = true;
+  EXPECT_FALSE(ClaimQuestion::Make({claim}, FindClass)->WantsAllOfAnyDriver());
+  const auto any = [](std::string_view) { return std::optional(DeviceClass()); };
+  EXPECT_TRUE(ClaimQuestion::Make({claim}, any)->WantsAllOfAnyDriver());
+}
+
+TEST(ClaimQuestion, SelectorsThatCostTooMuchAreGivenUp) {
+  // Some 80,000 units for each device.
+  const std::string dear =
+      "[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, "
+      "[1,2,3,4,5,6,7,8,9].all(d, a + b + c + d < 100)))) && false";
+  auto question = ClaimQuestion::Make({Ask(1, dear)}, FindClass);
+  ASSERT_TRUE(question) << question.error().message;
+  std::vector<std::pair<std::string, NodeDevices>> nodes;
+  for (int i = 0; i < 200; ++i) {
+    nodes.emplace_back("n" + std::to_string(i), ANode("n" + std::to_string(i), 4));
+  }
+  EXPECT_EQ(Choose(Ask(1, dear), nodes), "unknown");
+}
+
+}  // namespace
+}  // namespace berth::test::claim_choice_test
