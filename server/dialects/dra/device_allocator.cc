@@ -26,7 +26,7 @@ kube::ApiRequest Patch(std::string path, std::string body) {
   return request;
 }
 
-std::string FullName(const PodId& pod, const std::string& claim) {
+std::string ClaimNameOf(const PodId& pod, const std::string& claim) {
   return pod.namespace_name + "/" + claim;
 }
 
@@ -47,7 +47,7 @@ bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> cl
   if (outcome == Outcome::kLeft || outcome == Outcome::kLost) Leave(pod, claims);
   if (outcome == Outcome::kHasDevice) {
     const MutexLock lock(mutex_);
-    for (const std::string& name : claims) under_way_.erase(FullName(pod, name));
+    for (const std::string& name : claims) under_way_.erase(ClaimNameOf(pod, name));
   }
   return outcome == Outcome::kAllocated;
 }
@@ -60,7 +60,7 @@ void DeviceAllocator::MarkUnderWay(const PodId& pod, std::span<const std::string
                                    const Left& left) {
   const MutexLock lock(mutex_);
   for (const std::string& name : claims) {
-    std::string claim = FullName(pod, name);
+    std::string claim = ClaimNameOf(pod, name);
     if (under_way_.size() >= kMostUnderWay) DropFinished();
     if (under_way_.size() >= kMostUnderWay && !under_way_.contains(claim)) {
       crowded_until_ = left.since + kMostBinding;  // it is not known when this one is over
@@ -84,7 +84,7 @@ DeviceAllocator::Outcome DeviceAllocator::TryAllocate(const PodId& pod,
                                                       const std::set<std::string>& names,
                                                       std::span<const std::string> nodes) {
   std::vector<std::string> full_names;
-  for (const std::string& name : names) full_names.push_back(FullName(pod, name));
+  for (const std::string& name : names) full_names.push_back(ClaimNameOf(pod, name));
   const Instant end = EndFor(full_names);
   std::vector<Open> open;
   const Outcome read = Read(pod, names, end, open);
