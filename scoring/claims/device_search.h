@@ -117,8 +117,9 @@ struct PickedDevices {
   int steps = 0;
 };
 
-// So many devices are looked at, each as often as the search comes by: a millisecond or two.
-inline constexpr int kMostFitSteps = 200'000;
+// So many devices are looked at, each as often as the search comes by: at most some ten
+// milliseconds.
+inline constexpr int kMostFitSteps = 1'000'000;
 inline constexpr int kMostSetSteps = 100'000;
 
 // Of a complete set: less is better, the first number first.

@@ -26,11 +26,11 @@ kube::ApiRequest Patch(std::string path, std::string body) {
   return request;
 }
 
-std::string ClaimNameOf(const PodId& pod, const std::string& claim) {
+std::string NameOfClaim(const PodId& pod, const std::string& claim) {
   return pod.namespace_name + "/" + claim;
 }
 
-std::string NameOf(const OpenClaim& claim) { return claim.namespace_name + "/" + claim.name; }
+std::string NameOfClaim(const OpenClaim& claim) { return claim.namespace_name + "/" + claim.name; }
 
 }  // namespace
 
@@ -47,7 +47,7 @@ bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> cl
   if (outcome == Outcome::kLeft || outcome == Outcome::kLost) Leave(pod, claims);
   if (outcome == Outcome::kHasDevice) {
     const MutexLock lock(mutex_);
-    for (const std::string& name : claims) under_way_.erase(ClaimNameOf(pod, name));
+    for (const std::string& name : claims) under_way_.erase(NameOfClaim(pod, name));
   }
   return outcome == Outcome::kAllocated;
 }
@@ -60,7 +60,7 @@ void DeviceAllocator::MarkUnderWay(const PodId& pod, std::span<const std::string
                                    const Left& left) {
   const MutexLock lock(mutex_);
   for (const std::string& name : claims) {
-    std::string claim = ClaimNameOf(pod, name);
+    std::string claim = NameOfClaim(pod, name);
     if (under_way_.size() >= kMostUnderWay) DropFinished();
     if (under_way_.size() >= kMostUnderWay && !under_way_.contains(claim)) {
       crowded_until_ = left.since + kMostBinding;  // it is not known when this one is over
@@ -84,7 +84,7 @@ DeviceAllocator::Outcome DeviceAllocator::TryAllocate(const PodId& pod,
                                                       const std::set<std::string>& names,
                                                       std::span<const std::string> nodes) {
   std::vector<std::string> full_names;
-  for (const std::string& name : names) full_names.push_back(ClaimNameOf(pod, name));
+  for (const std::string& name : names) full_names.push_back(NameOfClaim(pod, name));
   const Instant end = EndFor(full_names);
   std::vector<Open> open;
   const Outcome read = Read(pod, names, end, open);
@@ -141,7 +141,7 @@ DeviceAllocator::Outcome DeviceAllocator::Choose(const std::vector<Open>& open,
     if (found->node.empty()) break;  // nobody has them
     std::vector<ClaimHold> holds;
     for (std::size_t i = 0; i < open.size(); ++i) {
-      holds.push_back({NameOf(open[i].claim), found->DevicesOf(i)});
+      holds.push_back({NameOfClaim(open[i].claim), found->DevicesOf(i)});
     }
     const Instant now = parts_.write.clock.Now();
     if (parts_.claims.devices().Hold(found->node, offers->find(found->node)->second, holds, now,
@@ -171,7 +171,7 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::vector<Open>& open,
     const bool unknown = ours.error().code == Errc::kUnavailable;
     if (unknown) write.Unanswered();
     for (std::size_t k = began && unknown ? i + 1 : i; k < open.size(); ++k) {
-      parts_.claims.devices().Release(NameOf(open[k].claim));
+      parts_.claims.devices().Release(NameOfClaim(open[k].claim));
     }
     if (ours.error().code != Errc::kConflict) {
       Note(true, "claims cannot be allocated: " + ours.error().message);
@@ -200,7 +200,7 @@ void DeviceAllocator::TakeBack(const std::vector<Open>& written, Instant end) {
     const auto back = Send(Patch(each.path + "/status", EncodeDeallocationPatch(each.claim)), end);
     // One that stays allocated is reserved for its pod, which goes to that node, or kube-scheduler
     // deallocates it. The watch tells.
-    if (back) parts_.claims.devices().Release(NameOf(each.claim));
+    if (back) parts_.claims.devices().Release(NameOfClaim(each.claim));
   }
 }
 
@@ -220,7 +220,7 @@ Result<OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant end) c
 
 void DeviceAllocator::AwaitSeen(const std::vector<Open>& claims, Instant end) const {
   const auto is_seen = [this](const Open& each) {
-    return parts_.claims.SeenOf(NameOf(each.claim)) == DeviceClaims::Seen::kAllocated;
+    return parts_.claims.SeenOf(NameOfClaim(each.claim)) == DeviceClaims::Seen::kAllocated;
   };
   while (!std::ranges::all_of(claims, is_seen) && parts_.write.clock.Now() < end) {
     parts_.write.sleep(kLook);
