@@ -17,7 +17,7 @@ namespace {
 
 // Of the selectors of one class on one node: some 10 ms.
 constexpr std::uint64_t kMostCostOfNode = 1'000'000;
-constexpr std::int64_t kBytesPerMib = 1 << 20;
+constexpr std::int64_t kMibBytes = 1 << 20;
 
 // An attribute of the driver's own domain.
 template <class T>
@@ -35,14 +35,14 @@ std::int64_t MemoryMib(const cel::Device& device) {
   for (const auto& domain : device.capacity()) {
     if (domain.name != kGpuDriver) continue;
     for (const auto& entry : domain.entries) {
-      if (entry.id == "memory") return entry.value.AsInteger().value_or(0) / kBytesPerMib;
+      if (entry.id == "memory") return entry.value.AsInteger().value_or(0) / kMibBytes;
     }
   }
   return 0;
 }
 
 // A device, as it is published.
-struct Device {
+struct FoundDevice {
   const PublishedDevice* said = nullptr;
   bool is_gpu = false;   // a whole one, with a UUID
   bool is_open = false;  // for claims without tolerations
@@ -57,8 +57,9 @@ bool IsExcluded(const DevicePool& pool, const PublishedDevice& device,
 }
 
 // Of usable pools first: what is not usable is not tried.
-std::vector<Device> DevicesOf(const DevicePools& pools, std::span<const DeviceTaintRule> rules) {
-  std::vector<Device> devices;
+std::vector<FoundDevice> FoundDevicesIn(const DevicePools& pools,
+                                        std::span<const DeviceTaintRule> rules) {
+  std::vector<FoundDevice> devices;
   for (const DevicePool& pool : pools) {
     for (const auto& slice : pool.slices) {
       for (const PublishedDevice& device : slice->devices) {
@@ -75,27 +76,28 @@ std::vector<Device> DevicesOf(const DevicePools& pools, std::span<const DeviceTa
 }
 
 // The GPUs, each once; sets the index of each.
-std::vector<const Device*> GpusAmong(std::vector<Device>& devices) {
-  std::vector<Device*> gpus;
-  for (Device& device : devices) {
-    const auto is_same = [&device](const Device* known) {
+std::vector<const FoundDevice*> GpusAmong(std::vector<FoundDevice>& devices) {
+  std::vector<FoundDevice*> gpus;
+  for (FoundDevice& device : devices) {
+    const auto is_same = [&device](const FoundDevice* known) {
       return TextOf(known->said->seen, "uuid") == TextOf(device.said->seen, "uuid");
     };
     if (!device.is_gpu || std::ranges::any_of(gpus, is_same)) continue;
     if (gpus.size() > kMaxGpusPerNode) break;
     gpus.push_back(&device);
   }
-  std::ranges::stable_sort(gpus, {}, [](const Device* gpu) { return GpuIndexIn(gpu->said->name); });
+  std::ranges::stable_sort(gpus, {},
+                           [](const FoundDevice* gpu) { return GpuIndexIn(gpu->said->name); });
   for (std::size_t i = 0; i < gpus.size(); ++i) gpus[i]->gpu = static_cast<int>(i);
   return {gpus.begin(), gpus.end()};
 }
 
 // Every GPU in the order in which it is tried. Error: why it is not known.
 tl::expected<GpusByName, std::string> OrderOf(const MatchByName& name,
-                                              std::span<const Device> devices) {
+                                              std::span<const FoundDevice> devices) {
   GpusByName order{name.resource, {}};
   std::uint64_t cost = 0;
-  for (const Device& device : devices) {
+  for (const FoundDevice& device : devices) {
     const cel::Expected<bool> accepts = name.match.Matches(device.said->seen, cost);
     if (!accepts) return tl::unexpected(device.said->name + ": " + accepts.error().message);
     if (cost > kMostCostOfNode) return tl::unexpected(std::string("too long an evaluation"));
@@ -108,12 +110,12 @@ tl::expected<GpusByName, std::string> OrderOf(const MatchByName& name,
   return order;
 }
 
-GpuLinks LinksOf(const std::string& model, std::span<const Device* const> gpus,
+GpuLinks LinksOf(const std::string& model, std::span<const FoundDevice* const> gpus,
                  LinkLibrary& library) {
   auto matrix = LinksOfProduct(model, static_cast<int>(gpus.size()));
   if (!matrix) return {};
   std::vector<std::string> numa;
-  for (const Device* gpu : gpus) {
+  for (const FoundDevice* gpu : gpus) {
     const auto* const node = AttributeOf<std::int64_t>(gpu->said->seen, "numaNode");
     if (node != nullptr && *node >= 0) numa.push_back(std::to_string(*node));
   }
@@ -127,13 +129,13 @@ GpuLinks LinksOf(const std::string& model, std::span<const Device* const> gpus,
 FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> names,
                         std::span<const DeviceTaintRule> rules, LinkLibrary& library) {
   FoundGpus found;
-  std::vector<Device> devices = DevicesOf(pools, rules);
+  std::vector<FoundDevice> devices = FoundDevicesIn(pools, rules);
   if (devices.size() > kMostDevicesOfNode) {
     found.problem = "want at most " + std::to_string(kMostDevicesOfNode) +
                     " devices of a node, got more; kube-scheduler alone gives its GPUs to pods";
     return found;
   }
-  const std::vector<const Device*> gpus = GpusAmong(devices);
+  const std::vector<const FoundDevice*> gpus = GpusAmong(devices);
   if (gpus.size() > kMaxGpusPerNode) {
     found.problem = "want at most " + std::to_string(kMaxGpusPerNode) +
                     " GPUs of a node, got more; kube-scheduler alone gives them to pods";
@@ -151,7 +153,7 @@ FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> n
   }
   if (found.gpus.names.empty()) return found;
   found.gpus.model = LabelOfProduct(TextOf(gpus.front()->said->seen, "productName"));
-  for (const Device* gpu : gpus) {
+  for (const FoundDevice* gpu : gpus) {
     found.gpus.gpus.push_back({.uuid = TextOf(gpu->said->seen, "uuid"),
                                .memory_mib = MemoryMib(gpu->said->seen),
                                .healthy = gpu->is_open});
