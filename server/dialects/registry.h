@@ -24,6 +24,7 @@ struct ExtensionParts {
   DeviceClasses& device_classes;
   const wire::PodRules& pod_rules;
   LinkLibrary& links;
+  bool chooses_devices = false;  // Berth chooses the devices of claims (DraConfig)
 };
 
 // What each of them says on Nodes and Pods, and what its agent hears.

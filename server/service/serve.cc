@@ -249,7 +249,8 @@ class Service {
             .mig_offers = mig_offers_,
             .device_classes = device_classes_,
             .pod_rules = pod_rules_,
-            .links = *node_rules_.links};
+            .links = *node_rules_.links,
+            .chooses_devices = config_.dra.choose_devices};
   }
 
   std::unique_ptr<kube::KubeCluster> ConnectTo(kube::ApiClient& client,

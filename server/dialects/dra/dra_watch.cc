@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/dra/dra_watch.h"
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/dialects/dra/device_allocator.h"
@@ -9,6 +11,7 @@
 #include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/dra/taint_rule_json.h"
+#include "server/dialects/dra/whole_gpus.h"
 #include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {
@@ -23,9 +26,21 @@ std::vector<std::string> Paths(const char* resource, const std::vector<std::stri
   return kube::ApiPaths("resource.k8s.io", versions, resource);
 }
 
+// Without the devices that are no whole GPUs in `published`.
+Result<ResourceSlice> DecodeSliceOfGpus(const PaddedText& text) {
+  BERTH_TRY(ResourceSlice slice, DecodeResourceSlice(text));
+  if (slice.published == nullptr) return slice;
+  auto gpus = std::make_shared<PublishedSlice>(*slice.published);
+  std::erase_if(gpus->devices, [](const PublishedDevice& device) { return !IsWholeGpu(device); });
+  gpus->devices.shrink_to_fit();
+  slice.published = std::move(gpus);
+  return slice;
+}
+
 class DraWatch final : public kube::ClusterExtension {
  public:
-  DraWatch(const kube::ExtensionContext& context, MigOffers& offers, DeviceClasses& classes)
+  DraWatch(const kube::ExtensionContext& context, MigOffers& offers, DeviceClasses& classes,
+           bool chooses)
       : claims_(context.state, offers, classes, context.on_unreadable),
         allocator_({.write = context.write,
                     .mig = offers,
@@ -36,7 +51,8 @@ class DraWatch final : public kube::ClusterExtension {
                         [log = context.on_log](bool is_problem, const std::string& text) {
                           log(is_problem, "claim_allocation", text);
                         }}),
-        slices_(claims_.slices(), kube::Whole(DecodeResourceSlice), kSlices, context.on_unreadable),
+        slices_(claims_.slices(), kube::Whole(chooses ? DecodeResourceSlice : DecodeSliceOfGpus),
+                kSlices, context.on_unreadable),
         claim_sink_(claims_.claims(), kube::Whole(DecodeResourceClaim), kClaims,
                     context.on_unreadable),
         classes_(claims_.classes(), DecodeDeviceClass, kClasses, context.on_unreadable),
@@ -97,8 +113,9 @@ class DraWatch final : public kube::ClusterExtension {
 }  // namespace
 
 std::unique_ptr<kube::ClusterExtension> WatchDra(const kube::ExtensionContext& context,
-                                                 MigOffers& offers, DeviceClasses& classes) {
-  return std::make_unique<DraWatch>(context, offers, classes);
+                                                 MigOffers& offers, DeviceClasses& classes,
+                                                 bool chooses) {
+  return std::make_unique<DraWatch>(context, offers, classes, chooses);
 }
 
 }  // namespace berth::dialects

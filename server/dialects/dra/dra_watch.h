@@ -12,8 +12,11 @@
 
 namespace berth::dialects {
 
-// References: they outlive the extension.
+// References: they outlive the extension. chooses: the devices of claims are chosen. Where they are
+// not, only whole GPUs are kept of what slices publish: with dynamic MIG a node has some hundred
+// devices more.
 std::unique_ptr<kube::ClusterExtension> WatchDra(const kube::ExtensionContext& context,
-                                                 MigOffers& offers, DeviceClasses& classes);
+                                                 MigOffers& offers, DeviceClasses& classes,
+                                                 bool chooses);
 
 }  // namespace berth::dialects

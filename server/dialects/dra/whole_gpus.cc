@@ -64,8 +64,7 @@ std::vector<FoundDevice> FoundDevicesIn(const DevicePools& pools,
     for (const auto& slice : pool.slices) {
       for (const PublishedDevice& device : slice->devices) {
         if (devices.size() > kMostDevicesOfNode) return devices;
-        const bool is_gpu =
-            TextOf(device.seen, "type") == "gpu" && !TextOf(device.seen, "uuid").empty();
+        const bool is_gpu = IsWholeGpu(device) && !TextOf(device.seen, "uuid").empty();
         const bool is_open =
             pool.usable && device.taints.empty() && !IsExcluded(pool, device, rules);
         devices.push_back({&device, is_gpu, is_open});
@@ -125,6 +124,8 @@ GpuLinks LinksOf(const std::string& model, std::span<const FoundDevice* const> g
 }
 
 }  // namespace
+
+bool IsWholeGpu(const PublishedDevice& device) { return TextOf(device.seen, "type") == "gpu"; }
 
 FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> names,
                         std::span<const DeviceTaintRule> rules, LinkLibrary& library) {

@@ -30,6 +30,9 @@ struct FoundGpus {
 
 inline constexpr std::size_t kMostDevicesOfNode = 8192;
 
+// Whether the driver calls it a whole GPU.
+bool IsWholeGpu(const PublishedDevice& device);
+
 // The GPUs by the number in their names, else as published. Those of a pool that is not usable, or
 // with a taint that keeps claims away, are not healthy. A resource whose class accepts something
 // else than whole GPUs with UUIDs, or devices that several claims may share, is left to
