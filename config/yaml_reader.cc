@@ -8,8 +8,8 @@
 
 #include "base/edit_distance.h"
 #include "base/number.h"
-#include "base/text.h"
 #include "base/quantity.h"
+#include "base/text.h"
 
 namespace berth {
 

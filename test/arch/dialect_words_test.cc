@@ -132,9 +132,9 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
        {"cluster/claims/mig_offers.h", "cluster/values/pod_request.h", "scoring/by_claim.h",
         "scoring/explain/explain_pod.cc", "scoring/mig/mig_report.cc", "scoring/mig/mig_report.h",
         "server/why/explain_pages.cc", "server/pages/mig_metrics.cc", "server/service/serve.cc",
-         "server/why/explain_json.cc", "server/why/explain_text.cc", "server/wire/pod/pod_rules.cc",
-         "server/wire/pod/pod_rules.h", "topology/machine_types.cc", "topology/mig/mig_catalog.cc",
-         "topology/mig/mig_start_rule.h"}},
+        "server/why/explain_json.cc", "server/why/explain_text.cc", "server/wire/pod/pod_rules.cc",
+        "server/wire/pod/pod_rules.h", "topology/machine_types.cc", "topology/mig/mig_catalog.cc",
+        "topology/mig/mig_start_rule.h"}},
       // A way to share GPUs, beside time slicing, which plugins of several make use of.
       {"mps",
        {"cluster/node/gpu_places.h", "scoring/filters/device_fit.cc",
