@@ -115,7 +115,7 @@ struct MapValue {
   bool grows = false;
 };
 
-// Owns what one evaluation, or the constants of one program, consist of, and counts what that takes.
+// Owns what one evaluation, or the constants of one program, consist of, and counts its bytes.
 class Arena {
  public:
   std::string_view Keep(std::string text);

@@ -105,7 +105,7 @@ std::optional<VictimSet> LighterVictimsOn(const Snapshot& snapshot, const PodReq
                                           const VictimSet& proposed, const EvictionLimits& limits);
 
 // What Berth answers where kube-scheduler would evict the proposed pods from the node: these and
-// those that VictimsOn adds, or others in their place. Empty optional: nobody is to be evicted there.
+// those that VictimsOn adds, or others in their place. Empty optional: nobody is to go there.
 std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodRequest& pod,
                                        const GroupPlaces& group, NodeIndex index,
                                        const VictimSet& proposed, const EvictionLimits& limits);

@@ -235,8 +235,8 @@ Value Evaluator::EvalHas(const Node& select) {
     Qualify(path, Value::Text(select.name));
     if (!was_optional && cost_ == before) Charge(1);
   }
-  // Kubernetes takes off what a name at the beginning has cost, be it that there was none: less than
-  // nothing is more than anything to it.
+  // Kubernetes takes off what a name at the beginning has cost, also where there was none: less
+  // than nothing is more than anything to it.
   if (path.conditional && cost_-- == 0) Charge(0);
   return path.value.is(Kind::kError) ? path.value : Value::Bool(!path.absent);
 }

@@ -132,7 +132,7 @@ Value Negate(const Value& value, Arena& arena) {
   return value.integer == kLeastInt ? Overflow(arena) : Value::Int(-value.integer);
 }
 
-// Kubernetes looks numbers up in a set that has each of them as a double too, be it the same or not.
+// Kubernetes looks numbers up in a set that has each of them as a double too, equal or not.
 bool IsInSet(const Value& value, const Value& item, Arena& arena) {
   const auto as_double = [](const Value& number) {
     return number.is(Kind::kInt) ? static_cast<double>(number.integer)

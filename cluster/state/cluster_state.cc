@@ -52,7 +52,7 @@ bool HasDevicesOf(const PodRecord& now, const PodRecord& before) {
          now.placement.mig == before.placement.mig;
 }
 
-// An answer about a pod's devices alone says nothing of its life, and nothing of that is taken back.
+// An answer about a pod's devices alone says nothing of its life, and nothing is taken back.
 // held: as it was on the same node; nullptr: it was not there.
 PodLife LifeOf(const PodRecord* held, const PodBound& bound) {
   PodLife life = bound.life;

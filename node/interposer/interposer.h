@@ -44,8 +44,8 @@ class Interposer final : private v1beta1::Registration::Service {
   Status Run() BERTH_EXCLUDES(mutex_);
   // Any thread.
   void Stop();
-  // The kubelet keeps a plugin when another one registers for the resource (Kubernetes 1.37): it has
-  // the plugins beside us from now on, so that it misses no devices where we end.
+  // The kubelet keeps a plugin when another one registers for the resource (Kubernetes 1.37): it
+  // has the plugins beside us from now on, so that it misses no devices where we end.
   // Its list of devices is asked for now and then.
   void KubeletKeepsBoth(PodResources& kubelet);
 

@@ -63,8 +63,8 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   // Ends the streams, to register anew: the kubelet has started, and deleted our socket.
   void KubeletIsNew() BERTH_EXCLUDES(mutex_);
 
-  // What the kubelet has of the resource: the healthy devices. Where it has the plugin directly too,
-  // a plugin may say to it alone which device is unhealthy.
+  // What the kubelet has of the resource: the healthy devices. Where it has the plugin directly
+  // too, a plugin may say to it alone which device is unhealthy.
   void KubeletHas(const std::vector<std::string>& healthy, Instant now) BERTH_EXCLUDES(mutex_);
 
   // Any thread.

@@ -38,8 +38,8 @@ PlanChooser::PlanChooser(const OwnPods& pods, PodResources& kubelet, GetFacts fa
       log_(log),
       on_given_(std::move(on_given)) {}
 
-// The pod where the own pods alone say which one is meant, and its plan can be had: the kubelet need
-// not be asked, which answers few questions in a second. nullopt: they do not.
+// The pod where the own pods alone say which one is meant, and its plan can be had: the kubelet
+// need not be asked, which answers few questions in a second. nullopt: they do not.
 std::optional<PlanChooser::Look> PlanChooser::LookAtOwn(const PreferredQuestion& question) {
   const Instant began = Instant::clock::now();
   const auto served = [this](const OwnPod& pod, const std::string& container) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rollout: whether a pod waits for an older pod of its own Deployment, which waits for it. A rolling
+// Rollout: whether a pod waits for an older pod of its own Deployment, which waits for it. An
 // update starts the new pod first (maxSurge) and ends an old one once the new one runs; where the
 // old one has the room that the new one needs, both wait for good.
 //
@@ -22,7 +22,7 @@ struct RolloutBlock {
   std::string node;
 };
 
-// replica_set: the pod's own (PodLife). Requires: the pod fits no node, and nobody is evicted for it.
+// replica_set: the pod's own (PodLife). Requires: it fits no node, and nobody is evicted for it.
 std::optional<RolloutBlock> FindRolloutBlock(const Snapshot& snapshot, const PodRequest& pod,
                                              std::string_view replica_set);
 

@@ -4,8 +4,8 @@
 // `kubectl describe pod` has the answer too: once for each pod and cause.
 //
 // A cause is what weighs most, not the numbers: these change with every pod that comes or goes.
-// A cause is reported again after kAgain, when the API server has forgotten its Event. Pods that are
-// alike, as those of one Job, share one explanation.
+// A cause is reported again after kAgain, when the API server has forgotten its Event. Pods that
+// are alike, as those of one Job, share one explanation.
 //
 // The pods are those of the schedulers that ask this Berth; others are placed by somebody else.
 #pragma once

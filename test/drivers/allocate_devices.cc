@@ -4,7 +4,7 @@
 // output. A Go test compares them with what Kubernetes' own allocator says
 // (test/e2e/allocator_test.go).
 //
-//   {"node": "n", "slices": [..], "classes": [..], "claims": [..], "allocated": [["pool", "gpu-0"]]}
+//   {"node": "n", "slices": [..], "classes": [..], "claims": [..], "allocated": [["pool", "gpu"]]}
 //   {"first": {"end": "found", "results": [[["request", "driver", "pool", "device"]]]}, "best": ..}
 //
 // Slices, classes and claims are the objects of the API server; results are by claim.

@@ -6,8 +6,8 @@
 // claims cannot be written, what was written into the others is taken back.
 //
 // Claims of other kinds (claim_json.h says which), and those for which a write failed, are left to
-// kube-scheduler. Its allocator and this one must not take one device for two claims, and neither sees at once what the
-// other does:
+// kube-scheduler. Its allocator and this one must not take one device for two claims, and neither
+// sees at once what the other does:
 //
 //   its allocation is in its memory first  From when a pod with an open claim is left to it (or its
 //                                          filter has waited for kMost: kube-scheduler may have
