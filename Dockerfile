@@ -12,7 +12,7 @@ FROM debian:12-slim
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends \
       libssl3 libyaml-cpp0.7 libspdlog1.10 libfmt9 libprometheus-cpp-core1.0 libsimdjson14 \
-      libcpprest2.10 libpugixml1v5 \
+      libcpprest2.10 libpugixml1v5 libre2-9 \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /src/build/release/bin/berth /src/build/release/bin/berth-replay /src/build/release/bin/berth-node \
      /usr/local/bin/
