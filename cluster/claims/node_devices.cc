@@ -60,7 +60,8 @@ DevicePools GatherPools(Slices slices) {
     const bool usable = complete && IsSound(of_pool);
     pools.push_back({id.first, id.second, usable, std::move(of_pool)});
   }
-  std::ranges::stable_partition(pools, [](const DevicePool& pool) { return !Binds(pool); });
+  std::stable_partition(pools.begin(), pools.end(),
+                        [](const DevicePool& pool) { return !Binds(pool); });
   return pools;
 }
 
