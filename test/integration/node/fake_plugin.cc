@@ -48,7 +48,7 @@ grpc::Status FakePlugin::GetDevicePluginOptions(grpc::ServerContext* /*call*/,
 grpc::Status FakePlugin::ListAndWatch(grpc::ServerContext* call, const v1beta1::Empty* /*request*/,
                                       grpc::ServerWriter<v1beta1::ListAndWatchResponse>* writer) {
   int sent = 0;
-  const int number = ++streams_;
+  const int number = BeginStream();
   while (!call->IsCancelled() && !ends_) {
     v1beta1::ListAndWatchResponse list;
     {
@@ -56,7 +56,9 @@ grpc::Status FakePlugin::ListAndWatch(grpc::ServerContext* call, const v1beta1::
       if (sent == version_) {
         changed_.WaitUntil(mutex_, std::chrono::steady_clock::now() + milliseconds(20));
       }
-      if (sent == version_ || (sent > 0 && tells_one_stream && number != streams_)) continue;
+      if (sent == version_ || (sent > 0 && tells_one_stream && number != *live_.rbegin())) {
+        continue;
+      }
       sent = version_;
       for (const std::string& id : devices_) {
         v1beta1::Device& device = *list.add_devices();
@@ -67,7 +69,15 @@ grpc::Status FakePlugin::ListAndWatch(grpc::ServerContext* call, const v1beta1::
     }
     writer->Write(list);
   }
+  const MutexLock lock(mutex_);
+  live_.erase(number);
   return grpc::Status::OK;
+}
+
+int FakePlugin::BeginStream() {
+  const MutexLock lock(mutex_);
+  live_.insert(++streams_);
+  return streams_;
 }
 
 grpc::Status FakePlugin::GetPreferredAllocation(grpc::ServerContext* call,

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ class FakePlugin final : private v1beta1::DevicePlugin::Service {
   std::atomic<bool> hangs_in_preference = false;
   std::atomic<bool> lies_in_preference = false;
   std::atomic<bool> fails_in_allocate = false;
-  // As NVIDIA's: of several streams only the newest one hears of a change.
+  // As NVIDIA's: of several streams only one hears of a change, here the newest.
   std::atomic<bool> tells_one_stream = false;
   std::atomic<int> preferences = 0, allocations = 0, starts = 0;
 
@@ -47,13 +48,16 @@ class FakePlugin final : private v1beta1::DevicePlugin::Service {
   grpc::Status PreStartContainer(grpc::ServerContext*, const v1beta1::PreStartContainerRequest*,
                                  v1beta1::PreStartContainerResponse*) override;
 
+  int BeginStream() BERTH_EXCLUDES(mutex_);  // returns its number
+
   std::atomic<bool> ends_ = false;
-  std::atomic<int> streams_ = 0;  // so far
   Mutex mutex_;
   CondVar changed_;
   std::vector<std::string> devices_ BERTH_GUARDED_BY(mutex_);
   std::string unhealthy_ BERTH_GUARDED_BY(mutex_);
   int version_ BERTH_GUARDED_BY(mutex_) = 1;
+  int streams_ BERTH_GUARDED_BY(mutex_) = 0;  // so far
+  std::set<int> live_ BERTH_GUARDED_BY(mutex_);
   std::unique_ptr<grpc::Server> server_;
 };
 

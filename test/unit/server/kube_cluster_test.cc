@@ -494,13 +494,13 @@ TEST_F(KubeClusterTest, AnUnreadableObjectDeletedWhileTheWatchIsDownIsNotCounted
   Process berth(api_, "");
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
   EXPECT_EQ(berth.Unreadable(0), 1u);
-  EXPECT_EQ(berth.Unreadable(6), 2u);
+  EXPECT_EQ(berth.Unreadable(7), 2u);
   api_.SetUp(false);
   api_.Delete(kNodes, "n1");
   api_.Delete(kPodGroups, "ns/g");
   api_.Compact();
   api_.SetUp(true);
-  EXPECT_TRUE(Eventually([&] { return berth.Unreadable(0) == 0 && berth.Unreadable(6) == 1; }));
+  EXPECT_TRUE(Eventually([&] { return berth.Unreadable(0) == 0 && berth.Unreadable(7) == 1; }));
 }
 
 TEST_F(KubeClusterTest, GpusThatClaimsHoldAreNotFree) {
