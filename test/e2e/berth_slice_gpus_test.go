@@ -287,7 +287,7 @@ func TestWhatKubeSchedulerTakesOfSlicesIsForeseen(t *testing.T) {
 			}
 			return nil
 		})
-		time.Sleep(200 * time.Millisecond) // the slices and rules, of which nothing tells that they are seen
+		time.Sleep(200 * time.Millisecond) // nothing tells when the slices and rules are seen
 	}
 	t.Logf("%d of %d pods got the GPUs that were foreseen; %d were foreseen to fit nowhere", foreseen, asked, refused)
 	if foreseen*1000 < asked*999 {
