@@ -129,7 +129,7 @@ func TestWholeGPUsOfDRAAndOfADevicePluginAreOneCluster(t *testing.T) {
 	// A claim of somebody else, a taint: what is left is known to both.
 	dropWithClaim(t, plane, "two")
 	harness.Eventually(t, "the GPUs to be free", 10*time.Second, func() error {
-		return contains(berth.Metrics(), `berth_gpus_claimed{gpu_model="NVIDIA-H100-80GB-HBM3"} 0`)
+		return contains(berth.Metrics(), `berth_gpus_claimed{model="NVIDIA-H100-80GB-HBM3"} 0`)
 	})
 	rule := &resourcev1.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: "sick"}, Spec: resourcev1.DeviceTaintRuleSpec{
 		DeviceSelector: &resourcev1.DeviceTaintSelector{Device: new("gpu-1")},
@@ -177,7 +177,7 @@ func plannedGPUs(t *testing.T, berth *harness.Berth, pods []*v1.Pod) map[string]
 		Pods []struct {
 			Pod     string
 			Node    string
-			Devices struct{ GPUs []struct{ GPU int } }
+			Devices struct{ GPUs []struct{ Index int } }
 		}
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
@@ -186,7 +186,7 @@ func plannedGPUs(t *testing.T, berth *harness.Berth, pods []*v1.Pod) map[string]
 	planned := map[string][]string{}
 	for _, pod := range answer.Pods {
 		for _, grant := range pod.Devices.GPUs {
-			planned[pod.Pod] = append(planned[pod.Pod], fmt.Sprintf("%s/gpu-%d", pod.Node, grant.GPU))
+			planned[pod.Pod] = append(planned[pod.Pod], fmt.Sprintf("%s/gpu-%d", pod.Node, grant.Index))
 		}
 	}
 	return planned
