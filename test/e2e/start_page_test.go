@@ -82,7 +82,7 @@ func TestCommandsOfTheStartPage(t *testing.T) {
 	})
 	harness.Eventually(t, "the reason of large", 30*time.Second, func() error {
 		out, err := exec.Command(harness.BerthBinary(), "explain", "pod", "default/large", "--server", berth.URL).CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "asks for 4 GPUs") || !strings.Contains(string(out), "2 of 8 GPUs idle") {
+		if err != nil || !strings.Contains(string(out), "needs 4") || !strings.Contains(string(out), "2 of 8 GPUs idle") {
 			return fmt.Errorf("%v: %s", err, out)
 		}
 		return nil
