@@ -243,7 +243,7 @@ TEST_F(SliceGpus, AreTheNodesOnlyWhereNoDevicePluginOffersSome) {
   Apply(NodeUpserted{away});
   EXPECT_EQ(On("n").spec().gpus.size(), 8U) << "nothing of it is allocatable";
   EXPECT_EQ(On("n").spec().missing, 0);
-  PutSlice(SliceJson("n-s", "n", {GpuJson("n", 0)}));
+  PutSlice(SliceJson("n-s", "n", Json::array({GpuJson("n", 0)})));
   EXPECT_EQ(On("n").spec().gpus.size(), 1U);
   Apply(NodeUpserted{ANode("n").Gpus(4).Spec()});
   EXPECT_EQ(On("n").spec().gpus.size(), 4U);
@@ -405,7 +405,7 @@ TEST_F(SliceGpus, DevicesWithoutUuidsAndMoreThanANodeCanHaveAreReported) {
   PutSlice(SliceJson("s", "n", many));
   EXPECT_TRUE(On("n").spec().by_claims.empty());
   EXPECT_EQ(all_.unknown_pools(), 1U);
-  PutSlice(SliceJson("s", "n", {GpuJson("n", 1)}));
+  PutSlice(SliceJson("s", "n", Json::array({GpuJson("n", 1)})));
   EXPECT_EQ(all_.unknown_pools(), 0U);
   EXPECT_EQ(On("n").spec().gpus.size(), 1U);
 }
