@@ -20,9 +20,12 @@ using Pods = std::vector<const PodRecord*>;
 // Of CPU, memory, ephemeral storage, whole GPUs.
 using Amounts = std::array<std::int64_t, 4>;
 
+// What is not tracked stays so.
 Amounts Plus(const Amounts& a, const Amounts& b, std::int64_t sign) {
   Amounts sum = a;
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += sign * b[i];
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    if (sum[i] != Node::kNotTracked) sum[i] += sign * b[i];
+  }
   return sum;
 }
 
@@ -94,7 +97,7 @@ class Reprieve {
     for (const auto& held : node.pods()) {
       const Amounts has = CountedOf(spec, *held);
       if (held->state == PodState::kPlanned) {
-        for (std::size_t i = 0; i < 3; ++i) free_[i] += has[i];
+        free_ = Plus(free_, {has[0], has[1], has[2], 0}, 1);
       } else {
         free_[3] -= has[3];
       }
