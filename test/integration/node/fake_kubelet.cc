@@ -18,6 +18,7 @@ struct FakeKubelet::Client {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1beta1::DevicePlugin::Stub> stub;
   grpc::ClientContext stream;
+  bool told = false;  // it has sent a list
 };
 
 class FakeKubelet::Registration final : public v1beta1::Registration::Service {
@@ -129,6 +130,7 @@ void FakeKubelet::Follow(const std::shared_ptr<Client>& client) {
   while (stream->Read(&list)) {
     const MutexLock lock(mutex_);
     devices_[client->resource].assign(list.devices().begin(), list.devices().end());
+    client->told = true;
   }
   stream->Finish();
   const MutexLock lock(mutex_);
@@ -225,6 +227,12 @@ std::string FakeKubelet::Endpoint(const std::string& resource) {
   const MutexLock lock(mutex_);
   const auto found = clients_.find(resource);
   return found == clients_.end() ? "" : found->second.back()->endpoint;
+}
+
+bool FakeKubelet::IsTold(const std::string& resource) {
+  const MutexLock lock(mutex_);
+  const auto found = clients_.find(resource);
+  return found != clients_.end() && std::ranges::all_of(found->second, &Client::told);
 }
 
 bool FakeKubelet::HasNuma(const std::string& resource) {

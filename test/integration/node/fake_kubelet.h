@@ -45,6 +45,8 @@ class FakeKubelet final {
   void RemovePod(const std::string& pod);
 
   [[nodiscard]] std::size_t Allocatable(const std::string& resource);
+  // Whether all that serve the resource have sent their devices.
+  [[nodiscard]] bool IsTold(const std::string& resource);
   [[nodiscard]] std::string Endpoint(const std::string& resource);  // that serves now; "" = none
   [[nodiscard]] bool HasNuma(const std::string& resource);
   [[nodiscard]] int Registrations(const std::string& resource);

@@ -309,6 +309,7 @@ TEST_F(InterposerTest, LearnsFromTheKubeletWhatThePluginSaidToItAlone) {
   interposer_->KubeletKeepsBoth(*resources_);
   ASSERT_TRUE(
       Eventually([this] { return kubelet_->Endpoint(kGpu) == "berth-nvidia-com-gpu-1.sock"; }));
+  ASSERT_TRUE(Eventually([this] { return kubelet_->IsTold(kGpu); }));
   plugin_->tells_one_stream = true;  // the kubelet's
   plugin_->SetDevices({"g0", "g1", "g2", "g3"}, "g2");
   ASSERT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 3; }));
