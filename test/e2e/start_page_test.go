@@ -62,6 +62,7 @@ func TestCommandsOfTheStartPage(t *testing.T) {
 	}
 	before, after, _ := strings.Cut(commandsOf(page), "kubectl apply -f pods.yaml")
 	run := func(commands string) string {
+		commands = strings.ReplaceAll(commands, "c.json", filepath.Join(filepath.Dir(file), "c.json")) // not into the checkout
 		script := fmt.Sprintf("kubectl() { %q --kubeconfig=%q \"$@\"; }\nset -eu\n%s", harness.Binary(t, "kubectl"), plane.Admin, commands)
 		out, err := exec.Command("bash", "-c", script).CombinedOutput()
 		if err != nil {
