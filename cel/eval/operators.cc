@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "cel/eval/library.h"
 #include "cel/maps.h"
@@ -16,8 +17,11 @@ constexpr std::int64_t kLeastInt = std::numeric_limits<std::int64_t>::min();
 
 Value Overflow(Arena& arena) { return arena.Error("a number is too large"); }
 
-Value IntArithmetic(Function function, std::int64_t a, std::int64_t b, Arena& arena) {
-  std::int64_t result = 0;
+// int64 or uint64.
+template <class Integer>
+Value IntegerArithmetic(Function function, Integer a, Integer b, Arena& arena) {
+  constexpr bool kIsSigned = std::is_signed_v<Integer>;
+  Integer result = 0;
   bool overflow = false;
   switch (function) {
     case Function::kAdd:
@@ -31,30 +35,17 @@ Value IntArithmetic(Function function, std::int64_t a, std::int64_t b, Arena& ar
       break;
     default:
       if (b == 0) return arena.Error("division by zero");
-      if (a == kLeastInt && b == -1) return Overflow(arena);
+      if constexpr (kIsSigned) {
+        if (a == kLeastInt && b == -1) return Overflow(arena);
+      }
       result = function == Function::kDivide ? a / b : a % b;
   }
-  return overflow ? Overflow(arena) : Value::Int(result);
-}
-
-Value UintArithmetic(Function function, std::uint64_t a, std::uint64_t b, Arena& arena) {
-  std::uint64_t result = 0;
-  bool overflow = false;
-  switch (function) {
-    case Function::kAdd:
-      overflow = __builtin_add_overflow(a, b, &result);
-      break;
-    case Function::kSubtract:
-      overflow = __builtin_sub_overflow(a, b, &result);
-      break;
-    case Function::kMultiply:
-      overflow = __builtin_mul_overflow(a, b, &result);
-      break;
-    default:
-      if (b == 0) return arena.Error("division by zero");
-      result = function == Function::kDivide ? a / b : a % b;
+  if (overflow) return Overflow(arena);
+  if constexpr (kIsSigned) {
+    return Value::Int(result);
+  } else {
+    return Value::Uint(result);
   }
-  return overflow ? Overflow(arena) : Value::Uint(result);
 }
 
 Value DoubleArithmetic(Function function, double a, double b, Arena& arena) {
@@ -94,9 +85,9 @@ Value Arithmetic(Function function, const Value& a, const Value& b, Arena& arena
   if (a.kind != b.kind) return NoOverload(arena);
   switch (a.kind) {
     case Kind::kInt:
-      return IntArithmetic(function, a.integer, b.integer, arena);
+      return IntegerArithmetic(function, a.integer, b.integer, arena);
     case Kind::kUint:
-      return UintArithmetic(function, a.natural, b.natural, arena);
+      return IntegerArithmetic(function, a.natural, b.natural, arena);
     case Kind::kDouble:
       return DoubleArithmetic(function, a.real, b.real, arena);
     case Kind::kString:
