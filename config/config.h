@@ -177,6 +177,8 @@ struct MixEntry {
   friend bool operator==(const MixEntry&, const MixEntry&) = default;
 };
 
+constexpr std::size_t kLongestClusterName = 63;
+
 struct Config {
   std::string profile = "expected-waste";  // a built-in one or one of `profiles`
   std::vector<ProfileSpec> profiles;       // user-defined; a name may override a built-in one
@@ -205,6 +207,7 @@ struct Config {
   // Maximum number of fitting nodes that kube-scheduler scores for a GPU pod; 0: all.
   int nodes_to_score = 100;
   std::string log_level = "info";  // debug, info, warn, error
+  std::string cluster_name;        // for people; at most kLongestClusterName bytes, one line
   friend bool operator==(const Config&, const Config&) = default;
 };
 

@@ -65,7 +65,11 @@ template <class Visitor>
 void Describe(Visitor& v, ProfileSpec& profile) {
   v.Field("name", profile.name, AnyText{},
           "name of the profile; the name of a built-in profile overrides that one");
+  v.Field("extends", profile.extends, AnyText{},
+          "built-in profile whose scorers, devices and ties it has where it names no others");
   v.List("scorers", profile.scorers, "weighted scorers; with none, all nodes score the same");
+  v.Field("without", profile.without, TextList{true},
+          "scorers of `extends` or of the default profile to leave out");
   v.Field("devices", profile.devices, Words{kDeviceRuleWords},
           "rule that picks the GPU of a node for a GPU share");
   v.Field("ties", profile.ties, Words{kTieRuleWords},
@@ -349,6 +353,8 @@ void Describe(Visitor& v, Config& config) {
   v.Field("nodesToScore", config.nodes_to_score, Integers{0, 1'000'000},
           "maximum number of fitting nodes that kube-scheduler scores for a GPU pod; 0: all");
   v.Field("logLevel", config.log_level, Words{kLogLevelWords}, "least severe level that is logged");
+  v.Field("clusterName", config.cluster_name, AnyText{},
+          "name of the cluster in the title of the live page, at most 63 characters; empty: none");
 }
 
 }  // namespace berth
