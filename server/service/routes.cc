@@ -191,7 +191,7 @@ http::HttpHandler Shared(const RouteParts& parts) {
 }
 
 http::HttpHandler SharedLive(const RouteParts& parts) {
-  const LivePages live = MakeLivePages(parts.live, std::string(BerthVersion()));
+  const LivePages live = MakeLivePages(parts.live, std::string(BerthVersion()), parts.cluster_name);
   return [whole = PageHandler(parts, live.whole), brief = PageHandler(parts, live.brief),
           has_set = live.has_set](HttpRequest& request) {
     return has_set(request.query) ? brief(request) : whole(request);
@@ -248,6 +248,10 @@ constexpr Row kRows[] = {
     {kDebug, "GET", "/debug/gangs/NAMESPACE/NAME", "one gang: its pods, and why it waits",
      Explained<ExplainGangPage>},
     {kDebug, "GET", "/debug/gangs", "all gangs: their state, and why one waits", Shared<GangsPage>},
+    {kDebug, "GET", "/debug/namespaces/NAME", "the nodes on which pods of this namespace hold GPUs",
+     Explained<NamespacePage>},
+    {kDebug, "GET", "/debug/classes/NAME", "the same of the pods of this workload class",
+     Explained<ClassPage>},
     {kDebug, "GET", "/debug/top", "GPUs of each model, and the waiting GPU pods",
      Explained<TopPage>},
     {kDebug, "GET", "/debug/repartition",
