@@ -76,7 +76,7 @@ std::vector<std::string> Blocks(const std::string& page) {
     if (text.empty() || code || is_item || text[0] == '#' || text[0] == '|') blocks.emplace_back();
     if (code || text.empty() || text[0] == '#') continue;
     if (text[0] != '|') {
-      blocks.back() += " " + text;
+      blocks.back() += " " + (is_item ? text.substr(text.find(' ')) : text);
       continue;
     }
     std::istringstream cells(text);

@@ -28,14 +28,15 @@ done
 "$compiler" -std=c++20 -O0 -Wall -Wextra -Werror -I. -c test/unit/scoring/whole_gpus_left_test.cc -o test.o
 
 cd "$build"
-eval "$(sed -e "s#-o bin/berth-replay#-Wl,--allow-multiple-definition ${objects[*]} -o $scratch/berth-replay#" <<<"$link")"
+eval "${link/-o bin\/berth-replay/-Wl,--allow-multiple-definition ${objects[*]} -o $scratch/berth-replay}"
+support=$(find test -name 'libtest_support.a')
 libraries=$(grep -oE '[^ ]+\.(a|so[.0-9]*)|-l[^ ]+|-pthread' <<<"$link" | tr '\n' ' ')
 # shellcheck disable=SC2086  # they are words
-"$compiler" -Wl,--allow-multiple-definition "$scratch/test.o" "${objects[@]}" $(find test -name 'libtest_support.a') $libraries \
-  -lgtest -lgtest_main -o "$scratch/test"
+"$compiler" -Wl,--allow-multiple-definition "$scratch/test.o" "${objects[@]}" "$support" $libraries \
+  -lgtest -lgtest_main -o "$scratch/unit"
 
 cd "$scratch"
-./test --gtest_brief=1
+./unit --gtest_brief=1
 printf 'sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,4,A100\nn2,64000,262144,4,A100\n' >nodes.csv
 printf 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,4000,1024,3,1000,\nb,4000,1024,2,1000,\n' >tasks.csv
 measure=$(sed -n 's/^ *berth-replay run/.\/berth-replay run/p' CONTRIBUTING.md)
