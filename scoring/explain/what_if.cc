@@ -2,6 +2,7 @@
 #include "scoring/explain/what_if.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -40,12 +41,13 @@ class WhatIfPlanner {
   }
 
   Result<WhatIfAnswer> Plan() {
-    for (std::size_t i = 0; i < ask_.pods.size(); ++i) {
+    for (const std::size_t i : InTheirOrder()) {
       if (const char* const why = ask_.stops ? ask_.stops() : nullptr) {
         return Fail(Errc::kUnavailable, why);
       }
       const PodRequest& pod = ask_.pods[i];
       if (!StartsWhole(pod)) {
+        engine_.Arrived(pod, transaction_.now());
         PlaceAlone(i);
       } else if (planned_.insert(pod.gang.id).second) {
         PlaceGang(pod.gang.id);
@@ -64,6 +66,15 @@ class WhatIfPlanner {
   }
 
  private:
+  // Of kube-scheduler: of equal priority the first that comes.
+  [[nodiscard]] std::vector<std::size_t> InTheirOrder() const {
+    std::vector<std::size_t> order(ask_.pods.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::greater<>(),
+                             [this](std::size_t i) { return ask_.pods[i].priority; });
+    return order;
+  }
+
   [[nodiscard]] bool StartsWhole(const PodRequest& pod) const {
     return !pod.gang.empty() && pod.refusal.empty() && ask_.starts_whole && ask_.starts_whole(pod);
   }
@@ -176,6 +187,7 @@ class WhatIfPlanner {
 
   void PlaceGang(const GangId& id) {
     const std::vector<std::size_t>& members = gangs_[id];
+    for (const std::size_t i : members) engine_.Arrived(ask_.pods[i], transaction_.now());
     const PodRequest& first = ask_.pods[members.front()];
     const auto given = static_cast<std::int64_t>(members.size());
     GangAsk ask;
@@ -255,10 +267,19 @@ class WhatIfPlanner {
 
 }  // namespace
 
+EngineApart::EngineApart(const Engine& engine, const LearnedMix* mix)
+    : mix_(mix == nullptr ? nullptr : std::make_shared<LearnedMix>(*mix)),
+      engine_(mix_ == nullptr ? engine.Apart() : engine.Apart(mix_)) {}
+
+void EngineApart::Arrived(const PodRequest& pod, const std::shared_ptr<const Snapshot>& snapshot) {
+  if (mix_ == nullptr || !pod.refusal.empty()) return;
+  mix_->Observe(WithCompute(pod.shape, *snapshot));
+  engine_->Follow(snapshot);
+}
+
 Engine& EngineApart::For(const RequestShape& shape) {
-  constexpr std::size_t kMostTables = 128;
   if (shapes_.insert(shape).second && shapes_.size() > kMostTables) {
-    engine_ = base_->Apart();
+    engine_->ForgetTables();
     shapes_ = {shape};
   }
   return *engine_;
@@ -269,8 +290,8 @@ Result<WhatIfAnswer> WhatIf(EngineApart& engine, const WhatIfAsk& ask) {
   return WhatIfPlanner(engine, ask, std::move(nodes)).Plan();
 }
 
-Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask) {
-  EngineApart apart(engine);
+Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask, const LearnedMix* mix) {
+  EngineApart apart(engine, mix);
   return WhatIf(apart, ask);
 }
 

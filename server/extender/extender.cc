@@ -152,7 +152,8 @@ Result<WhatIfAnswer> Extender::WouldPlace(const Moment& now, std::span<const Pod
                                           const NodeEdits& nodes,
                                           std::function<const char*()> stops) const {
   const auto [budgets, limits] = LimitsNow();
-  return WhatIf(*now.policy->engine, AskAbout(now, pods, nodes, limits, std::move(stops)));
+  return WhatIf(*now.policy->engine, AskAbout(now, pods, nodes, limits, std::move(stops)),
+                parts_.mix);
 }
 
 Result<Growth> Extender::WouldTake(const Moment& now, std::span<const PodRequest> pods,
