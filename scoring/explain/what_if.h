@@ -10,7 +10,8 @@
 // they are given. Each arrives at its turn, so that the mix learns of it, and is placed by the
 // judgement that serves kube-scheduler, with those before it in place. Members of a gang that
 // starts whole arrive and are planned together at the turn of the first, all or none. Nothing is
-// evicted, and pods of nodes that are removed are not placed again.
+// evicted, and pods of nodes that are removed are not placed again. What kube-scheduler counts on a
+// node beside is counted too (other_limits.h).
 //
 // It works on a Transaction, on a copy of the mix and on an engine apart: neither the state, nor
 // the mix, nor the engine's tables change.
@@ -24,6 +25,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -49,7 +51,11 @@ struct WhatIfAsk {
   // as many pods as are given.
   std::function<bool(const PodRequest& pod)> starts_whole = {};
   EvictionLimits limits = {};  // as VictimsOn takes them
-  bool explains = true;        // else `whys` have no texts, and the summaries are empty
+  NodeGuard guard = NodeGuard::kOff;
+  // Why nobody places the pod, one text per pod: it arrives and gets no place. "": somebody does.
+  // Empty: that is so of all.
+  std::span<const std::string_view> held_back = {};
+  bool explains = true;  // else `whys` have no texts, and the summaries are empty
   // Asked before each pod: why nobody needs the answer any more; nullptr: go on. Empty: go on.
   std::function<const char*()> stops = {};
 };

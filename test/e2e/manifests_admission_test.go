@@ -122,6 +122,11 @@ func TestThePolicyRefusesTheAnnotationsThatBerthCannotRead(t *testing.T) {
 			t.Errorf("%v: Berth says %q, the policy %v", asked.annotations, inBerth, err)
 		}
 	}
+	harness.Eventually(t, "a warning about a MIG resource without its hyphen", 30*time.Second, func() error {
+		return contains(c.Kubectl("run", "mig", "--image=none", "--dry-run=server",
+			`--overrides={"spec":{"containers":[{"name":"mig","image":"none","resources":{"limits":{"nvidia.com/mig1g.5gb":"1"}}}]}}`),
+			"did you mean nvidia.com/mig-1g.5gb?")
+	})
 	policy := c.Kubectl("get", "validatingadmissionpolicy", "berth-annotations", "-o", "jsonpath={.status.typeChecking}")
 	if strings.Contains(policy, "warning") {
 		t.Errorf("its expressions are not of one type: %s", policy)

@@ -17,6 +17,7 @@
 #include "scoring/explain/what_if.h"
 #include "scoring/judgement.h"
 #include "scoring/registry.h"
+#include "scoring/scheduler_score.h"
 #include "scoring/waste/learned_mix.h"
 #include "test/support/random_world.h"
 
@@ -24,6 +25,15 @@ namespace berth::test::what_if_property_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 400;
+
+// The highest first; among equals as they were.
+std::vector<NodeIndex> BySchedulersScore(const Snapshot& snapshot, const PodRequest& pod,
+                                         std::vector<NodeIndex> nodes) {
+  std::ranges::stable_sort(nodes, std::greater<>(), [&](NodeIndex node) {
+    return SchedulerScore(snapshot.node(node), pod);
+  });
+  return nodes;
+}
 
 TEST(WhatIfProperty, EveryPodGoesWhereTheEngineWouldPlaceIt) {
   std::int64_t placed = 0, refused = 0;
@@ -44,7 +54,8 @@ TEST(WhatIfProperty, EveryPodGoesWhereTheEngineWouldPlaceIt) {
     EXPECT_TRUE(copy.IsSame(*before));
     for (std::size_t i = 0; i < pods.size(); ++i) {
       SCOPED_TRACE("pod " + std::to_string(i));
-      const auto best = engine.Best(state.Current(), pods[i].shape);
+      const auto best =
+          BySchedulersScore(*state.Current(), pods[i], engine.Best(state.Current(), pods[i].shape));
       const std::optional<Placement>& planned = told->pods[i].placement;
       ASSERT_EQ(planned.has_value(), !best.empty());
       if (!planned) {
@@ -90,9 +101,13 @@ class Service {
     const Judgement judged = Judge(*engine_, snapshot, {.pod = pod, .candidates = all});
     if (judged.fitting.empty()) return std::nullopt;
     const auto priorities = engine_->Prioritize(snapshot, pod.shape, judged.fitting);
-    const auto best = std::ranges::max_element(priorities) - priorities.begin();
-    const auto placed =
-        engine_->PlaceOn(snapshot, pod.shape, judged.fitting[static_cast<std::size_t>(best)]);
+    std::vector<NodeIndex> equal;
+    const std::uint8_t highest = *std::ranges::max_element(priorities);
+    for (std::size_t i = 0; i < priorities.size(); ++i) {
+      if (priorities[i] == highest) equal.push_back(judged.fitting[i]);
+    }
+    const NodeIndex best = BySchedulersScore(*snapshot, pod, equal).front();
+    const auto placed = engine_->PlaceOn(snapshot, pod.shape, best);
     EXPECT_TRUE(placed.has_value());
     if (!placed || !state.Reserve(pod, *placed, Instant::max())) return std::nullopt;
     return *placed;
