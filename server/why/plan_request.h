@@ -65,10 +65,11 @@ struct PlanRequest {
   std::vector<std::shared_ptr<const PodNotes>> notes;  // one per pod; those of a template share it
   std::vector<OnEachNode> on_each_node;                // that Expand makes pods of
   bool has_pods = false;                               // said, if only that there are none
-  int grow = 0;                       // so many nodes of each pool at most; 0: that is not asked
-  std::vector<NodeSpec> at_zero;      // templates of pools that have no node yet; with `grow`
-  std::vector<Source> sources;        // of all of them
-  std::vector<std::string> left_out;  // "Service team-a/web: Berth does not know what pods it makes"
+  int grow = 0;                   // so many nodes of each pool at most; 0: that is not asked
+  std::vector<NodeSpec> at_zero;  // templates of pools that have no node yet; with `grow`
+  std::vector<Source> sources;    // of all of them
+  std::vector<std::string>
+      left_out;  // "Service team-a/web: Berth does not know what pods it makes"
   NodeEdits nodes;
 };
 

@@ -14,10 +14,10 @@
 #include <gtest/gtest.h>
 
 #include "cluster/values/held_bytes.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/agent_world.h"
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
-#include "server/wire/pod/pod_object.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::test::hostile_pods_test {
@@ -284,7 +284,8 @@ TEST_F(HostilePods, AskForAtMost64MigDevices) {
 TEST_F(HostilePods, AskForAtMost32OtherResources) {
   Json pod = PodWithGpus("u", 1);
   Json& asks = pod["spec"]["containers"][0]["resources"]["limits"];
-  for (int i = 0; i < 100; ++i) asks["example.com/device-" + std::to_string(i)] = "9000000000000000";
+  for (int i = 0; i < 100; ++i)
+    asks["example.com/device-" + std::to_string(i)] = "9000000000000000";
   asks["example.com/" + std::string(1000, 'n')] = "1";
   const auto read = wire::DecodeObservedPod(PaddedText(pod.dump()), service_.rules());
   ASSERT_TRUE(read) << read.error().message;
