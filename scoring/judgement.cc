@@ -38,12 +38,15 @@ void Refine(const Snapshot& snapshot, const Question& question, std::span<Reason
   const std::span<const NodeIndex> candidates = question.candidates;
   const bool admission_matters = AdmissionMatters(snapshot, pod);
   const bool by_claim = question.behind_scheduler && !pod.device_class.empty();
+  const bool is_guarded = AsksForNothingOfOurs(pod) && IsTurnedAway(pod, question.guard);
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const Node& node = snapshot.node(candidates[i]);
     const bool claims = by_claim && reasons[i] != Reason::kFits && GetsClaimOn(node, pod);
     if (claims) reasons[i] = ObjectionBesideGpus(node, pod);
     if (reasons[i] == Reason::kFits) {
       if (admission_matters) reasons[i] = Admits(node.spec(), pod);
+      const bool is_kept = is_guarded && reasons[i] == Reason::kFits && IsGpuNode(node.spec());
+      if (is_kept) reasons[i] = Reason::kKeptForGpuPods;
     } else if (!claims && VerdictOf(reasons[i]) == Verdict::kUnschedulable) {
       reasons[i] = AfterEvictions(node, pod, reasons[i]);
     }

@@ -145,14 +145,18 @@ WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods
           .starts_whole = [this, policy = now.policy](
                               const PodRequest& pod) { return StartsWithGang(*policy, pod); },
           .limits = limits,
+          .guard = now.policy->guard,
           .stops = std::move(stops)};
 }
 
 Result<WhatIfAnswer> Extender::WouldPlace(const Moment& now, std::span<const PodRequest> pods,
                                           const NodeEdits& nodes,
-                                          std::function<const char*()> stops) const {
+                                          std::function<const char*()> stops,
+                                          std::span<const std::string_view> held_back) const {
   const auto [budgets, limits] = LimitsNow();
-  return WhatIf(*now.policy->engine, AskAbout(now, pods, nodes, limits, std::move(stops)));
+  WhatIfAsk ask = AskAbout(now, pods, nodes, limits, std::move(stops));
+  ask.held_back = held_back;
+  return WhatIf(*now.policy->engine, ask, parts_.mix);
 }
 
 Result<Growth> Extender::WouldTake(const Moment& now, std::span<const PodRequest> pods,

@@ -163,10 +163,11 @@ class Extender {
   [[nodiscard]] PodExplanation Explain(const Moment& now, const PodRequest& pod,
                                        const PodSaid& said = {}) const;
   // Where these pods would go at that moment (what_if.h), as above. Pods without GPUs are judged
-  // too, by what Berth knows. stops, and errors: as WhatIf.
-  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(const Moment& now, std::span<const PodRequest> pods,
-                                                const NodeEdits& nodes,
-                                                std::function<const char*()> stops = {}) const;
+  // too, by what Berth knows. held_back, stops, and errors: as WhatIf.
+  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(
+      const Moment& now, std::span<const PodRequest> pods, const NodeEdits& nodes,
+      std::function<const char*()> stops = {},
+      std::span<const std::string_view> held_back = {}) const;
   // What the next nodes of each pool would take of these pods (pool_growth.h), as above.
   [[nodiscard]] Result<Growth> WouldTake(const Moment& now, std::span<const PodRequest> pods,
                                          const NodeEdits& nodes, int most_nodes,
