@@ -118,6 +118,14 @@ struct GpuNodesConfig {
   friend bool operator==(const GpuNodesConfig&, const GpuNodesConfig&) = default;
 };
 
+// Room that is kept for pods and gangs that wait.
+struct EarmarksConfig {
+  bool keep = true;
+  int most_gpus_percent = 25;  // of all GPUs; one waiting pod alone may have more
+  int gang_minutes = 60;       // for a gang
+  friend bool operator==(const EarmarksConfig&, const EarmarksConfig&) = default;
+};
+
 // High-cardinality metrics, off by default.
 struct MetricsConfig {
   bool by_namespace = false;
@@ -197,6 +205,7 @@ struct Config {
   GpushareConfig gpushare;
   SharesConfig shares;
   GpuNodesConfig gpu_nodes;
+  EarmarksConfig earmarks;
   std::vector<TraitConfig> traits;
   std::vector<WorkloadClass> workload_classes;  // a pod belongs to the first that it matches
   MetricsConfig metrics;

@@ -227,6 +227,18 @@ void Describe(Visitor& v, GpuNodesConfig& nodes) {
 }
 
 template <class Visitor>
+void Describe(Visitor& v, EarmarksConfig& earmarks) {
+  v.Field("keep", earmarks.keep, TrueOrFalse{},
+          "keep room that becomes free for the pods that have waited longest, until they come");
+  v.Field("mostGpusPercent", earmarks.most_gpus_percent, Integers{0, 100},
+          "how many of all GPUs are kept at most, in percent; the first waiting pod alone may have "
+          "more");
+  v.Field("gangMinutes", earmarks.gang_minutes, Integers{1, 1440},
+          "how long nodes are kept for a gang while it gathers them; then others go first for as "
+          "long");
+}
+
+template <class Visitor>
 void Describe(Visitor& v, TraitConfig& trait) {
   v.Field("name", trait.name, AnyText{}, "name that workload classes use for the trait");
   v.Field("labels", trait.labels, TextList{true},
@@ -340,6 +352,7 @@ void Describe(Visitor& v, Config& config) {
   v.Group("gpushare", config.gpushare, "gpushare");
   v.Group("shares", config.shares, "GPU shares");
   v.Group("gpuNodes", config.gpu_nodes, "nodes with GPUs");
+  v.Group("earmarks", config.earmarks, "room that is kept for pods and gangs that wait");
   v.List("traits", config.traits,
          "custom traits (features) of nodes, in addition to the built-in ones");
   v.List(

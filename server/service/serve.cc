@@ -178,7 +178,10 @@ class Service {
   }
   bool IsToLook() { return look_soon_.exchange(false); }
 
-  void LookAtGangs() { extender_.LookAtGangs(); }
+  void LookAtGangs() {
+    extender_.LookAtGangs();
+    extender_.LookAtEarmarks();
+  }
 
   void Tick() {
     reload_.Look();
