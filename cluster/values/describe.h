@@ -98,11 +98,16 @@ constexpr auto MembersOf(V& value) {
   return AllOfKind(a);
 }
 
-template <
-    OneOf<ModelRule, GpuRule, GpuStep, TraitWish, NodeSelectorTerm, GangRole, OtherResource> V>
+template <OneOf<ModelRule, GpuRule, GpuStep, TraitWish, NodeSelectorTerm, GangRole> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b] = value;
   return AllOfKind(a, b);
+}
+
+template <OneOf<OtherResource> V>
+constexpr auto MembersOf(V& value) {
+  auto& [name, amount] = value;
+  return AllOfKind(name, amount);
 }
 
 template <OneOf<LabelRequirement, Neighbours, GangId> V>
