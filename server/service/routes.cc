@@ -103,6 +103,9 @@ std::string MetricsOf(const RouteParts& parts) {
   AddWaitingMetrics(waiting, std::chrono::system_clock::now(), text);
   AddUsageMetrics(*snapshot, waiting, parts.many_metrics, text);
   AddGivenMetrics(*snapshot, parts.many_metrics, text);
+  const auto earmarks = ready ? live.extender.Now().earmarks : nullptr;
+  text.Gauge("berth_earmarked_gpus", "GPUs that are free and kept for pods and gangs that wait")
+      .Sample(earmarks == nullptr ? 0 : earmarks->gpus());
   AddGangMetrics(
       ready ? live.gangs.Views(std::chrono::steady_clock::now()) : std::vector<GangView>(), text);
   text.Gauge("berth_ready", "1 while Berth answers kube-scheduler's calls").Sample(ready ? 1 : 0);
@@ -199,7 +202,7 @@ http::HttpHandler Shared(const RouteParts& parts) {
 }
 
 http::HttpHandler SharedLive(const RouteParts& parts) {
-  const LivePages live = MakeLivePages(parts.live, std::string(BerthVersion()));
+  const LivePages live = MakeLivePages(parts.live, std::string(BerthVersion()), parts.cluster_name);
   return [whole = PageHandler(parts, live.whole), brief = PageHandler(parts, live.brief),
           has_set = live.has_set](HttpRequest& request) {
     return has_set(request.query) ? brief(request) : whole(request);
@@ -256,6 +259,10 @@ constexpr Row kRows[] = {
     {kDebug, "GET", "/debug/gangs/NAMESPACE/NAME", "one gang: its pods, and why it waits",
      Explained<ExplainGangPage>},
     {kDebug, "GET", "/debug/gangs", "all gangs: their state, and why one waits", Shared<GangsPage>},
+    {kDebug, "GET", "/debug/namespaces/NAME", "the nodes on which pods of this namespace hold GPUs",
+     Explained<NamespacePage>},
+    {kDebug, "GET", "/debug/classes/NAME", "the same of the pods of this workload class",
+     Explained<ClassPage>},
     {kDebug, "GET", "/debug/top", "GPUs of each model, and the waiting GPU pods",
      Explained<TopPage>},
     {kDebug, "GET", "/debug/repartition",

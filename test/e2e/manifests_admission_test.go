@@ -122,13 +122,23 @@ func TestThePolicyRefusesTheAnnotationsThatBerthCannotRead(t *testing.T) {
 			t.Errorf("%v: Berth says %q, the policy %v", asked.annotations, inBerth, err)
 		}
 	}
-	harness.Eventually(t, "a warning about a MIG resource without its hyphen", 30*time.Second, func() error {
-		return contains(c.Kubectl("run", "mig", "--image=none", "--dry-run=server",
-			`--overrides={"spec":{"containers":[{"name":"mig","image":"none","resources":{"limits":{"nvidia.com/mig1g.5gb":"1"}}}]}}`),
-			"did you mean nvidia.com/mig-1g.5gb?")
-	})
 	policy := c.Kubectl("get", "validatingadmissionpolicy", "berth-annotations", "-o", "jsonpath={.status.typeChecking}")
 	if strings.Contains(policy, "warning") {
 		t.Errorf("its expressions are not of one type: %s", policy)
 	}
+}
+
+func TestThePolicyWarnsOfResourcesThatNobodyOffers(t *testing.T) {
+	plane := harness.NewPlane(t)
+	plane.Kubectl("apply", "--filename=manifests/components/admission/policy.yaml")
+	pod := func(name, resource string) *v1.Pod {
+		pod := harness.Pod(name, harness.Ask{v1.ResourceName(resource): "1"})
+		pod.Spec.SchedulerName = "nobody"
+		return pod
+	}
+	wantWarnings(t, plane, "berth-resource-names", map[*v1.Pod]string{
+		pod("mig", "nvidia.com/mig1g.5gb"):    "container main: no node offers nvidia.com/mig1g.5gb; did you mean nvidia.com/mig-1g.5gb?",
+		pod("gpus", "nvidia.com/gpus"):        "did you mean nvidia.com/gpu?",
+		pod("right", "nvidia.com/mig-1g.5gb"): "", pod("whole", "nvidia.com/gpu"): "",
+		pod("other", "example.com/mig1g.5gb"): ""})
 }

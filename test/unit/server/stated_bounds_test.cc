@@ -72,6 +72,7 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(RefusedPods::kMostPods, 4'096u);
   EXPECT_EQ(Log::kMostHeldBytes, kMiB);
   EXPECT_EQ(GangTable::kMostGangs, 16'384u);
+  EXPECT_EQ(EarmarkLine::kMostPods, 16'384u);
   EXPECT_EQ(kube::ApiGangHistory::kMostPods, 20'000);
   EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);
   EXPECT_EQ(kube::ApiPodWaker::kMostWaiting, 1'024u);
