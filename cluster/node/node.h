@@ -296,6 +296,10 @@ class Node {
     }
     return Node(spec_, std::move(stay), claims_);
   }
+  // This node with these claims in place of its own.
+  [[nodiscard]] Node WithClaims(Claims claims) const {
+    return Node(spec_, pods_, std::move(claims));
+  }
 
   // Equal spec and equal free amounts.
   friend bool operator==(const Node& a, const Node& b);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/node/mig_use.h"
 #include "scoring/admission.h"
 #include "scoring/by_claim.h"
@@ -164,7 +165,10 @@ class Explaining {
       NodeReport facts = ReportOf(snapshot_->node(near.node));
       told_.nearest.push_back({std::move(near), std::move(facts)});
     }
-    told_.preemption = OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits, ask_.said.nominated});
+    told_.preemption =
+        ask_.said.room.empty()
+            ? OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits, ask_.said.nominated})
+            : RoomMade();
     if (!told_.preemption->helps) {
       told_.rollout = FindRolloutBlock(*snapshot_, pod_, ask_.said.replica_set);
     }
@@ -172,6 +176,19 @@ class Explaining {
     if (!pod_.gang.empty()) told_.preemption->text.insert(0, "for this pod alone: ");
     const auto alone = std::make_shared<const PodRequest>(pod_);
     told_.recuts = AdviseNodes(*snapshot_, std::span(&alone, 1));
+  }
+
+  [[nodiscard]] PreemptionOutlook RoomMade() const {
+    const PodSaid& said = ask_.said;
+    const auto count = static_cast<std::int64_t>(said.evicted.size());
+    PreemptionOutlook outlook{.helps = true, .under_way = true};
+    outlook.node = said.room;
+    outlook.victims = said.evicted;
+    outlook.text =
+        "under way: Berth evicted for it on " + said.room + ": " + Join(said.evicted, " ");
+    outlook.brief = "Berth evicted " + CountText(count, "pod") + " on " +
+                    ShortName(said.room, 2 * kShortName) + " for it";
+    return outlook;
   }
 
   [[nodiscard]] std::vector<LinePart> LineOfWaiting() const {
