@@ -77,6 +77,9 @@ struct DraConfig {
   // Whether Berth chooses the MIG device of a claim and allocates it (docs/dra-choose.md). Needs
   // rights beyond those of the base manifests.
   bool choose_devices = false;
+  // Whether Berth evicts pods for others of higher priority that wait for GPUs of DRA
+  // (docs/dra.md). Needs the right to evict.
+  bool preempt = false;
   friend bool operator==(const DraConfig&, const DraConfig&) = default;
 };
 

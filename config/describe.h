@@ -196,6 +196,8 @@ template <class Visitor>
 void Describe(Visitor& v, DraConfig& dra) {
   v.Field("chooseDevices", dra.choose_devices, TrueOrFalse{},
           "whether Berth chooses and allocates the devices of ResourceClaims");
+  v.Field("preempt", dra.preempt, TrueOrFalse{},
+          "whether Berth evicts pods of lower priority for pods that wait for GPUs of DRA");
 }
 
 template <class Visitor>

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/node/mig_use.h"
 #include "scoring/admission.h"
 #include "scoring/by_claim.h"
@@ -164,7 +165,10 @@ class Explaining {
       NodeReport facts = ReportOf(snapshot_->node(near.node));
       told_.nearest.push_back({std::move(near), std::move(facts)});
     }
-    told_.preemption = OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits, ask_.said.nominated});
+    told_.preemption =
+        ask_.said.room.empty()
+            ? OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits, ask_.said.nominated})
+            : RoomMade();
     if (!told_.preemption->helps) {
       told_.rollout = FindRolloutBlock(*snapshot_, pod_, ask_.said.replica_set);
     }
@@ -172,6 +176,19 @@ class Explaining {
     if (!pod_.gang.empty()) told_.preemption->text.insert(0, "for this pod alone: ");
     const auto alone = std::make_shared<const PodRequest>(pod_);
     told_.recuts = AdviseNodes(*snapshot_, std::span(&alone, 1));
+  }
+
+  [[nodiscard]] PreemptionOutlook RoomMade() const {
+    const PodSaid& said = ask_.said;
+    const auto count = static_cast<std::int64_t>(said.evicted.size());
+    PreemptionOutlook outlook{.helps = true, .under_way = true};
+    outlook.node = said.room;
+    outlook.victims = said.evicted;
+    outlook.text =
+        "under way: Berth evicted for it on " + said.room + ": " + Join(said.evicted, " ");
+    outlook.brief = "Berth evicted " + CountText(count, "pod") + " on " +
+                    ShortName(said.room, 2 * kShortName) + " for it";
+    return outlook;
   }
 
   [[nodiscard]] std::vector<LinePart> LineOfWaiting() const {
@@ -290,7 +307,9 @@ class Explaining {
       devices.push_back(TextOf(grant));
     }
     for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
-    if (placement.places > 0) devices.push_back(CountText(placement.places, "GPU replica"));
+    if (placement.places > 0 || !placement.places_on.empty()) {
+      devices.push_back(TextOfPlaces(placement.places, placement.places_on));
+    }
     std::string text;
     for (const std::string& device : devices) text += (text.empty() ? "" : ", ") + device;
     return text.empty() ? AskText(NoGpu{}) : text;
@@ -300,10 +319,10 @@ class Explaining {
   [[nodiscard]] std::string GivenText(const PodRecord& record) const {
     if (record.on_other_gpus()) {
       Placement plan;
-      plan.grants = *record.planned;
+      SetDevices(*record.planned, plan);
       return std::string("(planned: ") + DevicesText(plan) + "; " +
              (record.evidence() == Evidence::kKubelet ? "the kubelet" : "the device plugin") +
-             " gave other GPUs)";
+             (plan.mig.empty() ? " gave other GPUs)" : " gave other MIG devices)");
     }
     if (on_ == kNoNode) return "";
     const Node& node = snapshot_->node(on_);
@@ -320,9 +339,8 @@ class Explaining {
     const std::string is = record.state == PodState::kBound      ? "is on "
                            : record.state == PodState::kReserved ? "is being bound to "
                                                                  : "is planned for ";
-    told_.devices = record.unattributed() && record.placement.places == 0
-                        ? AskText(pod_.shape.gpus) + ", devices unknown"
-                        : DevicesText(record.placement);
+    told_.devices = HasUnknownGpus(record) ? AskText(pod_.shape.gpus) + ", devices unknown"
+                                           : DevicesText(record.placement);
     std::vector<LinePart> line = {
         {is + node, 0, "; ", is + ShortName(node, kShortName)},
         {"with " + told_.devices, 0, " ", "with " + AskText(pod_.shape.gpus)},

@@ -33,6 +33,7 @@
 #include "cluster/groups/disruption_budgets.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/node_domains.h"
+#include "scoring/device_victims.h"
 #include "scoring/engine/engine.h"
 #include "scoring/explain/explain_pod.h"
 #include "scoring/explain/pool_growth.h"
@@ -41,6 +42,7 @@
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
 #include "server/extender/earmark_table.h"
+#include "server/extender/device_rooms.h"
 #include "server/extender/evictions.h"
 #include "server/extender/gang_table.h"
 #include "server/extender/node_victims.h"
@@ -85,10 +87,11 @@ class Extender {
     // kube-scheduler is in front, which knows CPU, memory, taints and which nodes are ready: it
     // decides about pods that ask for no GPU. Where there is none we do.
     bool behind_scheduler = false;
-    GangTable* gangs = nullptr;      // nullptr: pods of a gang are pods like others
-    WaitingPods* waiting = nullptr;  // hears of members that are asked about
-    PodWaker* waker = nullptr;       // of members that sleep; nullptr: nobody wakes them
-    GangHistory* history = nullptr;  // nullptr: nothing is known of pods that have ended
+    GangTable* gangs = nullptr;          // nullptr: pods of a gang are pods like others
+    WaitingPods* waiting = nullptr;      // hears of members that are asked about
+    PodWaker* waker = nullptr;           // of members that sleep; nullptr: nobody wakes them
+    GangHistory* history = nullptr;      // nullptr: nothing is known of pods that have ended
+    const DeviceRooms* rooms = nullptr;  // nullptr: none is made
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -189,6 +192,11 @@ class Extender {
   [[nodiscard]] std::vector<NodeVictims> Preempt(const Moment& now, const PodRequest& pod,
                                                  std::span<const NodeVictims> nodes);
 
+  // Whom to evict for a pod that kube-scheduler gives its GPUs by a claim (device_victims.h).
+  [[nodiscard]] DeviceVictims VictimsForDevices(
+      const Moment& now, const PodRequest& pod,
+      const std::function<bool(const std::string& node)>& skips) const;
+
   // Where binds are carried out; without that, on the thread that calls Bind. To be called before
   // there are requests; what takes the jobs ends before the Extender.
   void BindOn(Jobs jobs) { jobs_ = std::move(jobs); }
@@ -240,7 +248,8 @@ class Extender {
   // Remembers that these may be evicted, if our books have them. Requires: known nodes.
   void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
   // If the outcome of a bind is unknown, offers only that node: a second bind settles it, and the
-  // pod's own reservation does not count. Nothing: it is known, or the node is no candidate.
+  // pod's own reservation does not count. The same where room was made for the pod and is planned
+  // for it. Nothing: neither is so, or the node is no candidate.
   std::optional<FilterAnswer> FilterInDoubt(const std::shared_ptr<const Snapshot>& snapshot,
                                             const PodRequest& pod,
                                             std::span<const NodeIndex> candidates) const;
@@ -250,6 +259,9 @@ class Extender {
   // Filter for a pod whose gang decides; nothing: it is for the pod alone to decide.
   std::optional<FilterAnswer> FilterMember(const Moment& now, const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);
+  // Takes out the nodes that are kept for others (device_rooms.h).
+  void KeepOutOfRooms(const Snapshot& snapshot, const PodRequest& pod,
+                      std::span<const NodeIndex> candidates, Judgement& judged) const;
   // The same for a pod that is placed alone: the nodes that others are gone from (taken_away.h).
   static void LetPassWithoutOthers(const Snapshot& snapshot, const PodRequest& pod,
                                    std::span<const NodeIndex> candidates, FilterAnswer& answer);

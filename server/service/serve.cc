@@ -20,6 +20,7 @@
 #include "scoring/waste/waste_report.h"
 #include "server/dialects/cluster_loader.h"
 #include "server/dialects/registry.h"
+#include "server/extender/device_preemption.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/http/http_server.h"
 #include "server/kube/client/http_api_client.h"
@@ -85,7 +86,8 @@ class Service {
                    .gangs = &gangs_,
                    .waiting = &waiting_,
                    .waker = kube_ ? &kube_->pod_waker() : nullptr,
-                   .history = kube_ ? &kube_->gang_history() : nullptr},
+                   .history = kube_ ? &kube_->gang_history() : nullptr,
+                   .rooms = &rooms_},
                   PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_, EnginesBackground(),
                                          [this](const Config& changed) { UseClasses(changed); }}),
@@ -194,6 +196,8 @@ class Service {
       waiting_news_.Look();
       extender_.LearnOfGangs();
     }
+    if (preemption_ && leads) preemption_->Look();
+    if (preemption_ && !leads) preemption_->LetGo();
     if (advice_.IsDue(clock_.Now())) {
       advice_.Write(
           leads ? AdviseNodes(*state_.Current(), waiting_.Current()) : std::vector<NodeAdvice>(),
@@ -290,6 +294,19 @@ class Service {
         std::move(options));
   }
 
+  [[nodiscard]] std::unique_ptr<DevicePreemption> MakesRoom() {
+    if (!kube_ || !config_.dra.preempt) return nullptr;
+    return std::make_unique<DevicePreemption>(
+        DevicePreemption::Parts{.state = state_,
+                                .waiting = waiting_,
+                                .extender = extender_,
+                                .rooms = rooms_,
+                                .evictor = kube_->pod_evictor(),
+                                .waker = kube_->pod_waker(),
+                                .sink = all_sinks_,
+                                .clock = clock_});
+  }
+
   using Server = std::atomic<const http::HttpServer*>;  // nullptr: not there yet
   static http::HttpServerStats StatsOf(const Server& known) {
     const http::HttpServer* const server = known.load();
@@ -316,6 +333,10 @@ class Service {
                  "Log lines dropped because nobody read them in time")
         .Sample(log_.dropped_lines());
     AddHeldMemory(Stores(), text);
+    if (kube_) {
+      AddDevicePreemptionMetrics(preemption_ ? preemption_->stats() : DevicePreemption::Stats(),
+                                 text);
+    }
     if (kube_) AddKubeMetrics(kube_->stats(), client_->stats(), clock_.Now(), text);
   }
 
@@ -347,7 +368,9 @@ class Service {
   NodeDomains domains_{config_.topology_levels};
   WorkerPool learning_{1, kMaxWaitingTables};  // makes what engines need next
   GangTable gangs_{{state_, waiting_, domains_, &groups_}};
+  DeviceRooms rooms_;
   Extender extender_;
+  const std::unique_ptr<DevicePreemption> preemption_{MakesRoom()};  // none: dra.preempt is off
   const Live live_{.extender = extender_,
                    .state = state_,
                    .waiting = waiting_,
@@ -361,7 +384,8 @@ class Service {
                    .binds = &recent_binds_,
                    .mix = mix_.get(),
                    .waste = &waste_,
-                   .mig_offers = &mig_offers_};
+                   .mig_offers = &mig_offers_,
+                   .rooms = &rooms_};
   ConfigReload reload_;
   Verbs verbs_;
   std::atomic<bool> look_soon_{false};

@@ -177,6 +177,7 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::vector<Open>& open,
       Note(true, "claims cannot be allocated: " + ours.error().message);
     }
     TakeBack(written, end);
+    parts_.write.sleep(kItsDelay);  // what is written all the same reaches kube-scheduler first
     return Outcome::kLost;
   }
   AwaitSeen(written, end);

@@ -49,7 +49,7 @@ topology:
     - nodeLabel: my/rack
     - {name: chassis, nodeLabel: my/chassis}
     - labels: [my/tray, my/sled]
-dra: {chooseDevices: true}
+dra: {chooseDevices: true, preempt: true}
 hami: {giveDevices: true}
 server:
   listen: "[::1]:0"
@@ -102,6 +102,7 @@ TEST(LoadConfig, EveryFieldIsRead) {
                               {"chassis", {"my/chassis"}},
                               {"my/tray", {"my/tray", "my/sled"}}};
   expected.dra.choose_devices = true;
+  expected.dra.preempt = true;
   expected.hami.give_devices = true;
   expected.server.listen = "[::1]:0";
   expected.server.debug_listen = "off";

@@ -14,6 +14,7 @@
 #include "config/load.h"
 #include "scoring/engine/profile_tables.h"
 #include "scoring/explain/what_if.h"
+#include "server/extender/device_preemption.h"
 #include "server/extender/extender.h"
 #include "server/extender/gang_table.h"
 #include "server/extender/pending_pods.h"
@@ -79,6 +80,9 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(kube::KubeletRefusals::kMostWaiting, 200u);
   EXPECT_EQ(kube::KubeletRefusals::kMostRunning, 4'096u);
   EXPECT_EQ(kube::KubeletRefusals::kForgotten, std::chrono::hours(24));
+  EXPECT_EQ(DevicePreemption::kMostPerMinute, 64);
+  EXPECT_EQ(DeviceRooms::kMost, 32u);
+  EXPECT_EQ(DevicePreemption::kMostRemembered, 4'096u);
   EXPECT_EQ(kMostRequestBytes, 2 * kMiB);
   EXPECT_EQ(kMostRefusalBytes, 1'000u);
   EXPECT_EQ(kMostLabelBytes, 64 * kKiB);
