@@ -42,6 +42,7 @@
 #include "cluster/node/topology_manager.h"
 #include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
+#include "cluster/values/other_resources.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
@@ -129,6 +130,9 @@ struct NodeSpec {
   // those that ask for one of these resources. Empty: a device plugin or an agent gives them.
   std::vector<GpusByName> by_claims = {};
   GpusBeside beside = {};  // what the node says of GPUs that it does not offer itself
+  // How many pods its kubelet takes; -1: it does not say, and then `others` are not known either.
+  int most_pods = -1;
+  OtherResources others = {};  // at most kMostOtherResources
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
   // The GPU of that index; nullptr: the node has none of it. Grants outlive what the node said when

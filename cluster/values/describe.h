@@ -20,6 +20,7 @@
 #include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/node_wishes.h"
+#include "cluster/values/other_resources.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 #include "cluster/values/refused_ask.h"
@@ -97,7 +98,8 @@ constexpr auto MembersOf(V& value) {
   return AllOfKind(a);
 }
 
-template <OneOf<ModelRule, GpuRule, GpuStep, TraitWish, NodeSelectorTerm, GangRole> V>
+template <
+    OneOf<ModelRule, GpuRule, GpuStep, TraitWish, NodeSelectorTerm, GangRole, OtherResource> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b] = value;
   return AllOfKind(a, b);
@@ -193,10 +195,11 @@ template <OneOf<PodRequest> V>
 constexpr auto MembersOf(V& value) {
   auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
          domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
-         device_class, checkpointed, keep, own_to_scheduler, role, leads] = value;
+         device_class, checkpointed, keep, own_to_scheduler, role, leads, others] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(id), OfKind(shape), OfKind(containers, AtFront("containers")),
       OfKind(refusal), OfKind(constraints), OfKind(belongs_on_any_node), OfKind(device_class),
+      OfKind(others, WhenSet("others")),
       OfRole<Role::kTurn>(priority, WhenSet("priority", kMostPriority, -kMostPriority - 1)),
       OfRole<Role::kTurn>(may_preempt), OfRole<Role::kTurn>(own_to_scheduler),
       OfRole<Role::kGroup>(gang, WhenSet("gang")), OfRole<Role::kGroup>(scheduler),

@@ -94,6 +94,7 @@ class Explaining {
       }
     }
     told_.fitting = fitting.size();
+    FindKept(fitting);
     const std::vector<Reason> first = InOrder(question, reasons);
     told_.counts = CountReasons(first);
     told_.closed = CountClosed(*snapshot_, question, first);
@@ -126,6 +127,18 @@ class Explaining {
     const auto leaves = [this](const PodRecord& pod) { return pod.pod.id.uid == pod_.id.uid; };
     snapshot_ = std::make_shared<const Snapshot>(
         snapshot_->With(on_, std::make_shared<const Node>(snapshot_->node(on_).Without(leaves))));
+  }
+
+  void FindKept(std::span<const NodeIndex> fitting) {
+    if (ask_.earmarks == nullptr || told_.placed) return;
+    for (const NodeIndex node : fitting) {
+      if (!ask_.earmarks->KeepFrom(pod_, *snapshot_, node)) continue;
+      ++told_.kept;
+      const EarmarkOwner& owner = ask_.earmarks->On(*snapshot_, node)->owners.front();
+      if (kept_for_.empty()) {
+        kept_for_ = owner.gang.empty() ? owner.pod.full_name() : owner.gang.full_name();
+      }
+    }
   }
 
   [[nodiscard]] std::vector<Reason> InOrder(const Question& question,
@@ -183,6 +196,11 @@ class Explaining {
     if (told_.nodes == 0) return {{"no node is known"}};
     if (is_schedulers_) return {{"asks for no GPU: " + std::string(kSchedulers)}};
     const auto nodes = static_cast<std::int64_t>(told_.nodes);
+    if (told_.fitting > 0 && told_.kept == told_.fitting) {
+      const auto fits = static_cast<std::int64_t>(told_.fitting);
+      return {{"waits its turn: " + kept_for_ + " has waited longer"},
+              {"the room on " + CountText(fits, "node") + " is kept for it", 1}};
+    }
     if (told_.fitting > 0) {
       std::vector<LinePart> line = {
           {"fits " + std::to_string(told_.fitting) + " of " + CountText(nodes, "node") + " now"}};
@@ -373,6 +391,7 @@ class Explaining {
   // Every node "fits" it: Berth has no say.
   const bool is_schedulers_ =
       ask_.behind_scheduler && AsksForNothingOfOurs(pod_) && !IsTurnedAway(pod_, ask_.guard);
+  std::string kept_for_;  // the first of those for whom room is kept
   NodeIndex on_ = kNoNode;
   PodExplanation told_;
 };

@@ -275,6 +275,12 @@ std::string DevicesText(const Node& node, const RequestShape& shape) {
   return IdleText(node, shape) + needs;
 }
 
+// Empty: the node does not say it.
+std::string SaidVersion(const Labels& labels, Versioned what) {
+  const std::optional<Version> version = VersionOf(labels, what);
+  return version ? TextOf(*version) : std::string();
+}
+
 std::vector<std::string> TextsOf(const RefusedAsks& asks) {
   std::vector<std::string> texts;
   if (asks == nullptr) return texts;
@@ -385,6 +391,8 @@ NodeReport ReportOf(const Node& node) {
                    .mig_spec = spec.mig,
                    .mig_use = node.mig()};
   if (spec.ephemeral_bytes) facts.free_ephemeral_bytes = node.free_ephemeral_bytes();
+  facts.driver = SaidVersion(spec.labels, Versioned::kDriver);
+  facts.cuda = SaidVersion(spec.labels, Versioned::kCuda);
   for (const Taint& taint : spec.taints) facts.taints.push_back(TextOf(taint));
   for (const Taint& taint : spec.soft_taints) facts.taints.push_back(TextOf(taint));
   for (const auto& pod : node.pods()) {

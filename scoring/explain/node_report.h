@@ -57,6 +57,8 @@ struct NodeReport {
   bool carries_out = false;               // NodeSpec
   bool by_claims = false;                 // kube-scheduler gives its GPUs (NodeSpec::by_claims)
   TopologyManager topology_manager = {};  // the same
+  // "550.54.15" and "12.4", the newest CUDA that it runs; empty: the node does not say it.
+  std::string driver = {}, cuda = {};
   std::vector<std::string> traits = {};
   double gpu_price = 0;
   std::int64_t cpu_milli = 0, free_cpu_milli = 0;

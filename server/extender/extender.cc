@@ -51,10 +51,12 @@ bool Extender::WouldFit(const Moment& now, const PodRequest& pod) const {
   return false;
 }
 
-FilterAnswer Extender::Filter(const Moment& now, const PodRequest& pod,
+FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
                               std::span<const NodeIndex> candidates, bool some_unknown,
                               bool looks_again) {
-  const auto& [snapshot, policy] = now;
+  const Moment now = WithEarmarks(asked);
+  const auto& snapshot = now.snapshot;
+  const auto& policy = now.policy;
   bool is_new = false;
   if (!pod.refusal.empty()) {
     pending_.Forget(pod.id.uid);  // what it asked for before no longer holds
@@ -89,6 +91,7 @@ FilterAnswer Extender::Filter(const Moment& now, const PodRequest& pod,
     answer.may_change =
         std::ranges::any_of(judged.reasons, MayChangeSoon) || (some_unknown && pod.refusal.empty());
     answer.for_evicted = !looks_again && evictions_.Awaited(pod.id.uid, *snapshot, candidates);
+    StandInLine(now, pod);
   }
   answer.reasons = std::move(judged.reasons);
   if (!answer.fits) LetPassWithoutOthers(*snapshot, pod, candidates, answer);
@@ -180,7 +183,8 @@ PodExplanation Extender::Explain(const Moment& now, const PodRequest& pod,
                                           .limits = limits,
                                           .behind_scheduler = parts_.behind_scheduler,
                                           .guard = now.policy->guard,
-                                          .said = said});
+                                          .said = said,
+                                          .earmarks = now.earmarks.get()});
 }
 
 WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods,
@@ -193,14 +197,18 @@ WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods
           .starts_whole = [this, policy = now.policy](
                               const PodRequest& pod) { return StartsWithGang(*policy, pod); },
           .limits = limits,
+          .guard = now.policy->guard,
           .stops = std::move(stops)};
 }
 
 Result<WhatIfAnswer> Extender::WouldPlace(const Moment& now, std::span<const PodRequest> pods,
                                           const NodeEdits& nodes,
-                                          std::function<const char*()> stops) const {
+                                          std::function<const char*()> stops,
+                                          std::span<const std::string_view> held_back) const {
   const auto [budgets, limits] = LimitsNow();
-  return WhatIf(*now.policy->engine, AskAbout(now, pods, nodes, limits, std::move(stops)));
+  WhatIfAsk ask = AskAbout(now, pods, nodes, limits, std::move(stops));
+  ask.held_back = held_back;
+  return WhatIf(*now.policy->engine, ask, parts_.mix);
 }
 
 Result<Growth> Extender::WouldTake(const Moment& now, std::span<const PodRequest> pods,
@@ -214,11 +222,11 @@ Result<Growth> Extender::WouldTake(const Moment& now, std::span<const PodRequest
 
 void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) {
   if (parts_.mix == nullptr) return;
-  const auto [snapshot, policy] = Now();
+  const Moment now = Now();
   for (const auto& pod : pods) {
-    if (pod->refusal.empty()) parts_.mix->Observe(WithCompute(pod->shape, *snapshot));
+    if (pod->refusal.empty()) parts_.mix->Observe(WithCompute(pod->shape, *now.snapshot));
   }
-  policy->engine->Follow(snapshot);
+  now.policy->engine->Follow(now.snapshot);
 }
 
 void Extender::Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
@@ -231,7 +239,8 @@ void Extender::Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& sn
 std::vector<std::uint8_t> Extender::Prioritize(const Moment& now, const PodRequest& pod,
                                                std::span<const NodeIndex> candidates) {
   parts_.sink.Record({.verb = Verb::kPrioritize, .pod = &pod.id, .candidates = candidates.size()});
-  const auto& [snapshot, policy] = now;
+  const auto& snapshot = now.snapshot;
+  const auto& policy = now.policy;
   if (policy->guard != NodeGuard::kOff && LeavesToScheduler(*policy, pod)) {
     auto guarded = GuardedPriorities(*snapshot, candidates);
     if (!guarded.empty()) return guarded;

@@ -42,6 +42,7 @@
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
 #include "server/extender/device_rooms.h"
+#include "server/extender/earmark_table.h"
 #include "server/extender/evictions.h"
 #include "server/extender/gang_table.h"
 #include "server/extender/node_victims.h"
@@ -98,7 +99,8 @@ class Extender {
     Duration reservation_time;       // how long a bind may take
     std::size_t nodes_to_score = 0;  // that Filter lets pass, see there; 0: all of them
     GangTable::Settings gangs = {};
-    NodeGuard guard = NodeGuard::kOff;  // of GPU nodes
+    NodeGuard guard = NodeGuard::kOff;           // of GPU nodes
+    std::optional<EarmarkLimits> earmarks = {};  // empty: nothing is kept for pods that wait
   };
 
   // What a question is answered by. An answer takes it once, at the beginning, and hands
@@ -106,6 +108,7 @@ class Extender {
   struct Moment {
     std::shared_ptr<const Snapshot> snapshot;
     std::shared_ptr<const Policy> policy;
+    std::shared_ptr<const Earmarks> earmarks = nullptr;  // nullptr: nothing is kept
   };
 
   Extender(const Parts& parts, Policy policy) : parts_(parts), pending_(kMaxPendingPods) {
@@ -121,7 +124,7 @@ class Extender {
   [[nodiscard]] std::size_t pending_bytes() const { return pending_.bytes(); }
 
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
-  [[nodiscard]] Moment Now() const { return {Current(), policy()}; }
+  [[nodiscard]] Moment Now() const { return {Current(), policy(), earmarks_.Newest()}; }
 
   // Whether the pod is kube-scheduler's alone: it asks for no GPU, and for nothing in words of
   // ours. What it takes is in the books once the cluster shows it.
@@ -141,7 +144,7 @@ class Extender {
   // placed on any of these and gets all that fit. Requires: candidates are nodes of the snapshot,
   // each at most once. some_unknown: the question also names nodes that the snapshot does not have.
   // looks_again: the same question was judged before, and its answer was held back.
-  [[nodiscard]] FilterAnswer Filter(const Moment& now, const PodRequest& pod,
+  [[nodiscard]] FilterAnswer Filter(const Moment& asked, const PodRequest& pod,
                                     std::span<const NodeIndex> candidates,
                                     bool some_unknown = false, bool looks_again = false);
 
@@ -166,10 +169,11 @@ class Extender {
   [[nodiscard]] PodExplanation Explain(const Moment& now, const PodRequest& pod,
                                        const PodSaid& said = {}) const;
   // Where these pods would go at that moment (what_if.h), as above. Pods without GPUs are judged
-  // too, by what Berth knows. stops, and errors: as WhatIf.
-  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(const Moment& now, std::span<const PodRequest> pods,
-                                                const NodeEdits& nodes,
-                                                std::function<const char*()> stops = {}) const;
+  // too, by what Berth knows. held_back, stops, and errors: as WhatIf.
+  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(
+      const Moment& now, std::span<const PodRequest> pods, const NodeEdits& nodes,
+      std::function<const char*()> stops = {},
+      std::span<const std::string_view> held_back = {}) const;
   // What the next nodes of each pool would take of these pods (pool_growth.h), as above.
   [[nodiscard]] Result<Growth> WouldTake(const Moment& now, std::span<const PodRequest> pods,
                                          const NodeEdits& nodes, int most_nodes,
@@ -210,6 +214,8 @@ class Extender {
   }
   // As the functions of GangTable; what follows is carried out.
   void LookAtGangs();
+  // What is kept for pods that wait, at this moment: to be called some times a second.
+  void LookAtEarmarks();
   void TakeOverGangs();
   void LetGoOfGangs(const Error& why);
   // Asks the cluster for what gangs may lack because it has ended: one question a call, so that
@@ -303,8 +309,15 @@ class Extender {
             .candidates = candidates,
             .group = GroupOf(now.snapshot, pod),
             .behind_scheduler = parts_.behind_scheduler,
-            .guard = now.policy->guard};
+            .guard = now.policy->guard,
+            .earmarks = now.earmarks.get()};
   }
+  // The moment with what is kept on its snapshot.
+  [[nodiscard]] Moment WithEarmarks(Moment now);
+  // No node takes the pod: it stands in line for what becomes free.
+  void StandInLine(const Moment& now, const PodRequest& pod);
+  void TakeUpGangs(GangActions& actions);
+  [[nodiscard]] bool StillWaits(const PodRequest& pod) const;
   // kFits unless the newest state has the pod's group in another domain than its node's.
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();
@@ -329,6 +342,7 @@ class Extender {
   const Parts parts_;
   PendingPods pending_;
   Evictions evictions_;
+  EarmarkTable earmarks_;
   RecentDecisions recent_;
   std::atomic<std::uint64_t> decisions_{0};
   mutable Mutex policy_mutex_;

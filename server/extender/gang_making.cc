@@ -159,6 +159,7 @@ bool GangTable::Adopt(Unit& unit, const GangToPlan& ask,
   std::erase_if(unit.clearing.kept,
                 [&nodes](const std::string& uid) { return nodes->contains(uid); });
   StopClearing(unit);
+  actions.with_room.push_back(unit.roll.says.id.text());
   unit.plan.touched = now;
   unit.wait.refused_on = nullptr;
   unit.wait.shortage.reset();
@@ -182,6 +183,9 @@ void GangTable::Refuse(Unit& unit, const NoGangPlan& none, const GangToPlan& ask
   wait.shortage = none.shortage;
   wait.shortage_domain = none.domain;
   wait.shortage_ask = AskOf(ask.members);
+  auto lacks = ask.members;
+  lacks.resize(std::min(lacks.size(), static_cast<std::size_t>(ask.minimum)));
+  actions.without_room.push_back(std::move(lacks));
   if (std::exchange(wait.told, true)) return;
   actions.news.push_back({.what = GangNews::What::kNoRoom,
                           .gang = unit.roll.says.id,

@@ -141,6 +141,7 @@ class Service {
                            .metrics = metrics_,
                            .more_metrics = [this](MetricsText& text) { AddOwnMetrics(text); },
                            .many_metrics = config_.metrics,
+                           .cluster_name = config_.cluster_name,
                            .pages = pages_.get(),
                            .plans = plans_.get()};
     http::Router routes, debug_routes;
@@ -179,7 +180,10 @@ class Service {
   }
   bool IsToLook() { return look_soon_.exchange(false); }
 
-  void LookAtGangs() { extender_.LookAtGangs(); }
+  void LookAtGangs() {
+    extender_.LookAtGangs();
+    extender_.LookAtEarmarks();
+  }
 
   void Tick() {
     reload_.Look();

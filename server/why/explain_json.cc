@@ -87,6 +87,8 @@ Json FactsJson(const NodeReport& facts) {
                {"refused_asks", facts.refused_asks},
                {"carries_out", facts.carries_out},
                {"by_dra", facts.by_claims},
+               {"driver", facts.driver},
+               {"cuda", facts.cuda},
                {"topology_manager_policy", NameOf(facts.topology_manager.policy)},
                {"topology_manager_scope", facts.topology_manager.by_pod ? "pod" : "container"},
                {"gpu_condition", facts.gpu_condition},
@@ -179,6 +181,10 @@ Json ModelJson(const ModelSummary& model) {
 }
 
 }  // namespace
+
+Json UseJson(const GpuUse& use) {
+  return {{"gpus", use.gpus}, {"mig_devices", use.mig_devices}, {"pods", use.pods}};
+}
 
 Json ModelsJson(const std::vector<ModelSummary>& models) {
   Json json = Json::array();
@@ -334,6 +340,24 @@ std::string EncodeReport(const TopReport& report) {
     json["waiting"].push_back(
         {{"asks", kind.asks}, {"pods", kind.pods}, {"oldest_seconds", SecondsJson(kind.oldest)}});
   }
+  return TextOfJson(json);
+}
+
+std::string EncodeReport(const UseReport& report) {
+  Json nodes = Json::array();
+  GpuUse all;
+  for (const NodeUse& at : report.nodes) {
+    Json row = {{"node", at.node}};
+    row.update(UseJson(at.use));
+    nodes.push_back(std::move(row));
+    all.gpus += at.use.gpus;
+    all.mig_devices += at.use.mig_devices;
+    all.pods += at.use.pods;
+  }
+  const char* const owner = report.by == Owner::kNamespace ? "namespace" : "workload_class";
+  Json json = {{"version", kVersion}, {owner, report.name}};
+  json.update(UseJson(all));
+  json["nodes"] = std::move(nodes);
   return TextOfJson(json);
 }
 

@@ -309,6 +309,27 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
   return why;
 }
 
+namespace {
+
+HttpResponse UsePage(const Live& live, Owner by, const std::string& path,
+                     const std::string& query) {
+  if (auto unready = NotReady(live)) return *std::move(unready);
+  const std::string name(NameIn(path, 1));
+  const auto snapshot = live.extender.Current();
+  return Answer(wire::UseReport{.by = by, .name = name, .nodes = UseByNode(*snapshot, by, name)},
+                query);
+}
+
+}  // namespace
+
+HttpResponse NamespacePage(const Live& live, const std::string& path, const std::string& query) {
+  return UsePage(live, Owner::kNamespace, path, query);
+}
+
+HttpResponse ClassPage(const Live& live, const std::string& path, const std::string& query) {
+  return UsePage(live, Owner::kWorkloadClass, path, query);
+}
+
 HttpResponse TopPage(const Live& live, const std::string&, const std::string& query) {
   if (auto unready = NotReady(live)) return *std::move(unready);
   std::vector<WaitingPod> listed = live.waiting.Everybody();

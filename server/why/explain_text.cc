@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -342,6 +343,17 @@ std::string TextOf(const GangReport& report) {
   if (!rows.empty()) text += "Members:\n" + TableOf(rows);
   if (report.waiting) text += "One waiting pod, alone:\n" + TextOf(*report.waiting);
   return text;
+}
+
+std::string TextOf(const UseReport& report) {
+  const char* const what = report.by == Owner::kNamespace ? "Namespace " : "Workload class ";
+  if (report.nodes.empty()) return what + report.name + ": no pod holds GPUs\n";
+  std::vector<Row> rows = {{"NODE", "GPUS", "MIG DEVICES", "PODS"}};
+  for (const NodeUse& at : report.nodes) {
+    rows.push_back({at.node, CpuText(std::llround(at.use.gpus * 1000)),
+                    std::to_string(at.use.mig_devices), std::to_string(at.use.pods)});
+  }
+  return what + report.name + " holds:\n" + TableOf(rows);
 }
 
 std::string TextOf(const TopReport& report) {

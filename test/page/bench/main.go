@@ -134,6 +134,11 @@ func first(tab *page.Tab, url string) error {
 		}
 		paint, drawn = append(paint, at[0]), append(drawn, at[1])
 	}
+	high, err := page.Eval[int](tab, `document.documentElement.scrollHeight`)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("the page is %d pixels high in a window of 1440\n", high)
 	fmt.Printf("first paint %.0f ms, all drawn %.0f ms after the address was opened (median of 5; worst %.0f, %.0f)\n",
 		median(paint), median(drawn), slices.Max(paint), slices.Max(drawn))
 	return nil
@@ -146,7 +151,7 @@ func refreshes(tab *page.Tab, api *page.APIServer, cluster page.Cluster, rounds 
 	}
 	gone := 0
 	for _, where := range []string{"top", "map"} {
-		if _, err := page.Eval[any](tab, `(scrollTo(0, `+map[string]string{"top": "0", "map": "4000"}[where]+`), 0)`); err != nil {
+		if _, err := page.Eval[any](tab, `(scrollTo(0, `+map[string]string{"top": "0", "map": "1200"}[where]+`), 0)`); err != nil {
 			return err
 		}
 		before, err := tab.TaskSeconds()

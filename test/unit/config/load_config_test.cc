@@ -62,6 +62,7 @@ leaderElection: {enabled: false, namespace: my-system, name: my.berth-2, leaseSe
 reservationSeconds: 3600
 nodesToScore: 0
 logLevel: debug
+clusterName: "prod: eu"
 )";
 
 Config Load(const std::string& text) {
@@ -113,6 +114,7 @@ TEST(LoadConfig, EveryFieldIsRead) {
   expected.reservation_seconds = 3600;
   expected.nodes_to_score = 0;
   expected.log_level = "debug";
+  expected.cluster_name = "prod: eu";
   EXPECT_EQ(Load(kFull), expected);
 }
 

@@ -73,6 +73,7 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(RefusedPods::kMostPods, 4'096u);
   EXPECT_EQ(Log::kMostHeldBytes, kMiB);
   EXPECT_EQ(GangTable::kMostGangs, 16'384u);
+  EXPECT_EQ(EarmarkLine::kMostPods, 16'384u);
   EXPECT_EQ(kube::ApiGangHistory::kMostPods, 20'000);
   EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);
   EXPECT_EQ(kube::ApiPodWaker::kMostWaiting, 1'024u);
@@ -101,13 +102,21 @@ TEST(StatedBounds, OfPlansAndLists) {
 
 // All tables go when there are as many as may be.
 TEST(StatedBounds, OfTheTablesOfAPlan) {
-  const Engine engine(ProfileOf(CoresOf));
+  int evaluations = 0;
+  const auto count = [&evaluations](const Node&, const DeviceChoice&) { return ++evaluations % 2; };
+  const Engine engine(ProfileOf(count));
   EngineApart apart(engine);
-  const auto asked = [&apart](int i) { return &apart.For(APod("p").Whole(1).CpuMilli(i).Shape()); };
-  const Engine* const first = asked(0);
-  for (int i = 1; i < 128; ++i) EXPECT_EQ(asked(i), first) << i;
-  EXPECT_EQ(asked(0), first);
-  EXPECT_NE(asked(128), first);
+  const auto snapshot = SnapshotOf({ANode("a").Gpus(1)});
+  const auto evaluated = [&](int i) {
+    const int before = evaluations;
+    const RequestShape shape = APod("p").Whole(1).CpuMilli(i).Shape();
+    (void)apart.For(shape).Best(snapshot, shape);
+    return evaluations - before;
+  };
+  for (int i = 0; i < 128; ++i) EXPECT_EQ(evaluated(i), 1) << i;
+  EXPECT_EQ(evaluated(0), 0) << "all are still known";
+  EXPECT_EQ(evaluated(128), 1);
+  EXPECT_EQ(evaluated(127), 1) << "all were forgotten";
 }
 
 RequestShape LargeShape(int i, std::size_t bytes) {
