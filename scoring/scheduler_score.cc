@@ -7,7 +7,7 @@
 namespace berth {
 namespace {
 
-constexpr std::int64_t kMostPoints = 100;
+constexpr std::int64_t kFullPoints = 100;
 // Of a container that asks for none (pkg/scheduler/util/pod_resources.go).
 constexpr std::int64_t kCpuMilli = 100, kMemoryBytes = std::int64_t{200} << 20;
 
@@ -20,12 +20,12 @@ std::int64_t Unasked(const PodRequest& pod, std::int64_t asked, std::int64_t of_
 
 std::int64_t ResourceUse::free_points() const {
   if (allocatable <= 0 || requested > allocatable) return 0;
-  return (allocatable - requested) * kMostPoints / allocatable;
+  return (allocatable - requested) * kFullPoints / allocatable;
 }
 
 std::int64_t ResourceUse::used_points() const {
   if (allocatable <= 0) return 0;
-  return std::min(requested, allocatable) * kMostPoints / allocatable;
+  return std::min(requested, allocatable) * kFullPoints / allocatable;
 }
 
 double ResourceUse::part() const {
@@ -45,7 +45,7 @@ ResourceUse MemoryUse(const Node& node, const RequestShape& pod) {
 
 std::int64_t BalancePoints(const ResourceUse& cpu, const ResourceUse& memory) {
   const double deviation = std::abs(cpu.part() - memory.part()) / 2;
-  return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kMostPoints));
+  return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kFullPoints));
 }
 
 std::int64_t SchedulerScore(const Node& node, const PodRequest& pod) {

@@ -21,11 +21,11 @@ constexpr auto MembersOf(V& value) {
 
 template <OneOf<GpuPlaces> V>
 constexpr auto MembersOf(V& value) {
-  auto& [count, foreign, gpus, memory_mib, sharing] = value;
-  return std::tuple(OfKind(count, AtFront("count", kMaxGpuPlaces)),
-                    OfKind(foreign, AtFront("foreign")),
-                    OfKind(gpus, WhenSet("gpus", kMaxGpuPlaces)),
-                    OfKind(memory_mib, WhenSet("memory_mib")), OfKind(sharing, WhenSet("sharing")));
+  auto& [count, foreign, gpus, memory_mib, sharing, uuids] = value;
+  return std::tuple(
+      OfKind(count, AtFront("count", kMaxGpuPlaces)), OfKind(foreign, AtFront("foreign")),
+      OfKind(gpus, WhenSet("gpus", kMaxGpuPlaces)), OfKind(memory_mib, WhenSet("memory_mib")),
+      OfKind(sharing, WhenSet("sharing")), OfKind(uuids, WhenSet("uuids")));
 }
 
 template <OneOf<ClaimedGpu> V>

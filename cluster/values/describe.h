@@ -98,11 +98,16 @@ constexpr auto MembersOf(V& value) {
   return AllOfKind(a);
 }
 
-template <
-    OneOf<ModelRule, GpuRule, GpuStep, TraitWish, NodeSelectorTerm, GangRole, OtherResource> V>
+template <OneOf<ModelRule, GpuRule, GpuStep, TraitWish, NodeSelectorTerm, GangRole> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b] = value;
   return AllOfKind(a, b);
+}
+
+template <OneOf<OtherResource> V>
+constexpr auto MembersOf(V& value) {
+  auto& [name, amount] = value;
+  return AllOfKind(name, amount);
 }
 
 template <OneOf<LabelRequirement, Neighbours, GangId> V>
@@ -220,12 +225,13 @@ constexpr auto MembersOf(V& value) {
 
 template <OneOf<Placement> V>
 constexpr auto MembersOf(V& value) {
-  auto& [node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes, agent] = value;
+  auto& [node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes, agent, places_on] =
+      value;
   return std::tuple(OfKind(node, AtFront("node")), OfKind(cpu_milli, AtFront("cpu_milli")),
                     OfKind(memory_bytes, AtFront("memory_bytes")), OfKind(grants, InAll("grants")),
                     OfKind(ephemeral_bytes, WhenSet("ephemeral_bytes")),
                     OfKind(mig, WhenSet("mig")), OfKind(places, WhenSet("places", kMaxGpuPlaces)),
-                    OfKind(agent));
+                    OfKind(places_on, WhenSet("places_on", kMaxGpusPerNode - 1)), OfKind(agent));
 }
 
 template <OneOf<RefusedAsk> V>

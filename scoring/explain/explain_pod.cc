@@ -307,7 +307,9 @@ class Explaining {
       devices.push_back(TextOf(grant));
     }
     for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
-    if (placement.places > 0) devices.push_back(CountText(placement.places, "GPU replica"));
+    if (placement.places > 0 || !placement.places_on.empty()) {
+      devices.push_back(TextOfPlaces(placement.places, placement.places_on));
+    }
     std::string text;
     for (const std::string& device : devices) text += (text.empty() ? "" : ", ") + device;
     return text.empty() ? AskText(NoGpu{}) : text;
@@ -317,10 +319,10 @@ class Explaining {
   [[nodiscard]] std::string GivenText(const PodRecord& record) const {
     if (record.on_other_gpus()) {
       Placement plan;
-      plan.grants = *record.planned;
+      SetDevices(*record.planned, plan);
       return std::string("(planned: ") + DevicesText(plan) + "; " +
              (record.evidence() == Evidence::kKubelet ? "the kubelet" : "the device plugin") +
-             " gave other GPUs)";
+             (plan.mig.empty() ? " gave other GPUs)" : " gave other MIG devices)");
     }
     if (on_ == kNoNode) return "";
     const Node& node = snapshot_->node(on_);
@@ -337,9 +339,8 @@ class Explaining {
     const std::string is = record.state == PodState::kBound      ? "is on "
                            : record.state == PodState::kReserved ? "is being bound to "
                                                                  : "is planned for ";
-    told_.devices = record.unattributed() && record.placement.places == 0
-                        ? AskText(pod_.shape.gpus) + ", devices unknown"
-                        : DevicesText(record.placement);
+    told_.devices = HasUnknownGpus(record) ? AskText(pod_.shape.gpus) + ", devices unknown"
+                                           : DevicesText(record.placement);
     std::vector<LinePart> line = {
         {is + node, 0, "; ", is + ShortName(node, kShortName)},
         {"with " + told_.devices, 0, " ", "with " + AskText(pod_.shape.gpus)},

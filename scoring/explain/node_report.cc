@@ -29,8 +29,10 @@ NodeTenant TenantOf(const Node& node, const PodRecord& record) {
                     .state = record.state,
                     .grants = record.placement.grants,
                     .mig = {},
-                    .places = record.placement.places,
-                    .gpus_unknown = record.unattributed() && record.placement.places == 0};
+                    .places = std::max(record.placement.places,
+                                       static_cast<int>(record.placement.places_on.size())),
+                    .gpus_unknown = HasUnknownGpus(record),
+                    .places_on = record.placement.places_on};
   if (record.on_other_gpus()) tenant.planned = *record.planned;
   const auto is_anothers = [&](const DeviceGrant& grant) {
     return node.spec().FindGpu(grant.gpu) != nullptr && !node.HasOf(record, grant);
@@ -295,6 +297,18 @@ std::string TextOf(const Taint& taint) {
          std::string(kTaintEffectWords[static_cast<std::size_t>(taint.effect)]);
 }
 
+bool HasUnknownGpus(const PodRecord& record) {
+  return record.unattributed() && record.placement.places == 0 &&
+         record.placement.places_on.empty();
+}
+
+std::string TextOfPlaces(std::int64_t places, std::span<const int> on) {
+  const std::int64_t count = std::max(places, static_cast<std::int64_t>(std::ssize(on)));
+  std::string text = CountText(count, "GPU replica");
+  if (on.empty()) return text;
+  return text + " on " + Join(on, ", ", [](int gpu) { return "GPU " + std::to_string(gpu); });
+}
+
 std::string TextOf(const DeviceGrant& grant) {
   std::string text = "GPU " + (grant.gpu < 0 ? grant.uuid : std::to_string(grant.gpu));
   if (grant.milli < kMilliPerGpu) text += " (" + std::to_string(grant.milli) + " thousandths)";
@@ -383,6 +397,7 @@ NodeReport ReportOf(const Node& node) {
                    .idle_gpus = std::popcount(IdleGpus(node)),
                    .places = spec.places.count,
                    .free_places = std::max(node.free_places(), 0),
+                   .places_on = {node.places_on().begin(), node.places_on().end()},
                    .mig_gpus = 0,
                    .mig_cut_at_will = false,
                    .mig = {},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // EarmarkTable: the one EarmarkLine of the service (scoring/earmarks/earmark_line.h), for all
-// threads. Whoever asks about a pod looks at the line first if something has changed; while one
-// thread looks the others take what was found last, and nobody waits.
+// threads. Who asks about a pod looks at the line first if something has changed; while one thread
+// looks the others take what was found last, and nobody waits.
 #pragma once
 
 #include <atomic>

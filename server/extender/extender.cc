@@ -198,6 +198,7 @@ WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods
                               const PodRequest& pod) { return StartsWithGang(*policy, pod); },
           .limits = limits,
           .guard = now.policy->guard,
+          .earmarks = now.earmarks.get(),
           .stops = std::move(stops)};
 }
 

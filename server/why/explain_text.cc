@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cluster/node/mig_use.h"
 #include "server/why/explain_json.h"
 
 namespace berth::wire {
@@ -278,9 +279,17 @@ std::string ListText(const std::vector<DeviceGrant>& grants) {
 std::string DevicesOf(const NodeTenant& tenant) {
   std::string devices = ListText(tenant.grants);
   for (const std::string& mig : tenant.mig) devices += (devices.empty() ? "" : ", ") + mig;
-  if (tenant.places > 0) devices = CountText(tenant.places, "GPU replica");
+  if (tenant.places > 0) devices = TextOfPlaces(tenant.places, tenant.places_on);
   if (tenant.gpus_unknown) devices += devices.empty() ? "unknown" : ", others unknown";
-  return tenant.planned.empty() ? devices : devices + ", planned " + ListText(tenant.planned);
+  if (tenant.planned.empty()) return devices;
+  std::string planned = ListText(tenant.planned.grants);
+  for (const MigGrant& grant : tenant.planned.mig) {
+    planned += (planned.empty() ? "" : ", ") + NameOf(grant);
+  }
+  if (!tenant.planned.places_on.empty()) {
+    planned = TextOfPlaces(std::ssize(tenant.planned.places_on), tenant.planned.places_on);
+  }
+  return devices + ", planned " + planned;
 }
 
 }  // namespace

@@ -15,6 +15,15 @@ bool IsOfApi(const Json& object, std::string_view api) {
   return version.empty() || version.starts_with(api);
 }
 
+// "example.sh" of "batch.example.sh/v1"; "": it is of no such API.
+std::string DomainOf(const Json& object) {
+  constexpr std::string_view kBatch = "batch.";
+  const std::string version = WordOf(&object, "apiVersion");
+  const std::size_t slash = version.find('/');
+  if (!version.starts_with(kBatch) || slash == std::string::npos) return "";
+  return version.substr(kBatch.size(), slash - kBatch.size());
+}
+
 class PodSets {
  public:
   PodSets(const Json& object, const std::string& path, std::int64_t most)
@@ -41,7 +50,7 @@ class PodSets {
     }
     if (kind == "DaemonSet") return &PodSets::ReadDaemonSet;
     if (kind == "Job" && IsOfApi(object_, "batch/")) return &PodSets::ReadJob;
-    if (kind == "Job" && IsOfApi(object_, "batch.volcano.sh/")) return &PodSets::ReadVolcanoJob;
+    if (kind == "Job" && !DomainOf(object_).empty()) return &PodSets::ReadJobOfTasks;
     if (kind == "CronJob" && IsOfApi(object_, "batch/")) return &PodSets::ReadCronJob;
     if (kind == "JobSet") return &PodSets::ReadJobSet;
     if (kind == "LeaderWorkerSet") return &PodSets::ReadLeaderWorkerSet;
@@ -216,8 +225,9 @@ class PodSets {
     return {};
   }
 
-  // Volcano makes a PodGroup of the Job's name and UID.
-  Status ReadVolcanoJob(const Json* spec) {
+  // A scheduler of that domain makes a PodGroup of the Job's name and UID.
+  Status ReadJobOfTasks(const Json* spec) {
+    const std::string domain = DomainOf(object_);
     const std::string group = name_ + "-" + PlannedUid(name_);
     const std::string scheduler = WordOf(spec, "schedulerName");
     Json minimums = Json::object();
@@ -234,18 +244,18 @@ class PodSets {
       BERTH_TRY_STATUS(Add(
           {.name = name_ + "-" + task,
            .count = replicas,
-           .annotations = {{"scheduling.k8s.io/group-name", group}, {"volcano.sh/task-spec", task}},
+           .annotations = {{"scheduling.k8s.io/group-name", group}, {domain + "/task-spec", task}},
            .owner_kind = "Job",
-           .owner_api = "batch.volcano.sh/v1alpha1",
+           .owner_api = WordOf(&object_, "apiVersion"),
            .owner_name = name_,
-           .scheduler = scheduler.empty() ? "volcano" : scheduler},
+           .scheduler = scheduler.empty() ? domain.substr(0, domain.find('.')) : scheduler},
           &tasks[i], path));
     }
     std::int64_t minimum = pods_so_far_;
     if (FieldOf(spec, "minAvailable") != nullptr) {
       BERTH_TRY(minimum, Count(spec, path_ + ".spec", "minAvailable"));
     }
-    pods_.group = {{"apiVersion", "scheduling.volcano.sh/v1beta1"},
+    pods_.group = {{"apiVersion", "scheduling." + domain + "/v1beta1"},
                    {"kind", "PodGroup"},
                    {"metadata", {{"name", group}}},
                    {"spec", {{"minMember", minimum}, {"minTaskMember", std::move(minimums)}}}};

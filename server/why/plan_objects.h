@@ -8,11 +8,12 @@
 //   JobSet                spec.replicatedJobs: replicas times those of the Job
 //   LeaderWorkerSet       spec.replicas times a leader and size - 1 workers
 //   PyTorchJob, TFJob, MPIJob, JAXJob, PaddleJob, XGBoostJob   replicas of each role
-//   Job of Volcano        replicas of each task, which start as its PodGroup has it
+//   Job of batch.DOMAIN   replicas of each task, which start together as its PodGroup of
+//                         scheduling.DOMAIN has it
 //
 // They have the labels, annotations and owners by which their controllers name gangs.
 // Sources: the API types of batch/v1, jobset.x-k8s.io/v1alpha2, leaderworkerset.x-k8s.io/v1,
-// kubeflow.org/v1 and v2beta1, batch.volcano.sh/v1alpha1.
+// kubeflow.org/v1 and v2beta1.
 #pragma once
 
 #include <cstdint>

@@ -262,14 +262,20 @@ class NodeReader {
       spec_.agent_serves_all = !spec_.share_agent.empty();
     }
     spec_.topology_manager = found.topology_manager;
+    const bool has = !spec_.gpus.empty() || (spec_.places.count > 0 && !spec_.places.foreign);
     spec_.carries_out =
-        !spec_.gpus.empty() && spec_.share_agent.empty() &&
+        has && spec_.share_agent.empty() &&
         std::ranges::find(found.carried_out, spec_.gpu_resource) != found.carried_out.end();
     as_chosen_ = spec_.carries_out;
     if (!found.uuids) return;
     if (!spec_.gpus.empty()) return AddUuids(*found.uuids);
-    if (found.uuids->by_gpu && spec_.places.count == 0)
-      spec_.beside.uuids = *std::move(found.uuids->by_gpu);
+    if (!found.uuids->by_gpu) return;
+    std::vector<std::string>& uuids = *found.uuids->by_gpu;
+    if (spec_.places.count == 0) {
+      spec_.beside.uuids = std::move(uuids);
+    } else if (std::ssize(uuids) == spec_.places.gpus && uuids.size() <= kMaxGpusPerNode) {
+      spec_.places.uuids = std::move(uuids);
+    }
   }
 
   void AddShared(SharedGpus said) {

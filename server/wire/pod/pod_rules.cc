@@ -37,16 +37,6 @@ void AddOther(std::string_view resource, std::string_view text, OtherResources& 
   }
 }
 
-// A MIG resource as the pages of some clouds write it, "nvidia.com/mig1g.5gb".
-Status CheckMigName(std::string_view resource) {
-  constexpr std::string_view kNearly = "nvidia.com/mig";
-  if (!resource.starts_with(kNearly)) return {};
-  const std::string meant = std::string(kMigResourcePrefix).append(resource.substr(kNearly.size()));
-  if (!ParseMigResource(meant)) return {};
-  return Invalid(std::string(resource) + ": no node has this resource, did you mean " + meant +
-                 "?");
-}
-
 bool BelongsOnAnyNode(const PodParts& parts, const ResourceAsk& ask) {
   constexpr int kSystemPriority = 2'000'000'000;  // of PriorityClass system-cluster-critical
   return parts.of_daemon_set || parts.claims_devices || ask.other_devices ||

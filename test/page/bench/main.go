@@ -43,6 +43,9 @@ func measure(nodes, waits, rounds int) error {
 		return err
 	}
 	defer berth.Stop()
+	if err := ready(berth.URL); err != nil {
+		return err
+	}
 	fmt.Printf("%d nodes of 8 GPUs, %d pods, %d of them wait\n", nodes, len(cluster.Pods), waits)
 	if err := sizes(berth.URL); err != nil {
 		return err
@@ -59,6 +62,21 @@ func measure(nodes, waits, rounds int) error {
 		return err
 	}
 	return hidden(tab)
+}
+
+// ready waits until Berth has read the cluster.
+func ready(url string) error {
+	for begun := time.Now(); time.Since(begun) < 2*time.Minute; time.Sleep(100 * time.Millisecond) {
+		answer, err := http.Get(url + "/readyz")
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode == http.StatusOK {
+			return nil
+		}
+	}
+	return errors.New("berth has not read the cluster after two minutes")
 }
 
 // packed is the length of an answer as it is sent.
