@@ -82,10 +82,10 @@ void DevicePreemption::Tend(DeviceRoom room, Instant now) {
 }
 
 bool DevicePreemption::Hold(const DeviceRoom& room, const PodRequest& pod) const {
-  const auto [snapshot, policy] = parts_.extender.Now();
-  const NodeIndex index = snapshot->names().Find(room.node);
+  const Extender::Moment now = parts_.extender.Now();
+  const NodeIndex index = now.snapshot->names().Find(room.node);
   if (index == kNoNode) return false;
-  auto placement = policy->engine->PlaceOn(snapshot, pod.shape, index);
+  auto placement = now.policy->engine->PlaceOn(now.snapshot, pod.shape, index);
   if (!placement) return false;
   const PodPlacement planned{pod, *std::move(placement)};
   return parts_.state.Plan(std::span(&planned, 1)).has_value();
