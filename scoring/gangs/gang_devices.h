@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GangDevices: which members of a gang can have the devices of their ResourceClaims (DRA) on one
+// GangDevices: which members of a gang can have the devices of their ResourceClaims on one
 // node together. A set of members has them there exactly if one search over all of their claims
 // finds devices (claims/device_search.h), so that no member's devices are in the way of another's.
 //

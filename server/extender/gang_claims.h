@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GangClaims: the ResourceClaims of a gang's members, where Berth chooses their devices (DRA).
+// GangClaims: the ResourceClaims of a gang's members, where Berth chooses their devices.
 #pragma once
 
 #include <memory>

@@ -54,7 +54,7 @@ func allocatedOf(t *testing.T, plane *harness.Plane, pods []*v1.Pod) []string {
 	return all
 }
 
-// A gang of two on one GPU, of which each takes the whole or a half: kube-scheduler gives the first the whole one and finds
+// A gang of two on one GPU, each for the whole or a half: kube-scheduler gives the first the whole one and finds
 // nothing for the second, each time (kubernetes#138765).
 func TestAGangOfClaimsStartsWhereFirstFitLosesIt(t *testing.T) {
 	t.Run("kube-scheduler alone", func(t *testing.T) {

@@ -16,7 +16,7 @@
 //                                          allocated or gone (at the latest after kMostBinding), no
 //                                          device is chosen: a claim that comes in between waits
 //                                          for kFresh, then it is left to kube-scheduler too.
-//                                          The same holds from when it is told nodes for a pod that
+//                                          The same holds from when it hears nodes for a pod that
 //                                          asks for GPUs of DRA by the name of a resource, until the
 //                                          claim that it makes for it is there (at the latest after
 //                                          kMostMaking).
@@ -116,7 +116,7 @@ class DeviceAllocator final : public ClaimAllocator {
   [[nodiscard]] Instant EndFor(std::span<const std::string> claims) BERTH_EXCLUDES(mutex_);
   void Forget(const PodId& pod, std::span<const std::string> claims) BERTH_EXCLUDES(mutex_);
 
-  // A pod, and the nodes of which one is to have all of its devices.
+  // A pod, and the nodes that fit it: one of them is to have all of its devices.
   struct Wanted {
     PodId pod;
     std::set<std::string> claims;

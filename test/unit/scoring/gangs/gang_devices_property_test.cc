@@ -93,7 +93,7 @@ class CaseMaker {
       machine.devices.push_back(device);
     }
     for (const ADevice& device : machine.devices) {
-      // Whoever took devices took no slice twice.
+      // Those who took devices took no slice twice.
       const bool free = std::ranges::none_of(machine.devices, [&](const ADevice& other) {
         return machine.taken.contains(other.name) && (other.slices & device.slices) != 0;
       });
