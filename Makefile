@@ -177,6 +177,15 @@ bench: ## Every benchmark, as ratios against a baseline of the same run (bench/R
 	@$(BIN)/berth-kube-bench
 	@bench/replay/table.sh $(BIN)/berth-replay "$$BERTH_DATA"
 
+docs: ## The site in build/site, from docs/: strict, nothing from another host
+	$(call install,python3-venv)
+	@docs/site/build.sh
+
+pictures: build ## The pictures of docs/ from what the programs print and show (needs a browser)
+	@$(PAGE)/build.sh >/dev/null
+	@$(PAGE)/program.sh pictures $(CURDIR)/docs/pictures
+	@python3 docs/site/pictures.py $(BIN)/berth
+
 lint: ## Format and shell scripts
 	$(call install,$(LINT_PACKAGES))
 	@git ls-files '*.h' '*.cc' | xargs clang-format-14 --dry-run --Werror

@@ -8,6 +8,7 @@
 
 #include "base/dns_name.h"
 #include "base/text.h"
+#include "config/problem_text.h"
 #include "scoring/scorers/workload_fit.h"
 
 namespace berth {
@@ -15,10 +16,6 @@ namespace {
 
 using Problems = std::vector<std::string>;
 using Texts = std::vector<std::string>;
-
-std::string At(std::string_view list, std::size_t i) {
-  return std::string(list) + "[" + std::to_string(i) + "]";
-}
 
 void CheckName(const std::string& name, const std::string& place, std::set<std::string>& names,
                Problems& problems) {
@@ -41,7 +38,7 @@ std::set<std::string> CheckTraits(const Config& config, Problems& problems) {
   names.emplace(kPriceWish);
   for (std::size_t i = 0; i < config.traits.size(); ++i) {
     const TraitConfig& trait = config.traits[i];
-    const std::string place = At("traits", i);
+    const std::string place = Element("traits", i);
     CheckName(trait.name, place, names, problems);
     CheckLabels(trait.labels, place, problems);
     if (trait.labels.empty() && trait.resource.empty()) {
@@ -60,12 +57,12 @@ class ClassTraits {
 
   void Check(const char* list, const std::vector<WishConfig>& wishes, bool takes_price) {
     for (std::size_t i = 0; i < wishes.size(); ++i) {
-      Check(wishes[i].trait, place_ + "." + At(list, i) + ".trait", takes_price);
+      Check(wishes[i].trait, place_ + "." + Element(list, i) + ".trait", takes_price);
     }
   }
   void Check(const char* list, const Texts& traits) {
     for (std::size_t i = 0; i < traits.size(); ++i) {
-      Check(traits[i], place_ + "." + At(list, i), false);
+      Check(traits[i], place_ + "." + Element(list, i), false);
     }
   }
 
@@ -111,7 +108,7 @@ std::vector<std::string> ProblemsOfClasses(const Config& config) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < config.workload_classes.size(); ++i) {
     const WorkloadClass& workload = config.workload_classes[i];
-    const std::string place = At("workloadClasses", i);
+    const std::string place = Element("workloadClasses", i);
     CheckName(workload.name, place, names, problems);
     CheckLabels(workload.labels, place, problems);
     ClassTraits traits(known, place, problems);
@@ -144,8 +141,9 @@ std::vector<std::string> NotesOnClasses(const Config& config) {
     const bool counts = std::ranges::find(profile.scorers, kWorkloadClassScorer,
                                           &ScorerSpec::name) != profile.scorers.end();
     if (counts || (workload.prefer.empty() && workload.avoid.empty())) continue;
-    notes.push_back(At("workloadClasses", i) + ": prefer and avoid have no effect: the profile \"" +
-                    profile.name + "\" has no scorer " + std::string(kWorkloadClassScorer));
+    notes.push_back(Element("workloadClasses", i) +
+                    ": prefer and avoid have no effect: the profile \"" + profile.name +
+                    "\" has no scorer " + std::string(kWorkloadClassScorer));
   }
   return notes;
 }

@@ -77,6 +77,9 @@ struct DraConfig {
   // Whether Berth chooses the MIG device of a claim and allocates it (docs/dra-choose.md). Needs
   // rights beyond those of the base manifests.
   bool choose_devices = false;
+  // Whether Berth evicts pods for others of higher priority that wait for GPUs of DRA
+  // (docs/dra.md). Needs the right to evict.
+  bool preempt = false;
   friend bool operator==(const DraConfig&, const DraConfig&) = default;
 };
 
@@ -116,6 +119,14 @@ struct GpuNodesConfig {
   // Node conditions that close a node to GPU pods (ParseConditionRule).
   std::vector<std::string> conditions;
   friend bool operator==(const GpuNodesConfig&, const GpuNodesConfig&) = default;
+};
+
+// Room that is kept for pods and gangs that wait.
+struct EarmarksConfig {
+  bool keep = true;
+  int most_gpus_percent = 25;  // of all GPUs; one waiting pod alone may have more
+  int gang_minutes = 60;       // for a gang
+  friend bool operator==(const EarmarksConfig&, const EarmarksConfig&) = default;
 };
 
 // High-cardinality metrics, off by default.
@@ -177,6 +188,8 @@ struct MixEntry {
   friend bool operator==(const MixEntry&, const MixEntry&) = default;
 };
 
+constexpr std::size_t kLongestClusterName = 63;
+
 struct Config {
   std::string profile = "expected-waste";  // a built-in one or one of `profiles`
   std::vector<ProfileSpec> profiles;       // user-defined; a name may override a built-in one
@@ -195,6 +208,7 @@ struct Config {
   GpushareConfig gpushare;
   SharesConfig shares;
   GpuNodesConfig gpu_nodes;
+  EarmarksConfig earmarks;
   std::vector<TraitConfig> traits;
   std::vector<WorkloadClass> workload_classes;  // a pod belongs to the first that it matches
   MetricsConfig metrics;
@@ -205,6 +219,7 @@ struct Config {
   // Maximum number of fitting nodes that kube-scheduler scores for a GPU pod; 0: all.
   int nodes_to_score = 100;
   std::string log_level = "info";  // debug, info, warn, error
+  std::string cluster_name;        // for people; at most kLongestClusterName bytes, one line
   friend bool operator==(const Config&, const Config&) = default;
 };
 

@@ -65,7 +65,11 @@ template <class Visitor>
 void Describe(Visitor& v, ProfileSpec& profile) {
   v.Field("name", profile.name, AnyText{},
           "name of the profile; the name of a built-in profile overrides that one");
+  v.Field("extends", profile.extends, AnyText{},
+          "built-in profile whose scorers, devices and ties it has where it names no others");
   v.List("scorers", profile.scorers, "weighted scorers; with none, all nodes score the same");
+  v.Field("without", profile.without, TextList{true},
+          "scorers of `extends` or of the default profile to leave out");
   v.Field("devices", profile.devices, Words{kDeviceRuleWords},
           "rule that picks the GPU of a node for a GPU share");
   v.Field("ties", profile.ties, Words{kTieRuleWords},
@@ -192,6 +196,8 @@ template <class Visitor>
 void Describe(Visitor& v, DraConfig& dra) {
   v.Field("chooseDevices", dra.choose_devices, TrueOrFalse{},
           "whether Berth chooses and allocates the devices of ResourceClaims");
+  v.Field("preempt", dra.preempt, TrueOrFalse{},
+          "whether Berth evicts pods of lower priority for pods that wait for GPUs of DRA");
 }
 
 template <class Visitor>
@@ -220,6 +226,18 @@ void Describe(Visitor& v, GpuNodesConfig& nodes) {
   v.Field("conditions", nodes.conditions, TextList{},
           "node conditions that close a node, or the GPUs they name by UUID, to GPU pods: `TYPE` "
           "(status True) or `TYPE=STATUS`");
+}
+
+template <class Visitor>
+void Describe(Visitor& v, EarmarksConfig& earmarks) {
+  v.Field("keep", earmarks.keep, TrueOrFalse{},
+          "keep room that becomes free for the pods that have waited longest, until they come");
+  v.Field("mostGpusPercent", earmarks.most_gpus_percent, Integers{0, 100},
+          "how many of all GPUs are kept at most, in percent; the first waiting pod alone may have "
+          "more");
+  v.Field("gangMinutes", earmarks.gang_minutes, Integers{1, 1440},
+          "how long nodes are kept for a gang while it gathers them; then others go first for as "
+          "long");
 }
 
 template <class Visitor>
@@ -336,6 +354,7 @@ void Describe(Visitor& v, Config& config) {
   v.Group("gpushare", config.gpushare, "gpushare");
   v.Group("shares", config.shares, "GPU shares");
   v.Group("gpuNodes", config.gpu_nodes, "nodes with GPUs");
+  v.Group("earmarks", config.earmarks, "room that is kept for pods and gangs that wait");
   v.List("traits", config.traits,
          "custom traits (features) of nodes, in addition to the built-in ones");
   v.List(
@@ -349,6 +368,8 @@ void Describe(Visitor& v, Config& config) {
   v.Field("nodesToScore", config.nodes_to_score, Integers{0, 1'000'000},
           "maximum number of fitting nodes that kube-scheduler scores for a GPU pod; 0: all");
   v.Field("logLevel", config.log_level, Words{kLogLevelWords}, "least severe level that is logged");
+  v.Field("clusterName", config.cluster_name, AnyText{},
+          "name of the cluster in the title of the live page, at most 63 characters; empty: none");
 }
 
 }  // namespace berth

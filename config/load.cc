@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "config/check_profiles.h"
 #include "config/describe.h"
 #include "config/model_constants.h"
 #include "config/parse_yaml.h"
@@ -105,6 +106,13 @@ class SettingsReader {
   void List(const char* key, std::vector<T>& elements, const char*) {
     ReadList(key, elements,
              [](YamlReader& yaml, std::vector<T>& written) { Read(yaml, written.emplace_back()); });
+  }
+  void List(const char* key, std::vector<ProfileSpec>& profiles, const char*) {
+    ReadList(key, profiles, [](YamlReader& yaml, std::vector<ProfileSpec>& written) {
+      ProfileSpec& profile = written.emplace_back();
+      Read(yaml, profile);
+      Extend(profile, yaml.Has("devices"), yaml.Has("ties"));
+    });
   }
   void List(const char* key, TopologyLevels& levels, const char*) {
     ReadList(key, levels, ReadTopologyLevel);

@@ -34,7 +34,8 @@ Config Reloaded(const Config& now, const Config& wanted) {
   next.nodes_to_score = wanted.nodes_to_score;
   next.gangs = wanted.gangs;
   next.gangs.controllers = now.gangs.controllers;  // pods are read with them
-  next.gpu_nodes.guard = wanted.gpu_nodes.guard;   // the conditions are read with the nodes
+  next.earmarks = wanted.earmarks;
+  next.gpu_nodes.guard = wanted.gpu_nodes.guard;  // the conditions are read with the nodes
   // Classes name traits, and those of nodes are found as the nodes are read.
   if (wanted.traits == now.traits) next.workload_classes = wanted.workload_classes;
   next.log_level = wanted.log_level;

@@ -10,6 +10,8 @@
 #include "base/listen_address.h"
 #include "base/text.h"
 #include "config/check_classes.h"
+#include "config/check_profiles.h"
+#include "config/problem_text.h"
 #include "config/words.h"
 #include "scoring/registry.h"
 
@@ -18,59 +20,12 @@ namespace {
 
 using Problems = std::vector<std::string>;
 
-std::string Element(const char* list, std::size_t i) {
-  return std::string(list) + "[" + std::to_string(i) + "]";
-}
-
-std::string InQuotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
 void CheckMix(const Config& config, Problems& problems) {
   for (std::size_t i = 0; i < config.request_mix.size(); ++i) {
     if (config.request_mix[i].gpus > 0 && config.request_mix[i].gpu_milli > 0) {
       problems.push_back(Element("requestMix", i) + ": want gpus or gpuMilli, got both");
     }
   }
-}
-
-// One profile alone is built with each scorer by itself, so that every faulty one is named.
-void CheckScorers(const ProfileSpec& spec, const std::string& place, const RequestMix& mix,
-                  Problems& problems) {
-  auto built = BuildProfile(spec, mix);
-  if (built) return;
-  const std::size_t before = problems.size();
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < spec.scorers.size(); ++i) {
-    const std::string& name = spec.scorers[i].name;
-    const std::string path = place + "." + Element("scorers", i) + ".name: ";
-    if (!names.insert(name).second) {
-      problems.push_back(path + InQuotes(name) + " is there twice");
-    } else if (name != kDomainLocality) {
-      if (auto scorer = MakeScorer(name, mix); !scorer) {
-        problems.push_back(path + scorer.error().message);
-      }
-    }
-  }
-  if (problems.size() == before) {
-    problems.push_back(std::move(built).error().Within(place).message);
-  }
-}
-
-void CheckProfiles(const Config& config, Problems& problems) {
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < config.profiles.size(); ++i) {
-    const ProfileSpec& spec = config.profiles[i];
-    const std::string place = Element("profiles", i);
-    if (spec.name.empty()) {
-      problems.push_back(place + ".name: want a name, got \"\"");
-    } else if (!names.insert(spec.name).second) {
-      problems.push_back(place + ".name: " + InQuotes(spec.name) + " is there twice");
-    }
-    CheckScorers(spec, place, MixOf(config), problems);
-  }
-  if (names.contains(config.profile) || FindBuiltinProfile(config.profile) != nullptr) return;
-  for (const ProfileSpec& spec : BuiltinProfiles()) names.insert(spec.name);
-  problems.push_back("profile: want one of " + Join(names, " ") + ", got " +
-                     InQuotes(config.profile));
 }
 
 void CheckResources(const Config& config, Problems& problems) {
@@ -117,6 +72,16 @@ void CheckLeaderElection(const LeaderElectionConfig& config, Problems& problems)
   if (!IsDnsSubdomain(config.name)) {
     problems.push_back("leaderElection.name: want a DNS-1123 name, got " + InQuotes(config.name));
   }
+}
+
+void CheckClusterName(const std::string& name, Problems& problems) {
+  const bool has_control =
+      std::ranges::any_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  if (name.size() <= kLongestClusterName && !has_control) return;
+  problems.push_back("clusterName: want one line of at most " +
+                     std::to_string(kLongestClusterName) + " bytes, got " +
+                     std::to_string(name.size()) +
+                     (has_control ? " with a control character" : ""));
 }
 
 template <class Words>
@@ -179,10 +144,11 @@ void CheckAddresses(const ServerConfig& server, Problems& problems) {
 std::vector<std::string> ProblemsOf(const Config& config) {
   Problems problems;
   CheckMix(config, problems);
-  CheckProfiles(config, problems);
+  std::ranges::move(ProblemsOfProfiles(config), std::back_inserter(problems));
   CheckResources(config, problems);
   CheckMachineTypes(config, problems);
   CheckLeaderElection(config.leader_election, problems);
+  CheckClusterName(config.cluster_name, problems);
   CheckGangs(config.gangs, problems);
   CheckGpuNodes(config.gpu_nodes, problems);
   std::ranges::move(ProblemsOfClasses(config), std::back_inserter(problems));
@@ -195,23 +161,7 @@ std::vector<std::string> ProblemsOf(const Config& config) {
 }
 
 std::vector<std::string> NotesOn(const Config& config) {
-  std::vector<std::string> notes;
-  for (std::size_t i = 0; i < config.profiles.size(); ++i) {
-    const ProfileSpec& spec = config.profiles[i];
-    const std::string place = Element("profiles", i);
-    if (FindBuiltinProfile(spec.name) != nullptr) {
-      notes.push_back(place + ".name: overrides the built-in profile " + InQuotes(spec.name));
-    }
-    if (spec.scorers.empty() && spec.ties == TieRule::kEqual) {
-      notes.push_back(place + ".scorers: empty, so all nodes score the same");
-    }
-    const bool is_of_class =
-        std::ranges::find(config.workload_classes, spec.name, &WorkloadClass::profile) !=
-        config.workload_classes.end();
-    if (spec.name != config.profile && !is_of_class) {
-      notes.push_back(place + ": not used; profile is " + InQuotes(config.profile));
-    }
-  }
+  std::vector<std::string> notes = NotesOnProfiles(config);
   std::ranges::move(NotesOnClasses(config), std::back_inserter(notes));
   return notes;
 }

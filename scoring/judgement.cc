@@ -32,20 +32,31 @@ std::optional<std::vector<Reason>> WhateverItsShape(const Snapshot& snapshot,
 }
 
 // What depends on the pod and not on its shape: whether the pod may go there at all, whether
-// evictions could make room for it, and the domain of its group.
+// evictions could make room for it, what is kept for others, and the domain of its group.
 void Refine(const Snapshot& snapshot, const Question& question, std::span<Reason> reasons) {
   const PodRequest& pod = question.pod;
   const std::span<const NodeIndex> candidates = question.candidates;
   const bool admission_matters = AdmissionMatters(snapshot, pod);
   const bool by_claim = question.behind_scheduler && !pod.device_class.empty();
+  const bool is_guarded = AsksForNothingOfOurs(pod) && IsTurnedAway(pod, question.guard);
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const Node& node = snapshot.node(candidates[i]);
     const bool claims = by_claim && reasons[i] != Reason::kFits && GetsClaimOn(node, pod);
     if (claims) reasons[i] = ObjectionBesideGpus(node, pod);
     if (reasons[i] == Reason::kFits) {
       if (admission_matters) reasons[i] = Admits(node.spec(), pod);
+      const bool is_kept = is_guarded && reasons[i] == Reason::kFits && IsGpuNode(node.spec());
+      if (is_kept) reasons[i] = Reason::kKeptForGpuPods;
     } else if (!claims && VerdictOf(reasons[i]) == Verdict::kUnschedulable) {
       reasons[i] = AfterEvictions(node, pod, reasons[i]);
+    }
+  }
+  if (question.earmarks != nullptr && !question.earmarks->empty()) {
+    for (std::size_t i = 0; i < reasons.size(); ++i) {
+      if (reasons[i] != Reason::kFits) continue;
+      if (question.earmarks->KeepFrom(pod, snapshot, candidates[i])) {
+        reasons[i] = Reason::kKeptForWaiting;
+      }
     }
   }
   if (question.group.tree && pod.domain.required) {

@@ -15,7 +15,8 @@
 //   2. the filters (Engine::Filter): GPUs, CPU, memory, disk, model, links, MIG;
 //   3. admission: taints, node selector, required affinity;
 //   4. what is short now: whether evictions could make room for this pod;
-//   5. the topology domain that the pod's group requires.
+//   5. what is kept for pods that have waited longer;
+//   6. the topology domain that the pod's group requires.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,7 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/earmarks/earmarks.h"
 #include "scoring/engine/engine.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/lighter_victims.h"
@@ -56,7 +58,8 @@ struct Question {
   GroupPlaces group = {};
   // kube-scheduler is in front and decides about pods that ask for nothing of ours: all nodes fit.
   bool behind_scheduler = false;
-  NodeGuard guard = NodeGuard::kOff;  // of GPU nodes, against such pods
+  NodeGuard guard = NodeGuard::kOff;   // of GPU nodes, against such pods
+  const Earmarks* earmarks = nullptr;  // what is kept for others that wait; nullptr: nothing
 };
 
 struct Judgement {

@@ -50,6 +50,9 @@ struct ProfileSpec {
   std::vector<ScorerSpec> scorers;  // none: every node scores the same
   DeviceRule devices = DeviceRule::kTightest;
   TieRule ties = TieRule::kEqual;
+  // The built-in profile that it was made from: `scorers` has those of that one too. Empty: none.
+  std::string extends = {};
+  std::vector<std::string> without = {};  // scorers that it leaves out on purpose
   friend bool operator==(const ProfileSpec&, const ProfileSpec&) = default;
 };
 

@@ -82,6 +82,7 @@ enum class Reason : std::uint8_t {
   kNumaHeld,
   kMigHeld,
   kTaintNotTolerated,
+  kKeptForWaiting,  // it fits, and pods that have waited longer get what is free (earmarks.h)
   kKeptForGpuPods,  // the pod asks for no GPU, and the node's CPU is for those that do
   kDriverTooOld,    // or not known; so are the next two, in the order of Versioned
   kCudaTooOld,

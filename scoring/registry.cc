@@ -41,7 +41,7 @@ struct Entry {
   Factory make;
 };
 
-constexpr std::array<Entry, 13> kScorers = {{
+constexpr auto kScorers = std::to_array<Entry>({
     {"best-fit", MixUse::kNone, Make<BestFit>},
     {"dot-product", MixUse::kNone, Make<DotProduct>},
     {"expected-waste", MixUse::kDraws, MakeExpectedWaste},
@@ -55,7 +55,7 @@ constexpr std::array<Entry, 13> kScorers = {{
     {"pwr", MixUse::kNone, Make<Pwr>},
     {"spreading", MixUse::kNone, Make<Spreading>},
     {kWorkloadClassScorer, MixUse::kNone, Make<WorkloadFit>},
-}};
+});
 
 }  // namespace
 

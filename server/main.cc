@@ -195,11 +195,34 @@ int RunExplain(const CLI::App& explain, const ExplainFlags& flags) {
                                                   : ExplainGangCommand(flags));
 }
 
+// What people ask about as they name it to kubectl: "explain pods web-0", "explain pod/web-0".
+std::vector<std::string> WithKindApart(int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (argc < 3 || words[1] != "explain") return words;
+  const std::size_t slash = words[2].find('/');
+  std::string kind = words[2].substr(0, slash);
+  if (kind == "po" || kind == "pods") kind = "pod";
+  if (kind == "no" || kind == "nodes") kind = "node";
+  if (kind != "pod" && kind != "node" && kind != "gang") return words;
+  if (slash != std::string::npos) words.insert(words.begin() + 3, words[2].substr(slash + 1));
+  words[2] = kind;
+  return words;
+}
+
+// Of a name without its kind.
+void AdviseOnKind(const std::vector<std::string>& words) {
+  if (words.size() != 3 || words[1] != "explain" || words[2].starts_with("-")) return;
+  for (const char* kind : {"pod", "node", "gang"}) {
+    if (words[2] == kind) return;
+  }
+  std::fprintf(stderr, "Say what it is: explain pod %s\n", words[2].c_str());
+}
+
 void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
   CLI::App* const plan = app.add_subcommand(
       "plan", "Show where new pods would be placed, and how many pods new nodes would take");
   plan->add_option("-f,--file", flags.files,
-                   "Manifests with pods, Jobs, Deployments, StatefulSets (YAML or JSON); - is "
+                   "Manifests with pods or objects that make pods (YAML or JSON); - is "
                    "standard input")
       ->type_name("FILE");
   plan->add_option("-n,--namespace", flags.namespace_name,
@@ -288,7 +311,13 @@ int Main(int argc, char** argv) {
   PlanFlags plan_flags;
   AddPlan(app, plan_flags, server);
   app.add_subcommand("version", "Print the version");
-  if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
+  std::vector<std::string> words = WithKindApart(argc, argv);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  if (const auto code = line.Parse(static_cast<int>(words.size()), arguments.data())) {
+    if (*code == CommandLine::kUsage) AdviseOnKind(words);
+    return *code;
+  }
   explain_flags.at = plan_flags.at = AddressOf(server, is_plugin);
   if (app.got_subcommand("serve")) return RunServe(serve);
   if (app.got_subcommand(topology)) return RunTopology(*topology, topology_flags);

@@ -24,6 +24,7 @@ EnginePlacer::EnginePlacer(Engine& engine, const std::vector<ClusterEvent>& clus
       mix_(mix),
       nodes_to_score_(serving.nodes_to_score),
       classes_(std::move(serving.classes)),
+      earmarks_(serving.earmarks),
       domains_(std::move(serving.levels)),
       ties_(*engine.profile(), seed) {
   if (serving.scheduler) scheduler_.emplace(0, seed, *serving.scheduler);
@@ -65,11 +66,15 @@ GroupPlaces EnginePlacer::GroupOf(const std::shared_ptr<const Snapshot>& snapsho
   return group;
 }
 
-Judgement EnginePlacer::Look(const PodRequest& asked) {
+Judgement EnginePlacer::Look(const PodRequest& asked, Instant now) {
   const PodRequest& pod = WithWishes(asked);
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
-  Judgement judged =
-      Judge(engine_, snapshot, {.pod = pod, .candidates = all_, .group = GroupOf(snapshot, pod)});
+  Question question{.pod = pod, .candidates = all_, .group = GroupOf(snapshot, pod)};
+  if (earmarks_ && line_.size() > 0) {
+    line_.Look(snapshot, *earmarks_, now);
+    question.earmarks = line_.earmarks().get();
+  }
+  Judgement judged = Judge(engine_, snapshot, question);
   if (nodes_to_score_ != 0 && pod.shape.wants_gpu() && !waiting_.contains(pod.id.uid)) {
     Shortlist(engine_, snapshot, pod, nodes_to_score_, judged);
   }
@@ -91,12 +96,16 @@ NodeIndex EnginePlacer::Choose(const std::shared_ptr<const Snapshot>& snapshot,
   return best[ties_.Pick(best.size())];
 }
 
-Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked) {
+Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Instant now,
+                                                   WallTime arrived) {
   const PodRequest& pod = WithWishes(asked);
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
   last_.reset();
-  const Judgement judged = Look(pod);
+  const Judgement judged = Look(pod, now);
   if (judged.fitting.empty()) {
+    was_kept_away_ =
+        std::ranges::find(judged.reasons, Reason::kKeptForWaiting) != judged.reasons.end();
+    if (earmarks_) line_.Stand({{std::make_shared<const PodRequest>(pod)}, arrived}, snapshot, now);
     if (nodes_to_score_ != 0) waiting_.insert(pod.id.uid);
     return std::nullopt;
   }
@@ -106,6 +115,7 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked) {
   BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));
   BERTH_TRY_STATUS(state_.Confirm(pod.id.uid));
   waiting_.erase(pod.id.uid);
+  line_.Leave(pod.id.uid);
   last_ = *placement;
   return node;
 }

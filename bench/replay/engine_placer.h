@@ -18,6 +18,7 @@
 #include "bench/rules/kube_choice.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/node_domains.h"
+#include "scoring/earmarks/earmark_line.h"
 #include "scoring/engine/engine.h"
 #include "scoring/judgement.h"
 
@@ -50,6 +51,7 @@ class EnginePlacer final : public Placer {
     TopologyLevels levels = {};
     WishesByClass classes = {};                  // of the pods, by the first of PodRequest::classes
     std::optional<KubeStrategy> scheduler = {};  // chooses in place of the engine's priorities
+    std::optional<EarmarkLimits> earmarks = {};  // empty: nothing is kept for pods that wait
   };
 
   // cluster: what builds it. mix: what is learned; nullptr: nothing is. Requires: the engine and
@@ -71,12 +73,16 @@ class EnginePlacer final : public Placer {
 
   // A pod has arrived: told once, before the first attempt to place it.
   void Hear(const PodRequest& pod);
-  // Where it is now, as an index into the snapshot; empty when there is no room.
-  Result<std::optional<NodeIndex>> Put(const PodRequest& pod);
+  // Where it is now, as an index into the snapshot; empty when there is no room. `now`, and when it
+  // arrived: for earmarks.
+  Result<std::optional<NodeIndex>> Put(const PodRequest& pod, Instant now = {},
+                                       WallTime arrived = {});
+  // Whether the last Put found room that is kept for others.
+  [[nodiscard]] bool was_kept_away() const { return was_kept_away_; }
   // What the last Put took; empty where there was no room.
   [[nodiscard]] const std::optional<Placement>& last() const { return last_; }
   // What the server would say of the pod's nodes, after its short list. Requires: as for Put.
-  [[nodiscard]] Judgement Look(const PodRequest& pod);
+  [[nodiscard]] Judgement Look(const PodRequest& pod, Instant now = {});
   // The pod has ended, as the watch would say it.
   void Remove(const std::string& uid);
 
@@ -95,6 +101,9 @@ class EnginePlacer final : public Placer {
   LearnedMix* const mix_;
   const std::size_t nodes_to_score_;
   const WishesByClass classes_;
+  const std::optional<EarmarkLimits> earmarks_;
+  EarmarkLine line_;
+  bool was_kept_away_ = false;
   PodRequest with_wishes_;
   NodeDomains domains_;
   TieBreaker ties_;

@@ -56,7 +56,7 @@ Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ReplayPolicy&
   }
   return std::unique_ptr<EngineSession>(
       new EngineSession(std::move(engine), std::move(mix), OrderedCluster(workload, arrivals), seed,
-                        {nodes_to_score, {}, policy.classes, policy.scheduler}));
+                        {nodes_to_score, {}, policy.classes, policy.scheduler, policy.earmarks}));
 }
 
 bool Learns(const ProfileSpec& spec) { return MixUseOf(spec) == MixUse::kDraws; }

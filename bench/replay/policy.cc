@@ -26,6 +26,8 @@ constexpr std::array<SchedulerName, 2> kSchedulers = {{
     {"most-allocated", KubeStrategy::kMostAllocated},
 }};
 
+constexpr std::string_view kWithEarmarks = "+earmarks";
+
 const SchedulerName* FindScheduler(std::string_view name) {
   const auto* const found = std::ranges::find(kSchedulers, name, &SchedulerName::name);
   return found == kSchedulers.end() ? nullptr : found;
@@ -48,6 +50,12 @@ Result<ProfileSpec> ProfileNamed(const std::string& name) {
 }
 
 Result<ReplayPolicy> PolicyNamed(const std::string& name) {
+  if (name.ends_with(kWithEarmarks)) {
+    BERTH_TRY(ReplayPolicy policy, PolicyNamed(name.substr(0, name.size() - kWithEarmarks.size())));
+    policy.name = name;
+    policy.earmarks.emplace();
+    return policy;
+  }
   if (const SchedulerName* scheduler = FindScheduler(name)) {
     ReplayPolicy policy{name, {name, {}, DeviceRule::kTightest, TieRule::kEqual}};
     policy.scheduler = scheduler->strategy;

@@ -6,6 +6,9 @@
 //   kube-scheduler  its default scores (bench/rules/kube_choice.h)
 //   most-allocated  the same with the strategy MostAllocated
 //
+// With "+earmarks" behind its name a policy keeps what becomes free for the pods that have waited
+// longest (scoring/earmarks/earmark_line.h), where pods wait at all: with departures.
+//
 // Berth's filters stand for the plugins that say what fits. Of a node's GPUs a share gets the one
 // with the least room that takes it.
 #pragma once
@@ -21,6 +24,7 @@
 #include "bench/rules/kube_choice.h"
 #include "cluster/values/node_wishes.h"
 #include "config/config.h"
+#include "scoring/earmarks/earmark_line.h"
 #include "scoring/profile.h"
 #include "scoring/waste/learned_mix.h"
 
@@ -40,6 +44,7 @@ struct ReplayPolicy {
   std::vector<ProfileSpec> others = {};  // the profiles that they name
   // Chooses among the nodes that fit; nothing: the profile does.
   std::optional<KubeStrategy> scheduler = {};
+  std::optional<EarmarkLimits> earmarks = {};  // empty: nothing is kept for pods that wait
 };
 
 // The built-in profile. Error: kInvalidArgument naming those there are.

@@ -1,47 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/rules/kube_choice.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
+
+#include "scoring/scheduler_score.h"
 
 namespace berth::replay {
 namespace {
 
-constexpr std::int64_t kMostPoints = 100;
 constexpr int kPointsPerPriority = 10;
 constexpr int kGpuWeight = 5;  // of MostAllocated
 
-struct Use {
-  std::int64_t requested;  // with the pod
-  std::int64_t allocatable;
-
-  [[nodiscard]] std::int64_t FreePoints() const {
-    if (allocatable <= 0 || requested > allocatable) return 0;
-    return (allocatable - requested) * kMostPoints / allocatable;
-  }
-  [[nodiscard]] std::int64_t UsedPoints() const {
-    if (allocatable <= 0) return 0;
-    return std::min(requested, allocatable) * kMostPoints / allocatable;
-  }
-  [[nodiscard]] double Part() const {
-    if (allocatable <= 0) return 1;
-    return std::min(static_cast<double>(requested) / static_cast<double>(allocatable), 1.0);
-  }
-};
-
-Use GpusOf(const Node& node, const RequestShape& pod) {
+ResourceUse GpusOf(const Node& node, const RequestShape& pod) {
   const auto capacity = static_cast<std::int64_t>(node.spec().gpus.size()) * kMilliPerGpu;
   const std::int64_t asked = std::int64_t{pod.milli_per_gpu()} * pod.gpu_count();
   return {capacity - node.free_gpu_milli() + asked, capacity};
 }
 
-std::int64_t MostAllocated(const Use& cpu, const Use& memory, const Node& node,
+std::int64_t MostAllocated(const ResourceUse& cpu, const ResourceUse& memory, const Node& node,
                            const RequestShape& pod) {
-  std::int64_t points = cpu.UsedPoints() + memory.UsedPoints();
+  std::int64_t points = cpu.used_points() + memory.used_points();
   if (!pod.wants_gpu()) return points / 2;
-  points += kGpuWeight * GpusOf(node, pod).UsedPoints();
+  points += kGpuWeight * GpusOf(node, pod).used_points();
   return points / (2 + kGpuWeight);
 }
 
@@ -49,15 +30,11 @@ std::int64_t MostAllocated(const Use& cpu, const Use& memory, const Node& node,
 
 std::int64_t KubeChoice::OwnScore(const Node& node, const RequestShape& pod,
                                   KubeStrategy strategy) {
-  const NodeSpec& spec = node.spec();
-  const Use cpu{spec.cpu_milli - node.free_cpu_milli() + pod.cpu_milli, spec.cpu_milli};
-  const Use memory{spec.memory_bytes - node.free_memory_bytes() + pod.memory_bytes,
-                   spec.memory_bytes};
+  const ResourceUse cpu = CpuUse(node, pod), memory = MemoryUse(node, pod);
   const std::int64_t fit = strategy == KubeStrategy::kMostAllocated
                                ? MostAllocated(cpu, memory, node, pod)
-                               : (cpu.FreePoints() + memory.FreePoints()) / 2;
-  const double deviation = std::abs(cpu.Part() - memory.Part()) / 2;
-  return fit + static_cast<std::int64_t>((1 - deviation) * double(kMostPoints));
+                               : (cpu.free_points() + memory.free_points()) / 2;
+  return fit + BalancePoints(cpu, memory);
 }
 
 NodeIndex KubeChoice::Choose(const Snapshot& snapshot, const RequestShape& pod,

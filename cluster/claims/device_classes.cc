@@ -41,6 +41,13 @@ std::map<std::string, DeviceClass> DeviceClasses::WholeByName() const {
   return found;
 }
 
+std::vector<DeviceClass> DeviceClasses::All() const {
+  const MutexLock lock(mutex_);
+  std::vector<DeviceClass> all;
+  for (const auto& [name, of] : by_name_) all.push_back(of);
+  return all;
+}
+
 std::vector<MigProfile> DeviceClasses::Profiles() const {
   const MutexLock lock(mutex_);
   std::set<MigProfile> profiles;

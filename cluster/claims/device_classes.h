@@ -51,6 +51,8 @@ class DeviceClasses {
   // nullopt: there is none of that name.
   [[nodiscard]] std::optional<DeviceClass> Named(std::string_view name) const
       BERTH_EXCLUDES(mutex_);
+  // By name.
+  [[nodiscard]] std::vector<DeviceClass> All() const BERTH_EXCLUDES(mutex_);
   // The resources of all classes; sorted, each once.
   [[nodiscard]] std::vector<MigProfile> Profiles() const BERTH_EXCLUDES(mutex_);
 

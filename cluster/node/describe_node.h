@@ -21,11 +21,11 @@ constexpr auto MembersOf(V& value) {
 
 template <OneOf<GpuPlaces> V>
 constexpr auto MembersOf(V& value) {
-  auto& [count, foreign, gpus, memory_mib, sharing] = value;
-  return std::tuple(OfKind(count, AtFront("count", kMaxGpuPlaces)),
-                    OfKind(foreign, AtFront("foreign")),
-                    OfKind(gpus, WhenSet("gpus", kMaxGpuPlaces)),
-                    OfKind(memory_mib, WhenSet("memory_mib")), OfKind(sharing, WhenSet("sharing")));
+  auto& [count, foreign, gpus, memory_mib, sharing, uuids] = value;
+  return std::tuple(
+      OfKind(count, AtFront("count", kMaxGpuPlaces)), OfKind(foreign, AtFront("foreign")),
+      OfKind(gpus, WhenSet("gpus", kMaxGpuPlaces)), OfKind(memory_mib, WhenSet("memory_mib")),
+      OfKind(sharing, WhenSet("sharing")), OfKind(uuids, WhenSet("uuids")));
 }
 
 template <OneOf<ClaimedGpu> V>
@@ -45,13 +45,19 @@ constexpr auto MembersOf(V& value) {
                     OfKind(order, AtFront("order", kMaxGpusPerNode - 1)));
 }
 
+template <OneOf<TopologyManager> V>
+constexpr auto MembersOf(V& value) {
+  auto& [policy, by_pod] = value;
+  return std::tuple(OfKind(policy, AtFront("policy")), OfKind(by_pod, AtFront("by_pod")));
+}
+
 template <OneOf<NodeSpec> V>
 constexpr auto MembersOf(V& value) {
   auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, ephemeral_bytes, labels, taints,
          soft_taints, links, mig, places, missing, gpu_resource, gpus_are_parts, share_agent,
          agents, agent_serves_all, share_isolation, shares_need_uuids, refuses_gpu_pods,
          refused_asks, ready_since, gpu_condition, named_gpus_condition, gpus_to_come, traits,
-         gpu_price, carries_out, topology_manager, by_claims, beside] = value;
+         gpu_price, carries_out, topology_manager, by_claims, beside, most_pods, others] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(name, AtFront("name")), OfKind(gpu_model, AtFront("gpu_model")),
       OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
@@ -70,9 +76,12 @@ constexpr auto MembersOf(V& value) {
       OfKind(gpu_price, WhenSet("gpu_price", kMostGpuPrice)),
       OfKind(share_isolation, WhenSet("shares_keep_memory")), OfKind(labels, WhenSet("labels")),
       OfKind(carries_out, WhenSet("carries_out")),
-      OfKind(by_claims, WhenSet("by_claims", kMaxGpusPerNode - 1)), OfKind(topology_manager),
+      OfKind(by_claims, WhenSet("by_claims", kMaxGpusPerNode - 1)),
+      OfKind(most_pods, WhenSet("most_pods", std::numeric_limits<int>::max())),
+      OfKind(others, WhenSet("others")), OfKind(topology_manager, WhenSet("topology_manager")),
       OfKind(beside), OfKind(taints), OfKind(soft_taints), OfKind(links), OfKind(mig),
-      OfKind(agents), OfKind(shares_need_uuids), OfRole<Role::kShown>(ready_since));
+      OfKind(agents), OfKind(shares_need_uuids, WhenSet("shares_need_uuids")),
+      OfRole<Role::kShown>(ready_since));
 }
 
 }  // namespace berth

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GpuPlaces: the GPUs of a node that have several users each (time slicing, MPS, an agent of
-// another scheduler). A pod gets a place on one of them. Which one is unknown: the kubelet picks
-// it.
+// another scheduler). A pod gets a place on one of them. The kubelet picks it; Berth where the
+// node's agent carries that out (NodeSpec::carries_out), on the GPU with the fewest users. Which
+// one it is, is known where the GPUs have names, by what the pod was given or by that plan
+// (Placement::places_on).
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace berth {
 
@@ -25,6 +29,9 @@ struct GpuPlaces {
   // What a place has of its GPU's memory; 0 = not known.
   std::int64_t memory_mib = 0;
   GpuSharing sharing = GpuSharing::kUnknown;
+  std::vector<std::string> uuids = {};  // of the `gpus`, by index; empty: not known
+  // Users on each of the GPUs; 0 = not known.
+  [[nodiscard]] int each() const { return gpus > 0 ? (count + gpus - 1) / gpus : 0; }
   friend bool operator==(const GpuPlaces&, const GpuPlaces&) = default;
 };
 

@@ -20,6 +20,17 @@ std::optional<std::size_t> MigSpec::PositionOf(int index) const {
   return static_cast<std::size_t>(gpu - gpus.begin());
 }
 
+std::optional<MigGrant> MigSpec::FindNamed(std::string_view id) const {
+  for (const MigGpu& gpu : gpus) {
+    const auto name = std::ranges::find(gpu.names, id, &MigName::id);
+    if (name == gpu.names.end() || (gpu.instances >> name->placement & 1) == 0) continue;
+    const MigPlacement& place = product->placements()[static_cast<std::size_t>(name->placement)];
+    const MigRow& row = product->rows()[static_cast<std::size_t>(place.row)];
+    return MigGrant{.gpu = gpu.index, .start = place.start, .profile = row.profile};
+  }
+  return std::nullopt;
+}
+
 Status Validate(const MigSpec& spec) {
   if (!spec.gpus.empty() && spec.product == nullptr) {
     return Invalid(".mig.product: want that of the GPUs, got none");

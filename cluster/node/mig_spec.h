@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/values/placement.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth {
@@ -55,11 +56,19 @@ enum class MigTrouble : std::uint8_t {
 };
 std::string_view MigTroubleName(MigTrouble trouble);  // "", "changing", "failed", ...
 
+// The name that the device plugin has for an instance: "MIG-...".
+struct MigName {
+  int placement = 0;
+  std::string id;
+  friend bool operator==(const MigName&, const MigName&) = default;
+};
+
 struct MigGpu {
-  int index = 0;                // on the node
-  std::string uuid;             // empty = not known
-  MigSet instances = 0;         // static: those that are there
-  MigSet offered = ~MigSet{0};  // dynamic: those that may be made; none of one that is not healthy
+  int index = 0;                    // on the node
+  std::string uuid;                 // empty = not known
+  MigSet instances = 0;             // static: those that are there
+  MigSet offered = ~MigSet{0};      // those that may be given or made; none that is not healthy
+  std::vector<MigName> names = {};  // static: of those instances whose names are known
   friend bool operator==(const MigGpu&, const MigGpu&) = default;
 };
 
@@ -97,6 +106,8 @@ struct MigSpec {
   [[nodiscard]] bool takes_names() const { return agent.empty(); }
   // The position in `gpus` of the GPU with that index.
   [[nodiscard]] std::optional<std::size_t> PositionOf(int index) const;
+  // The instance of that name; nothing: the node has none, or does not say its name.
+  [[nodiscard]] std::optional<MigGrant> FindNamed(std::string_view id) const;
   // The placements for which there is room on the GPU at that position, beside `taken`.
   [[nodiscard]] MigSet Room(std::size_t gpu, MigSet taken) const {
     return dynamic ? product->Addable(taken) : gpus[gpu].instances & ~taken;

@@ -61,7 +61,8 @@ class Booking {
       : spec_(spec), pods_(pods), slots_(pods.size()), use_(spec) {
     for (const MigSlot& slot : SlotsOfClaims(spec, claims)) use_.Take(slot);
     if (spec.by_claims()) return;
-    for (std::size_t i = 0; i < pods_.size(); ++i) BookKnown(i);
+    BookKnown(true);
+    BookKnown(false);
     for (std::size_t i = 0; i < pods_.size(); ++i) BookAssumed(i);
   }
 
@@ -69,16 +70,32 @@ class Booking {
   MigUse use_of() && { return std::move(use_); }
 
  private:
-  void BookKnown(std::size_t pod) {
-    for (const MigGrant& grant : pods_[pod]->placement.mig) {
-      if (const auto slot = SlotOf(spec_, grant)) Book(pod, *slot);
+  // The devices of those pods that were given theirs, or of the others.
+  void BookKnown(bool given) {
+    for (std::size_t pod = 0; pod < pods_.size(); ++pod) {
+      if (IsGiven(*pods_[pod]) != given) continue;
+      for (const MigGrant& grant : pods_[pod]->placement.mig) {
+        const auto slot = KnownSlot(*pods_[pod], grant);
+        if (slot) Book(pod, *slot);
+        if (slot && given) given_.Take(*slot);
+      }
     }
+  }
+
+  static bool IsGiven(const PodRecord& pod) { return pod.evidence() != Evidence::kPlan; }
+
+  [[nodiscard]] std::optional<MigSlot> KnownSlot(const PodRecord& pod,
+                                                 const MigGrant& grant) const {
+    const auto slot = SlotOf(spec_, grant);
+    if (!slot || IsGiven(pod)) return slot;
+    const bool anothers = (given_.taken()[slot->gpu] >> slot->placement & 1) != 0;
+    return anothers ? std::nullopt : slot;
   }
 
   void BookAssumed(std::size_t pod) {
     const PodRecord& record = *pods_[pod];
     for (const MigGrant& grant : InOrder(spec_, record.placement.mig)) {
-      if (!SlotOf(spec_, grant)) Assume(pod, WantOf(grant));
+      if (!KnownSlot(record, grant)) Assume(pod, WantOf(grant));
     }
     const MigSlices* const ask = record.pod.shape.mig();
     if (ask == nullptr || !record.unattributed()) return;
@@ -106,6 +123,7 @@ class Booking {
   const PodRecords& pods_;
   std::vector<std::vector<MigSlot>> slots_;
   MigUse use_;
+  MigUse given_{spec_};  // what pods were given
 };
 
 }  // namespace

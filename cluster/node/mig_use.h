@@ -3,7 +3,8 @@
 // MigUse: the MIG devices that the pods of a node have; or the claims, if pods get the devices by
 // claims (MigSpec::by_claims). A function of the pods, independent of the order in which they came.
 // First come the known devices of pods and claims (claimed_gpu.h); then, in the order of the UIDs,
-// grants whose GPU and start are unknown or no longer exist in the spec. For those the device is
+// grants whose GPU and start are unknown or no longer exist in the spec, and those of devices that
+// were only planned and that another pod was given (PodRecord::given). For those the device is
 // assumed that the node's allocator would pick; a pod for which none is left holds nothing.
 #pragma once
 

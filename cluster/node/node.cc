@@ -87,6 +87,10 @@ Status Validate(const NodeSpec& spec) {
   BERTH_TRY_STATUS(check("places.count", spec.places.count, kMaxGpuPlaces));
   BERTH_TRY_STATUS(check("places.gpus", spec.places.gpus, spec.places.count));
   BERTH_TRY_STATUS(check("places.memory_mib", spec.places.memory_mib, kMostGpuMemoryMib));
+  if (!spec.places.uuids.empty() && std::ssize(spec.places.uuids) != spec.places.gpus) {
+    return Invalid(".places.uuids: want those of " + std::to_string(spec.places.gpus) +
+                   " GPUs, got " + std::to_string(spec.places.uuids.size()));
+  }
   BERTH_TRY_STATUS(
       check("missing", spec.missing, std::ssize(spec.gpus) + std::int64_t{spec.places.count}));
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
@@ -118,6 +122,11 @@ Status CheckDevices(const Placement& placement, const NodeSpec& node) {
     return Fail(Errc::kInternal,
                 where + "want a node with MIG device " + NameOf(grant) + ", got one without it");
   }
+  for (const int gpu : placement.places_on) {
+    if (gpu >= 0 && gpu < std::ssize(node.places.uuids)) continue;
+    return Fail(Errc::kInternal, where + "want a node whose replicas are on GPU " +
+                                     std::to_string(gpu) + ", got one without it");
+  }
   return {};
 }
 
@@ -126,6 +135,22 @@ void CloseGpu(NodeSpec& spec, GpuSpec& gpu, std::string_view said_by) {
   gpu.healthy = false;
   spec.missing = std::max(spec.missing - 1, 0);
   if (spec.named_gpus_condition.empty()) spec.named_gpus_condition = said_by;
+}
+
+bool CloseNamed(NodeSpec& spec, std::string_view id, std::string_view said_by) {
+  const auto gpu = std::ranges::find(spec.gpus, id, &GpuSpec::uuid);
+  if (gpu != spec.gpus.end()) {
+    CloseGpu(spec, *gpu, said_by);
+    return true;
+  }
+  const auto device = spec.mig.known() ? spec.mig->FindNamed(id) : std::nullopt;
+  if (!device || spec.mig->allocator != MigAllocator::kBerth) return device.has_value();
+  MigSpec closed = *spec.mig;
+  const MigSlot slot = *SlotOf(closed, *device);
+  closed.gpus[slot.gpu].offered &= ~(MigSet{1} << slot.placement);
+  spec.mig = NodeMig(std::move(closed));
+  if (spec.named_gpus_condition.empty()) spec.named_gpus_condition = said_by;
+  return true;
 }
 
 Node::Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods, Claims claims)
@@ -185,6 +210,12 @@ Status Node::CanTake(const Placement& placement) const {
   }
   if (placement.places > 0 && placement.places > free_places()) {
     return ShortOf("places", placement.places, free_places());
+  }
+  std::vector<int> on = places_on_;
+  for (const int gpu : placement.places_on) {
+    const auto index = static_cast<std::size_t>(gpu);
+    if (index < on.size() && ++on[index] <= spec_->places.each()) continue;
+    return Fail(Errc::kConflict, "gpu " + std::to_string(gpu) + ": has all of its users");
   }
   if (placement.mig.empty()) return {};
   if (!spec_->mig.known()) return Fail(Errc::kConflict, "mig: the node has no MIG devices");
@@ -246,6 +277,7 @@ void Node::CountAll() {
   tenants_.clear();
   unattributed_ = 0;
   places_taken_ = 0;
+  places_on_.assign(spec_->places.uuids.size(), 0);
   FindGiven();
   for (const auto& pod : pods_) Count(*pod, 1);
   for (const auto& pod : pods_) {
@@ -385,6 +417,10 @@ void Node::Count(const PodRecord& pod, int sign) {
   const bool by_name = shape.mig() != nullptr && shape.mig()->by_name();
   if (IsAssumed(pod) && !(by_name && picks)) unattributed_ += sign;
   if (spec_->places.count > 0) places_taken_ += sign * shape.gpu_count();
+  for (const int gpu : pod.placement.places_on) {
+    const auto index = static_cast<std::size_t>(gpu);
+    if (index < places_on_.size()) places_on_[index] += sign;
+  }
   // MIG devices are beside the GPUs that tenants share.
   if (shape.mig() != nullptr || !pod.placement.mig.empty()) return;
   const int kind = shape.is_share() ? 0 : shape.gpu_count();
@@ -409,7 +445,8 @@ bool operator==(const Node& a, const Node& b) {
   return *a.spec_ == *b.spec_ && a.free_cpu_milli_ == b.free_cpu_milli_ &&
          a.free_memory_bytes_ == b.free_memory_bytes_ &&
          a.free_ephemeral_bytes_ == b.free_ephemeral_bytes_ && a.gpus_ == b.gpus_ &&
-         a.places_taken_ == b.places_taken_ && a.tenants_ == b.tenants_ && a.mig_ == b.mig_;
+         a.places_taken_ == b.places_taken_ && a.places_on_ == b.places_on_ &&
+         a.tenants_ == b.tenants_ && a.mig_ == b.mig_;
 }
 
 }  // namespace berth

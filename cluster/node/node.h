@@ -14,7 +14,8 @@
 //
 // What a pod was given (PodRecord::given) outranks what other pods were only planned with: a
 // planned whole GPU that another pod was given is assumed to be one of those that are left. If the
-// agents of the node say the same GPU of two pods, it counts for the first by UID.
+// agents of the node say the same GPU of two pods, it counts for the first by UID. Places on GPUs
+// are counted in all; how many of them are on which GPU is known of those pods whose GPUs are.
 //
 // Some GPUs are closed: nothing more of them is given, and what is held stays held. These are the
 // unhealthy ones. If the node has `missing` GPUs and their identity is unknown, the freest GPUs are
@@ -42,6 +43,7 @@
 #include "cluster/node/topology_manager.h"
 #include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
+#include "cluster/values/other_resources.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
@@ -120,8 +122,8 @@ struct NodeSpec {
   // What sort of node it is, by name: sorted, unique (server/wire/node/node_traits.h).
   std::vector<std::string> traits = {};
   double gpu_price = 0;  // of one of its GPUs in an hour, in any currency; 0 = not known
-  // An agent gives containers those of `gpus` that Berth chose. Without one, and without a
-  // share_agent, the device plugin chooses, and what Berth chose is a plan.
+  // An agent gives containers those of `gpus`, or places on those GPUs, that Berth chose. Without
+  // one, and without a share_agent, the device plugin chooses, and what Berth chose is a plan.
   bool carries_out = false;
   // By which its kubelet limits the GPUs of a container or a pod.
   TopologyManager topology_manager = {};
@@ -129,6 +131,9 @@ struct NodeSpec {
   // those that ask for one of these resources. Empty: a device plugin or an agent gives them.
   std::vector<GpusByName> by_claims = {};
   GpusBeside beside = {};  // what the node says of GPUs that it does not offer itself
+  // How many pods its kubelet takes; -1: it does not say, and then `others` are not known either.
+  int most_pods = -1;
+  OtherResources others = {};  // at most kMostOtherResources
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
   // The GPU of that index; nullptr: the node has none of it. Grants outlive what the node said when
@@ -154,8 +159,8 @@ struct NodeSpec {
 };
 
 // Error: kInvalidArgument naming the field: no name, a negative capacity, more than kMaxGpusPerNode
-// GPUs, GPUs beside places, more missing GPUs than there are, links of another number of GPUs,
-// invalid MIG devices.
+// GPUs, GPUs beside places, names of another number of GPUs, more missing GPUs than there are,
+// links of another number of GPUs, invalid MIG devices.
 Status Validate(const NodeSpec& spec);
 
 // Whether the node has every device that the placement names. Error: kInternal naming the first
@@ -165,6 +170,10 @@ Status CheckDevices(const Placement& placement, const NodeSpec& node);
 // A GPU of the node is unhealthy: one less is missing without a name. said_by: who says so; the
 // first such GPU of the node decides. Nothing changes if it is unhealthy already.
 void CloseGpu(NodeSpec& spec, GpuSpec& gpu, std::string_view said_by);
+// The GPU or MIG device of that name is unhealthy. A MIG device is closed where Berth picks the
+// devices: where the kubelet does, it offers that one no more, and the counts stand. Returns
+// whether the node has one of that name.
+bool CloseNamed(NodeSpec& spec, std::string_view id, std::string_view said_by);
 
 // What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty if the
 // GPU can never hold it: too small, or asked by memory that is unknown. Of several GPUs it is one
@@ -243,6 +252,9 @@ class Node {
     return spec_->places.count - spec_->missing - places_taken_;
   }
   [[nodiscard]] int places_taken() const { return places_taken_; }
+  // Of these, those that are known to be on each of its GPUs, by index. Empty: the GPUs have no
+  // names (GpuPlaces::uuids).
+  [[nodiscard]] std::span<const int> places_on() const { return places_on_; }
   // The taken MIG devices; empty without any.
   [[nodiscard]] const MigUse& mig() const { return mig_; }
   // Sum of free GPU compute, thousandths.
@@ -284,6 +296,10 @@ class Node {
     }
     return Node(spec_, std::move(stay), claims_);
   }
+  // This node with these claims in place of its own.
+  [[nodiscard]] Node WithClaims(Claims claims) const {
+    return Node(spec_, pods_, std::move(claims));
+  }
 
   // Equal spec and equal free amounts.
   friend bool operator==(const Node& a, const Node& b);
@@ -315,6 +331,7 @@ class Node {
   GpuMask closed_ = 0;
   int healthy_gpus_ = 0;
   int places_taken_ = 0;
+  std::vector<int> places_on_;
   std::vector<Tenants> tenants_;
   PodRecords pods_;
   Claims claims_;

@@ -2,6 +2,7 @@
 #include "cluster/state/cluster_state.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -179,17 +180,15 @@ bool ClusterState::BookGiven(const PodBound& bound,
   const bool stays = held != nullptr && held->placement.node == bound.placement.node;
   const bool was_given = stays && held->planned;
   Placement placement = WithIndices(bound.placement, spec);
-  const bool has = stays && !held->placement.grants.empty();
-  std::vector<DeviceGrant> planned =
-      was_given ? *held->planned : (has ? held->placement.grants : placement.grants);
-  std::optional<std::vector<DeviceGrant>> grants;
-  if (spec != nullptr) grants = GrantsGiven(*given, bound.pod.shape, planned, *spec);
+  const PodDevices has = stays ? DevicesOf(held->placement) : PodDevices();
+  PodDevices planned = was_given ? *held->planned : (has.empty() ? DevicesOf(placement) : has);
+  std::optional<PodDevices> devices;
+  if (spec != nullptr) devices = DevicesGiven(*given, bound.pod.shape, planned, *spec);
   // The node has lost its GPUs for a moment, or what is said now makes no sense there.
-  if (!grants && !was_given) return false;
-  placement.grants = grants ? *std::move(grants) : held->placement.grants;
-  placement.mig.clear();
+  if (!devices && !was_given) return false;
   disputes_.Forget(bound.pod.id.uid);
-  const auto& counts = grants || !was_given ? given : held->given;
+  const auto& counts = devices || !was_given ? given : held->given;
+  SetDevices(devices ? *std::move(devices) : has, placement);
   if (was_given && !IsNews(*held, bound, placement, nullptr, counts)) return true;
   PodRecord record = {bound.pod, std::move(placement), PodState::kBound, {}};
   record.annotated = bound.devices_annotated;
@@ -264,7 +263,7 @@ void ClusterState::FindGivenGpus(const NodeSpec& spec) {
     if (held->given == nullptr) continue;
     PodBound bound{held->pod, held->placement, held->annotated, held->leaving};
     bound.life = held->life;
-    if (held->planned) bound.placement.grants = *held->planned;
+    if (held->planned) SetDevices(*held->planned, bound.placement);
     (void)BookGiven(bound, held->given);
   }
 }
@@ -325,7 +324,9 @@ void ClusterState::Miss(const std::string& uid) {
 template <class T>
 void ClusterState::Offer(const T& offered) {
   const NodeSpec* const spec = SpecOf(offered.node);
-  if (claims_.Put(offered) && spec != nullptr) UpsertNode(NodeSpec(unwell_.SaidOf(*spec)));
+  if (!claims_.Put(offered) || spec == nullptr) return;
+  if constexpr (std::is_same_v<T, SliceGpusOffered>) unwell_.ForgetClaimed(offered.node);
+  UpsertNode(NodeSpec(unwell_.SaidOf(*spec)));
 }
 
 void ClusterState::Refuse(const GpuPodsRefused& refused) {
@@ -346,7 +347,7 @@ void ClusterState::UpsertNode(const NodeSpec& said) {
   spec.refused_asks = refusing == refusing_.end() ? nullptr : refusing->second.asks;
   const auto known = specs_.find(spec.name);
   if (known == specs_.end()) HearPodsOn(spec.name);
-  unwell_.Close(spec, PodsOn(spec.name));
+  unwell_.Close(spec, PodsOn(spec.name), claims_.HeldOn(spec.name));
   if (known != specs_.end() && *known->second == spec) return;  // a heartbeat
   auto shared = std::make_shared<const NodeSpec>(std::move(spec));
   const bool is_new = known == specs_.end();
@@ -381,6 +382,7 @@ void ClusterState::Claim(const GpusClaimed& claimed) {
   if (node == specs_.end()) return;
   if (!node_set_changed_) ReplaceNode(node->second);
   FindClaimedGpus(claimed.node);
+  if (unwell_.Knows(claimed.node)) health_changed_.insert(claimed.node);
 }
 
 void ClusterState::ReplaceNode(const std::shared_ptr<const NodeSpec>& spec) {

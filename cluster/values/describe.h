@@ -20,6 +20,7 @@
 #include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/node_wishes.h"
+#include "cluster/values/other_resources.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 #include "cluster/values/refused_ask.h"
@@ -101,6 +102,12 @@ template <OneOf<ModelRule, GpuRule, GpuStep, TraitWish, NodeSelectorTerm, GangRo
 constexpr auto MembersOf(V& value) {
   auto& [a, b] = value;
   return AllOfKind(a, b);
+}
+
+template <OneOf<OtherResource> V>
+constexpr auto MembersOf(V& value) {
+  auto& [name, amount] = value;
+  return AllOfKind(name, amount);
 }
 
 template <OneOf<LabelRequirement, Neighbours, GangId> V>
@@ -193,11 +200,11 @@ template <OneOf<PodRequest> V>
 constexpr auto MembersOf(V& value) {
   auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
          domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
-         device_class, checkpointed, keep, own_to_scheduler, role, leads, claims] = value;
+         device_class, checkpointed, keep, own_to_scheduler, role, leads, others, claims] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(id), OfRole<Role::kIdentity>(claims), OfKind(shape),
       OfKind(containers, AtFront("containers")), OfKind(refusal), OfKind(constraints),
-      OfKind(belongs_on_any_node), OfKind(device_class),
+      OfKind(belongs_on_any_node), OfKind(device_class), OfKind(others, WhenSet("others")),
       OfRole<Role::kTurn>(priority, WhenSet("priority", kMostPriority, -kMostPriority - 1)),
       OfRole<Role::kTurn>(may_preempt), OfRole<Role::kTurn>(own_to_scheduler),
       OfRole<Role::kGroup>(gang, WhenSet("gang")), OfRole<Role::kGroup>(scheduler),
@@ -218,12 +225,13 @@ constexpr auto MembersOf(V& value) {
 
 template <OneOf<Placement> V>
 constexpr auto MembersOf(V& value) {
-  auto& [node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes, agent] = value;
+  auto& [node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes, agent, places_on] =
+      value;
   return std::tuple(OfKind(node, AtFront("node")), OfKind(cpu_milli, AtFront("cpu_milli")),
                     OfKind(memory_bytes, AtFront("memory_bytes")), OfKind(grants, InAll("grants")),
                     OfKind(ephemeral_bytes, WhenSet("ephemeral_bytes")),
                     OfKind(mig, WhenSet("mig")), OfKind(places, WhenSet("places", kMaxGpuPlaces)),
-                    OfKind(agent));
+                    OfKind(places_on, WhenSet("places_on", kMaxGpusPerNode - 1)), OfKind(agent));
 }
 
 template <OneOf<RefusedAsk> V>

@@ -21,17 +21,26 @@ enum class Evidence : std::uint8_t {
 };
 
 struct GivenDevices {
-  static constexpr std::size_t kMostIds = 64;  // of one pod
+  static constexpr std::size_t kMostIds = 64;  // of one pod, of each of the three lists
   static constexpr std::size_t kLongestId = 64;
+  static constexpr std::size_t kLongestClaimed = 128;
 
   Evidence by = Evidence::kKubelet;  // never kPlan
-  // As the device plugin names the devices, without the number of a replica: sorted, unique.
+  // GPUs, as the device plugin names them, without the number of a replica: sorted, unique.
   std::vector<std::string> ids = {};
-  std::vector<std::string> unwell = {};  // of these, the unhealthy ones: sorted
+  // How many replicas of each of `ids` it has. Empty: they were given whole.
+  std::vector<int> replicas = {};
+  std::vector<std::string> mig = {};  // MIG devices, in the same way
+  // Devices of its claims, as their driver names them in the status; often the name in the
+  // ResourceSlice behind other text ("8d1f..-gpu-1"): sorted, unique. Their health alone counts:
+  // what a claim holds its own status says.
+  std::vector<std::string> claimed = {};
+  std::vector<std::string> unwell = {};  // of all these, the unhealthy ones: sorted
 
   [[nodiscard]] bool IsUnwell(const std::string& id) const {
     return std::ranges::binary_search(unwell, id);
   }
+  [[nodiscard]] bool empty() const { return ids.empty() && mig.empty() && claimed.empty(); }
   friend bool operator==(const GivenDevices&, const GivenDevices&) = default;
 };
 

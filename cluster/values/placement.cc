@@ -112,4 +112,38 @@ std::vector<std::pair<std::string, std::vector<MigGrant>>> MigByContainer(
   return result;
 }
 
+std::vector<std::pair<std::string, std::vector<int>>> PlacesByContainer(
+    const PodRequest& pod, const Placement& placement) {
+  std::vector<std::pair<std::string, std::vector<int>>> result;
+  std::span<const int> left = placement.places_on;
+  for (const ContainerAsk& container : pod.containers) {
+    const auto* const whole = std::get_if<WholeGpus>(&container.gpus);
+    if (whole == nullptr || left.empty()) continue;
+    const auto own = left.first(std::min(left.size(), static_cast<std::size_t>(whole->count)));
+    result.emplace_back(container.name, std::vector<int>(own.begin(), own.end()));
+    if (!container.ends_first) left = left.subspan(own.size());
+  }
+  return result;
+}
+
+PodDevices DevicesOf(const Placement& placement) {
+  return {placement.grants, placement.mig, placement.places_on};
+}
+
+void SetDevices(PodDevices devices, Placement& placement) {
+  placement.grants = std::move(devices.grants);
+  placement.mig = std::move(devices.mig);
+  placement.places_on = std::move(devices.places_on);
+}
+
+bool AreAsPlanned(const PodDevices& planned, const PodDevices& has) {
+  const auto has_it = [&has](const MigGrant& grant) {
+    return !grant.exact() || std::ranges::find(has.mig, grant) != has.mig.end();
+  };
+  return (planned.places_on.empty() || planned.places_on == has.places_on) &&
+         (planned.grants.empty() || std::ranges::equal(planned.grants, has.grants, {},
+                                                       &DeviceGrant::gpu, &DeviceGrant::gpu)) &&
+         std::ranges::all_of(planned.mig, has_it);
+}
+
 }  // namespace berth

@@ -57,8 +57,29 @@ struct Placement {
   // If the devices are known by the record of another scheduler's agent that counts on nodes of
   // that agent alone (NodeSpec::agents), and as long as the node is not known (named_grants.h).
   std::string agent = {};
+  // The GPUs that its places are on, by index: one for each place, ascending. Empty: not known.
+  std::vector<int> places_on = {};
   friend bool operator==(const Placement&, const Placement&) = default;
 };
+
+// Divides the GPUs of its places the same way: each container gets as many as it asks for, in the
+// order of the containers.
+std::vector<std::pair<std::string, std::vector<int>>> PlacesByContainer(const PodRequest& pod,
+                                                                        const Placement& placement);
+
+// The devices of a placement, as in Placement.
+struct PodDevices {
+  std::vector<DeviceGrant> grants = {};
+  std::vector<MigGrant> mig = {};
+  std::vector<int> places_on = {};
+  [[nodiscard]] bool empty() const { return grants.empty() && mig.empty() && places_on.empty(); }
+  friend bool operator==(const PodDevices&, const PodDevices&) = default;
+};
+PodDevices DevicesOf(const Placement& placement);
+void SetDevices(PodDevices devices, Placement& placement);
+
+// Whether they are on the same GPUs, and the MIG devices that `planned` names are among `has`.
+bool AreAsPlanned(const PodDevices& planned, const PodDevices& has);
 
 // The GPUs of the grants that are among the first `gpus` of a node.
 GpuMask GpusAmong(std::span<const DeviceGrant> grants, std::size_t gpus);

@@ -54,17 +54,15 @@ struct PodRecord {
 
   // What it was given, where somebody says it; nullptr: nobody does.
   std::shared_ptr<const GivenDevices> given = nullptr;
-  // The grants that it was planned with (empty: nobody planned any), while its placement has those
+  // The devices that it was planned with (empty: nobody planned any), while its placement has those
   // that it was given. Not set: `given` is unknown, or the node does not know those devices.
-  std::optional<std::vector<DeviceGrant>> planned = std::nullopt;
+  std::optional<PodDevices> planned = std::nullopt;
 
   // By whom it has the devices of its placement.
   [[nodiscard]] Evidence evidence() const { return planned ? given->by : Evidence::kPlan; }
-  // It was planned on GPUs, and has others.
+  // It was planned on GPUs or MIG devices, and has others.
   [[nodiscard]] bool on_other_gpus() const {
-    return planned && !planned->empty() &&
-           !std::ranges::equal(*planned, placement.grants, {}, &DeviceGrant::gpu,
-                               &DeviceGrant::gpu);
+    return planned && !AreAsPlanned(*planned, DevicesOf(placement));
   }
   // It has GPUs, and they are unknown: it was bound past Berth.
   [[nodiscard]] bool unattributed() const {

@@ -19,6 +19,7 @@
 #include "cluster/values/model_rules.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/node_wishes.h"
+#include "cluster/values/other_resources.h"
 #include "topology/links/link_ask.h"
 #include "topology/mig/mig_profile.h"
 
@@ -242,6 +243,7 @@ struct PodRequest {
   OwnToScheduler own_to_scheduler = {};
   std::string role = {};  // in its gang (Gang::roles); empty = it says none
   bool leads = false;     // it is the leader of its gang, if others follow (Gang::followers)
+  std::shared_ptr<const OtherResources> others = nullptr;  // that it asks for; nullptr = none
   // Its ResourceClaims, by name in its namespace; "" = one that was not made yet from its template.
   // Of more than kMostPodClaims the first, and one more.
   std::vector<std::string> claims = {};

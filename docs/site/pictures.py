@@ -6,9 +6,14 @@
 
 demo.svg, idle.svg: docs/pictures/demo.txt, the output of `make demo` without the line of times and what follows it.
 links.svg: `berth topology show docs/pictures/dgx1.txt --json`.
-pod.svg: the calls of one pod, as docs/internals.md has them.
+curves.svg: docs/pictures/curves.json, `allocated_pct` from 80 to 130 % arrived in report.json of `make demo`.
+pod.svg, gang.svg: the calls of one pod and the states of a gang, as docs/internals.md and docs/gangs.md have them.
+results-*.svg: tables of bench/RESULTS.md.
+architecture.svg: who tells whom what, as ARCHITECTURE.md and README.md have it.
+page-light.webp, page-dark.webp: the live page in a browser, by test/page/pictures; page.sources says of which page.
 """
 
+import hashlib
 import json
 import math
 import pathlib
@@ -120,16 +125,174 @@ def pod():
     return svg(760, bottom + 16, "The life of a pod", "\n".join(body))
 
 
+COLOURS = {"expected-waste": "#4f46e5", "fragmentation-gradient": "#b45309", "kube-scheduler": "#6b7280", "most-allocated": "#9ca3af"}
+
+
+def curves(measured):
+    """GPUs that are held as pods arrive, a line per policy."""
+    first, low, high = 80, 76, 98
+    x = lambda arrived: 60 + 520 * (arrived - first) / 50
+    y = lambda held: 30 + 300 * (high - held) / (high - low)
+    body = []
+    for held in range(80, 99, 4):
+        body.append(f'<line class="line" stroke-opacity=".25" x1="60" x2="580" y1="{y(held):.1f}" y2="{y(held):.1f}"/>')
+        body.append(text(50, round(y(held) + 4, 1), f"{held} %", 'text-anchor="end" class="soft"'))
+    for arrived in range(first, 131, 10):
+        body.append(text(x(arrived), 350, f"{arrived} %", 'text-anchor="middle" class="soft"'))
+    taken = []  # heights of labels, so that they stay apart
+    for policy, held in sorted(measured.items(), key=lambda item: -item[1][-1]):
+        points = " ".join(f"{x(first + i):.1f},{y(value):.1f}" for i, value in enumerate(held))
+        body.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[policy]}" stroke-width="2"/>')
+        at = max(y(held[-1]) + 4, taken[-1] + 17 if taken else 0)
+        taken.append(at)
+        body.append(f'<text x="588" y="{at:.1f}" style="fill: {COLOURS[policy]}">{escape(policy)} {held[-1]:.1f} %</text>')
+    body.append(text(60, 18, "GPUs held, % of the cluster", 'class="soft"'))
+    body.append(text(320, 372, "GPUs that the pods so far asked for, % of the cluster", 'text-anchor="middle" class="soft"'))
+    return svg(860, 384, "GPUs held as pods arrive", "\n".join(body))
+
+
+# Of four pods: what each is after each step.
+STEPS = ["created", "filter", "plan", "bind of 3", "last bind", "run"]
+STATES = {"gathering": "other", "planned": "soft-box", "bind held": "box-full", "bound": "own"}
+MEMBERS = [
+    ["gathering", "gathering", "planned", "bind held", "bound", "bound"],
+    ["gathering", "gathering", "planned", "bind held", "bound", "bound"],
+    ["gathering", "gathering", "planned", "bind held", "bound", "bound"],
+    [None, "gathering", "planned", "planned", "bound", "bound"],
+]
+
+
+def gang():
+    """The members of a gang, a row each, and what becomes of them."""
+    style = ".soft-box { fill: #c7d2fe } .box-full { fill: #a5b4fc } .cell { fill: #111827 } .full { fill: #ffffff }"
+    body = [text(120 + 108 * i + 52, 24, step, 'text-anchor="middle" class="soft"') for i, step in enumerate(STEPS)]
+    for row, states in enumerate(MEMBERS):
+        y = 36 + 40 * row
+        body.append(text(14, y + 22, f"worker-{row}"))
+        for i, state in enumerate(states):
+            if state is None:
+                continue
+            body.append(f'<rect class="{STATES[state]}" x="{120 + 108 * i}" y="{y}" width="104" height="32" rx="3"/>')
+            body.append(text(172 + 108 * i, y + 21, state, f'text-anchor="middle" class="{"full" if state == "bound" else "cell"}"'))
+    body.append(text(120, 216, "Planned GPUs are kept for the gang. Its binds wait for each other.", 'class="soft"'))
+    return svg(790, 230, "A gang of four pods", "\n".join(body), style)
+
+
+BOXES = {  # x, y, width, what it is
+    "kube-scheduler": (20, 40, 190, "asks about each GPU pod"),
+    "Berth": (300, 40, 190, "the leader; standbys wait"),
+    "API server": (300, 190, 190, "nodes, pods, claims, groups"),
+    "node": (20, 330, 470, "kubelet, device plugin or DRA driver, berth-node"),
+    "people": (580, 10, 200, "live page, kubectl berth"),
+    "Prometheus": (580, 84, 200, "metrics, alerts, dashboards"),
+}
+ARROWS = [  # from, to, words, where the words stand
+    ((210, 60), (300, 60), "filter, bind", (255, 54)),
+    ((395, 94), (395, 190), "writes Bindings with berth.dev/devices, and Events", (405, 164)),
+    ((375, 190), (375, 94), "watch", (336, 140)),
+    ((115, 190), (115, 94), "watch", (125, 160)),
+    ((395, 244), (395, 330), "kubelets watch pods; agents write facts of GPUs", (405, 292)),
+    ((580, 37), (490, 58), "", (0, 0)),
+    ((580, 111), (490, 78), "", (0, 0)),
+]
+
+
+def architecture():
+    """The programs around Berth, and who tells whom what."""
+    body = []
+    for name, (x, y, width, what) in BOXES.items():
+        body.append(f'<rect class="box" x="{x}" y="{y}" width="{width}" height="54" rx="6"/>')
+        body.append(text(x + width / 2, y + 23, name, 'text-anchor="middle" font-weight="600"'))
+        body.append(text(x + width / 2, y + 42, what, 'text-anchor="middle" class="soft" style="font-size: 11px"'))
+    body.append('<path class="line" d="M115 190 V217 H300"/>')
+    for (x, y), (u, v), words, at in ARROWS:
+        size = math.hypot(u - x, v - y)
+        dx, dy = 7 * (u - x) / size, 7 * (v - y) / size
+        body.append(f'<path class="line" d="M{x} {y} L{u} {v} M{u - dx - dy / 2:.1f} {v - dy + dx / 2:.1f} L{u} {v} L{u - dx + dy / 2:.1f} {v - dy - dx / 2:.1f}"/>')
+        centred = 'text-anchor="middle" ' if y == v else ""
+        body.append("" if not words else text(at[0], at[1], words, centred + 'class="soft" style="font-size: 11px"'))
+    return svg(800, 400, "Berth and what is around it", "\n".join(body))
+
+
+def table(section, first):
+    """The rows of the table of bench/RESULTS.md, under that heading, whose first heading cell is `first`."""
+    text = (FOLDER.parent.parent / "bench/RESULTS.md").read_text(encoding="utf-8")
+    part = text.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    lines = part.split("\n")
+    at = next(i for i, line in enumerate(lines) if line.startswith("|") and line.split("|")[1].strip() == first and set(line) - set("|- "))
+    rows = []
+    for line in lines[at:]:
+        if not line.startswith("|"):
+            break
+        cells = [cell.strip().replace("**", "") for cell in line.strip("|").split("|")]
+        if not set("".join(cells)) <= set("-"):
+            rows.append(cells)
+    return rows
+
+
+def bars(title, groups, low, high, unit):
+    """groups: [(name, [(series, value)])]; the series of Berth is drawn in its own colour."""
+    body, y = [text(14, 24, title, 'class="soft"')], 44
+    for name, values in groups:
+        body.append(text(14, y + 9 * len(values) + 4, name))
+        for series, value in values:
+            width = 430 * (value - low) / (high - low)
+            body.append(f'<rect class="{"own" if series.startswith(("expected-waste", "waste", "berth", "power-saving")) else "other"}" x="170" y="{y}" width="{width:.1f}" height="14" rx="2"/>')
+            body.append(text(round(178 + width, 1), y + 11, f"{value:g}{unit} {series}", 'class="soft" style="font-size: 11px"'))
+            y += 18
+        y += 8
+    return svg(840, y + 6, title, "\n".join(body))
+
+
+def results():
+    """Plots of tables of bench/RESULTS.md."""
+    fgd = [(row[0], [("expected-waste", float(row[2])), ("FGD", float(row[1]))]) for row in table("Expected waste against FGD", "trace")[1:]]
+    served = table("With departures", "trace")
+    names = served[0][1:6]
+    mean = next(row for row in served if row[0] == "mean")
+    busy = next(row for row in served if row[0] == "multigpu50")
+    order = lambda row: sorted(((names[i], float(row[1 + i])) for i in range(5)), key=lambda one: -one[1])
+    http = table("Filter and prioritize over HTTP", "")[1:]
+    micro = lambda cell: float(cell.split("/")[0].replace(",", ""))
+    power = table("Power", "policy")
+    shown = [row for row in power[1:] if row[0].split(" ")[0] in ("fragmentation-gradient", "pwr-fgd", "expected-waste", "power-saving")]
+    at = [power[0].index(f"{load} %") for load in (30, 50, 70, 90)]
+    return {
+        "allocated": bars("GPUs held when pods for 130 % of them have come, % of 6,212, by trace (bars begin at 80 %)", fgd, 80, 100, " %"),
+        "served": bars("GPU-hours served at load 1.0, % of the demand (bars begin at 50 %)", [("mean of 11 traces", order(mean)), ("multigpu50", order(busy))], 50, 100, " %"),
+        "http": bars("One call over HTTP, 5,000 names, median in microseconds", [("filter", [(row[0], micro(row[1])) for row in http]), ("prioritize", [(row[0], micro(row[2])) for row in http])], 0, 1600, " us"),
+        "power": bars("Estimated power of 1,213 nodes, kW", [(power[0][i] + " held", [(row[0].split(" ")[0], float(row[i])) for row in shown]) for i in at], 0, 1800, " kW"),
+    }
+
+
+def page_sources():
+    """A fingerprint of the live page's files."""
+    files = sorted((FOLDER.parent.parent / "server/ui/page").iterdir())
+    return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest() + "\n"
+
+
 def main():
     berth = sys.argv[1]
     output = (FOLDER / "demo.txt").read_text(encoding="utf-8")
     stale = []
-    for name, picture in {"demo": demo(output), "idle": idle(output), "links": links(berth), "pod": pod()}.items():
+    measured = json.loads((FOLDER / "curves.json").read_text(encoding="utf-8"))
+    drawn = {"demo": demo(output), "idle": idle(output), "links": links(berth), "pod": pod(), "curves": curves(measured), "gang": gang(), "architecture": architecture()}
+    drawn |= {f"results-{name}": picture for name, picture in results().items()}
+    for name, picture in drawn.items():
         path = FOLDER / f"{name}.svg"
         if "--check" not in sys.argv:
             path.write_text(picture, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != picture:
             stale.append(f"{path} is not what docs/site/pictures.py writes")
+    of_page = FOLDER / "page.sources"
+    if "--check" not in sys.argv:  # make pictures has just taken them
+        of_page.write_text(page_sources(), encoding="utf-8")
+    if not of_page.exists() or of_page.read_text(encoding="utf-8") != page_sources():
+        stale.append(f"{FOLDER}/page-*.webp show another live page: make pictures")
+    for policy, held in measured.items():
+        said = re.search(rf"^{policy} .*? ([\d,]+)  #+$", output, re.MULTILINE).group(1)
+        if abs(6212 * (1 - held[-1] / 100) - int(said.replace(",", ""))) > 1:
+            stale.append(f"curves.json and demo.txt are of different runs: {policy}")
     print("\n".join(stale), end="\n" if stale else "")
     return 1 if stale else 0
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cluster/values/given_devices.h"
 #include "node/facts/amd_kfd.h"
 #include "node/facts/nvidia_proc.h"
 #include "node/facts/nvml_library.h"
@@ -113,7 +114,10 @@ std::string MigAnnotation(const FoundMachine& found) {
     Json instances = Json::array();
     for (const MigFact& device : found.mig) {
       if (device.gpu != gpu.number) continue;
-      instances.push_back({{"profile", device.profile}, {"start", device.start}});
+      Json instance = {{"profile", device.profile}, {"start", device.start}};
+      // Berth reads no longer one.
+      if (device.id.size() <= GivenDevices::kLongestId) instance["uuid"] = device.id;
+      instances.push_back(std::move(instance));
     }
     gpus.push_back({{"index", gpu.number}, {"uuid", gpu.id}, {"instances", std::move(instances)}});
   }

@@ -29,15 +29,20 @@ int NumberOf(const PlanJson& object, const char* key, int otherwise) {
   return number < 0 || number > 1'000'000 ? otherwise : static_cast<int>(number);
 }
 
+std::vector<PlannedGpu> ParseGpus(const PlanJson* list) {
+  std::vector<PlannedGpu> gpus;
+  if (list == nullptr || !list->is_array()) return gpus;
+  for (const PlanJson& gpu : *list) {
+    if (gpus.size() >= kMostPlannedDevices) break;
+    gpus.push_back({NumberOf(gpu, "index", -1), TextOf(gpu, "uuid"), NumberOf(gpu, "milli", 1000)});
+  }
+  return gpus;
+}
+
 ContainerPlan ParseContainer(const PlanJson& content) {
   ContainerPlan plan;
-  if (const PlanJson* const gpus = Find(content, "gpus"); gpus != nullptr && gpus->is_array()) {
-    for (const PlanJson& gpu : *gpus) {
-      if (plan.gpus.size() >= kMostPlannedDevices) break;
-      plan.gpus.push_back(
-          {NumberOf(gpu, "index", -1), TextOf(gpu, "uuid"), NumberOf(gpu, "milli", 1000)});
-    }
-  }
+  plan.gpus = ParseGpus(Find(content, "gpus"));
+  plan.places = ParseGpus(Find(content, "places"));
   if (const PlanJson* const mig = Find(content, "mig"); mig != nullptr && mig->is_array()) {
     for (const PlanJson& device : *mig) {
       if (plan.mig.size() >= kMostPlannedDevices) break;
@@ -82,6 +87,7 @@ ContainerPlan PodPlan::Whole() const {
       if (std::ranges::none_of(whole.gpus, same)) whole.gpus.push_back(gpu);
     }
     whole.mig.insert(whole.mig.end(), plan.mig.begin(), plan.mig.end());
+    whole.places.insert(whole.places.end(), plan.places.begin(), plan.places.end());
   }
   return whole;
 }
@@ -111,10 +117,12 @@ std::vector<std::string> DevicesOf(const ContainerPlan& plan,
                                    const std::vector<std::string>& available,
                                    const NodeFacts& facts) {
   Takes takes(available);
-  for (const PlannedGpu& gpu : plan.gpus) {
-    if (takes.Take(gpu.uuid)) continue;
-    const auto fact = std::ranges::find(facts.gpus, gpu.index, &GpuFact::index);
-    if (fact != facts.gpus.end()) takes.Take(fact->id);
+  for (const auto* const gpus : {&plan.gpus, &plan.places}) {
+    for (const PlannedGpu& gpu : *gpus) {
+      if (takes.Take(gpu.uuid)) continue;
+      const auto fact = std::ranges::find(facts.gpus, gpu.index, &GpuFact::index);
+      if (fact != facts.gpus.end()) takes.Take(fact->id);
+    }
   }
   for (const PlannedMig& planned : plan.mig) {
     for (const MigFact& fact : facts.mig) {

@@ -33,6 +33,7 @@ struct PlannedMig {
 struct ContainerPlan {
   std::vector<PlannedGpu> gpus;
   std::vector<PlannedMig> mig;
+  std::vector<PlannedGpu> places;  // replicas of GPUs: of one as often as it is there
 };
 
 struct PodPlan {

@@ -25,7 +25,8 @@ int CrowdOnGpu(const Node& node, int gpu, const RequestShape& shape) {
   if (shape.spread != Spread::kCard) return 0;
   return PodsOf(node, shape, [gpu](const PodRecord& pod) {
     return std::ranges::find(pod.placement.grants, gpu, &DeviceGrant::gpu) !=
-           pod.placement.grants.end();
+               pod.placement.grants.end() ||
+           std::ranges::find(pod.placement.places_on, gpu) != pod.placement.places_on.end();
   });
 }
 

@@ -12,7 +12,7 @@
 
 namespace berth {
 
-// Pods of the workload that have a part of GPU `gpu`, told to end or not; 0 for a shape that does
+// Pods of the workload that have a part of GPU `gpu`, or a place on it, told to end or not; 0 for a shape that does
 // not spread over GPUs.
 int CrowdOnGpu(const Node& node, int gpu, const RequestShape& shape);
 

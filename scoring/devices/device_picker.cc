@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 #include "scoring/devices/aligned_gpus.h"
+#include "scoring/devices/crowding.h"
 #include "scoring/devices/neighbours.h"
 #include "scoring/devices/share_choices.h"
 #include "scoring/mig/mig_plan.h"
@@ -176,6 +178,27 @@ std::vector<GpuMask> HoldersOf(const Node& node, GpuMask idle) {
   return holders;
 }
 
+std::vector<int> PlacesFor(const Node& node, const RequestShape& shape) {
+  if (!node.spec().carries_out) return {};
+  std::vector<int> on;
+  std::vector<int> taken(node.places_on().begin(), node.places_on().end());
+  for (int i = 0; i < shape.gpu_count(); ++i) {
+    const auto rank = [&](std::size_t gpu) {
+      return std::tuple(CrowdOnGpu(node, static_cast<int>(gpu), shape), taken[gpu], gpu);
+    };
+    std::size_t best = taken.size();
+    for (std::size_t gpu = 0; gpu < taken.size(); ++gpu) {
+      if (taken[gpu] >= node.spec().places.each()) continue;
+      if (best == taken.size() || rank(gpu) < rank(best)) best = gpu;
+    }
+    if (best == taken.size()) return {};
+    ++taken[best];
+    on.push_back(static_cast<int>(best));
+  }
+  std::ranges::sort(on);
+  return on;
+}
+
 bool HasFree(const Node& node, int gpu, const DeviceChoice& choice) {
   const GpuFree& free = FreeOf(node, gpu);
   return node.IsOpen(gpu) && choice.milli <= free.milli &&
@@ -243,7 +266,10 @@ Placement PlacementFor(const Node& node, const RequestShape& shape, const Device
     }
     placement.grants.push_back(grant);
   }
-  if (node.spec().places.count > 0) placement.places = shape.gpu_count();
+  if (node.spec().places.count > 0) {
+    placement.places = shape.gpu_count();
+    placement.places_on = PlacesFor(node, shape);
+  }
   if (shape.mig() != nullptr && choice.gpus == 0 && node.spec().mig.known()) {
     // A function of the node and the ask: the same plan on which the choice was based.
     auto plan = PlanMig(*node.spec().mig, node.mig(), *shape.mig());

@@ -11,6 +11,11 @@
 #include "scoring/waste/pod_draws.h"
 
 namespace berth {
+namespace {
+
+constexpr RefreshEffort kNothingWaits{std::numeric_limits<std::uint64_t>::max()};
+
+}  // namespace
 
 Result<std::shared_ptr<Engine>> Engine::Create(Learning learning, const Snapshot& snapshot) {
   std::shared_ptr<Engine> engine(new Engine(nullptr, std::move(learning)));
@@ -85,9 +90,39 @@ std::shared_ptr<const Profile> Engine::profile(const RequestShape& shape) const 
 }
 
 std::shared_ptr<Engine> Engine::Apart() const {
-  constexpr RefreshEffort kAll{std::numeric_limits<std::uint64_t>::max()};
   return std::shared_ptr<Engine>(
-      new Engine(std::make_shared<ProfileTables>(Tables()->profiles(), kAll), {}));
+      new Engine(std::make_shared<ProfileTables>(Tables()->profiles(), kNothingWaits), {}));
+}
+
+std::shared_ptr<Engine> Engine::Apart(std::shared_ptr<const LearnedMix> mix) const {
+  Learning learning = learning_;
+  learning.background = {};
+  if (learning.mix != nullptr) learning.mix = std::move(mix);
+  std::shared_ptr<Engine> apart(new Engine(nullptr, std::move(learning)));
+  Engine& its = *apart;
+  its.is_thorough_ = is_thorough_ || learning_.background;
+  const MutexLock following(following_mutex_);
+  const MutexLock its_following(its.following_mutex_);
+  its.epoch_ = epoch_;
+  its.mix_ = mix_;
+  its.fleet_ = fleet_;
+  its.models_ = models_;
+  its.looked_at_ = looked_at_;
+  its.turnover_ = turnover_;
+  its.used_ = used_;
+  its.rounds_left_ = rounds_left_;
+  its.rounds_at_once_ = rounds_at_once_;
+  its.Use(std::make_shared<ProfileTables>(Tables()->profiles(), kNothingWaits));
+  return apart;
+}
+
+void Engine::ForgetTables() {
+  Use(std::make_shared<ProfileTables>(Tables()->profiles(), Tables()->effort()));
+}
+
+RefreshEffort Engine::EffortOfDecisions() const {
+  if (is_thorough_) return kNothingWaits;
+  return learning_.background ? kServedEffort : RefreshEffort();
 }
 
 void Engine::Use(std::shared_ptr<ProfileTables> tables) {
@@ -113,7 +148,9 @@ void Engine::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
   if (use_ == MixUse::kNone) return;
   if (learning_.background) return FollowInBackground(snapshot);
   const MutexLock following(following_mutex_);
-  if (std::shared_ptr<ProfileTables> tables = Advance(snapshot)) Use(std::move(tables));
+  std::shared_ptr<ProfileTables> tables = Advance(snapshot);
+  while (is_thorough_ && rounds_left_ > 0) tables = Advance(snapshot);
+  if (tables != nullptr) Use(std::move(tables));
 }
 
 void Engine::FollowInBackground(const std::shared_ptr<const Snapshot>& snapshot) {

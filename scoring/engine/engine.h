@@ -68,6 +68,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // An engine that decides by these profiles for good, on tables of its own that leave no node
   // waiting: for questions that must leave nothing in the tables here.
   [[nodiscard]] std::shared_ptr<Engine> Apart() const;
+  // The same, but it goes on as this one would that hears of what `mix` hears: Follow builds its
+  // profiles anew at the epochs of `mix`, which is a copy of the mix of this one. What a background
+  // would do it does at once. Waits for a background that builds profiles now.
+  [[nodiscard]] std::shared_ptr<Engine> Apart(std::shared_ptr<const LearnedMix> mix) const
+      BERTH_EXCLUDES(following_mutex_);
+  // Evaluates all nodes anew for the next questions. It frees what the tables take.
+  void ForgetTables() BERTH_EXCLUDES(mutex_);
 
   // One reason per candidate: kFits or why not. Requires: candidates are nodes of the snapshot.
   [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,
@@ -124,9 +131,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   [[nodiscard]] static MixUse UseOf(const Learning& learning);
   [[nodiscard]] LearnedMix::Epoch CurrentMix() const;
-  [[nodiscard]] RefreshEffort EffortOfDecisions() const {
-    return learning_.background ? kServedEffort : RefreshEffort();
-  }
+  [[nodiscard]] RefreshEffort EffortOfDecisions() const;
   // Takes up what is new, or goes on with it. The tables of the next epoch once they can be made.
   [[nodiscard]] std::shared_ptr<ProfileTables> Advance(
       const std::shared_ptr<const Snapshot>& snapshot) BERTH_REQUIRES(following_mutex_);
@@ -147,10 +152,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] Result<Profiles> Build() const BERTH_REQUIRES(following_mutex_);
 
   const Learning learning_;
-  const MixUse use_;  // kNone: the profile stays as it is
+  const MixUse use_;          // kNone: the profile stays as it is
+  bool is_thorough_ = false;  // does at once what a background would do; set before it is shared
   mutable Mutex mutex_;
   std::shared_ptr<ProfileTables> tables_ BERTH_GUARDED_BY(mutex_);
-  Mutex following_mutex_;
+  mutable Mutex following_mutex_;
   // Of the epoch that was taken up last.
   std::uint64_t epoch_ BERTH_GUARDED_BY(following_mutex_) = 0;
   RequestMix mix_ BERTH_GUARDED_BY(following_mutex_);

@@ -42,6 +42,7 @@ class ProfileTables {
   ProfileTables(Profiles profiles, const RefreshEffort& effort);
 
   [[nodiscard]] const Profiles& profiles() const { return profiles_; }
+  [[nodiscard]] const RefreshEffort& effort() const { return effort_; }
 
   // As in Engine.
   [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/node/mig_use.h"
 #include "scoring/admission.h"
 #include "scoring/by_claim.h"
@@ -93,6 +94,7 @@ class Explaining {
       }
     }
     told_.fitting = fitting.size();
+    FindKept(fitting);
     const std::vector<Reason> first = InOrder(question, reasons);
     told_.counts = CountReasons(first);
     told_.closed = CountClosed(*snapshot_, question, first);
@@ -127,6 +129,18 @@ class Explaining {
         snapshot_->With(on_, std::make_shared<const Node>(snapshot_->node(on_).Without(leaves))));
   }
 
+  void FindKept(std::span<const NodeIndex> fitting) {
+    if (ask_.earmarks == nullptr || told_.placed) return;
+    for (const NodeIndex node : fitting) {
+      if (!ask_.earmarks->KeepFrom(pod_, *snapshot_, node)) continue;
+      ++told_.kept;
+      const EarmarkOwner& owner = ask_.earmarks->On(*snapshot_, node)->owners.front();
+      if (kept_for_.empty()) {
+        kept_for_ = owner.gang.empty() ? owner.pod.full_name() : owner.gang.full_name();
+      }
+    }
+  }
+
   [[nodiscard]] std::vector<Reason> InOrder(const Question& question,
                                             std::span<const Reason> reasons) const {
     std::vector<Reason> first;
@@ -151,7 +165,10 @@ class Explaining {
       NodeReport facts = ReportOf(snapshot_->node(near.node));
       told_.nearest.push_back({std::move(near), std::move(facts)});
     }
-    told_.preemption = OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits, ask_.said.nominated});
+    told_.preemption =
+        ask_.said.room.empty()
+            ? OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits, ask_.said.nominated})
+            : RoomMade();
     if (!told_.preemption->helps) {
       told_.rollout = FindRolloutBlock(*snapshot_, pod_, ask_.said.replica_set);
     }
@@ -161,11 +178,29 @@ class Explaining {
     told_.recuts = AdviseNodes(*snapshot_, std::span(&alone, 1));
   }
 
+  [[nodiscard]] PreemptionOutlook RoomMade() const {
+    const PodSaid& said = ask_.said;
+    const auto count = static_cast<std::int64_t>(said.evicted.size());
+    PreemptionOutlook outlook{.helps = true, .under_way = true};
+    outlook.node = said.room;
+    outlook.victims = said.evicted;
+    outlook.text =
+        "under way: Berth evicted for it on " + said.room + ": " + Join(said.evicted, " ");
+    outlook.brief = "Berth evicted " + CountText(count, "pod") + " on " +
+                    ShortName(said.room, 2 * kShortName) + " for it";
+    return outlook;
+  }
+
   [[nodiscard]] std::vector<LinePart> LineOfWaiting() const {
     if (!pod_.refusal.empty()) return {{"the pod must be changed: " + pod_.refusal}};
     if (told_.nodes == 0) return {{"no node is known"}};
     if (is_schedulers_) return {{"asks for no GPU: " + std::string(kSchedulers)}};
     const auto nodes = static_cast<std::int64_t>(told_.nodes);
+    if (told_.fitting > 0 && told_.kept == told_.fitting) {
+      const auto fits = static_cast<std::int64_t>(told_.fitting);
+      return {{"waits its turn: " + kept_for_ + " has waited longer"},
+              {"the room on " + CountText(fits, "node") + " is kept for it", 1}};
+    }
     if (told_.fitting > 0) {
       std::vector<LinePart> line = {
           {"fits " + std::to_string(told_.fitting) + " of " + CountText(nodes, "node") + " now"}};
@@ -272,7 +307,9 @@ class Explaining {
       devices.push_back(TextOf(grant));
     }
     for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
-    if (placement.places > 0) devices.push_back(CountText(placement.places, "GPU replica"));
+    if (placement.places > 0 || !placement.places_on.empty()) {
+      devices.push_back(TextOfPlaces(placement.places, placement.places_on));
+    }
     std::string text;
     for (const std::string& device : devices) text += (text.empty() ? "" : ", ") + device;
     return text.empty() ? AskText(NoGpu{}) : text;
@@ -282,10 +319,10 @@ class Explaining {
   [[nodiscard]] std::string GivenText(const PodRecord& record) const {
     if (record.on_other_gpus()) {
       Placement plan;
-      plan.grants = *record.planned;
+      SetDevices(*record.planned, plan);
       return std::string("(planned: ") + DevicesText(plan) + "; " +
              (record.evidence() == Evidence::kKubelet ? "the kubelet" : "the device plugin") +
-             " gave other GPUs)";
+             (plan.mig.empty() ? " gave other GPUs)" : " gave other MIG devices)");
     }
     if (on_ == kNoNode) return "";
     const Node& node = snapshot_->node(on_);
@@ -302,9 +339,8 @@ class Explaining {
     const std::string is = record.state == PodState::kBound      ? "is on "
                            : record.state == PodState::kReserved ? "is being bound to "
                                                                  : "is planned for ";
-    told_.devices = record.unattributed() && record.placement.places == 0
-                        ? AskText(pod_.shape.gpus) + ", devices unknown"
-                        : DevicesText(record.placement);
+    told_.devices = HasUnknownGpus(record) ? AskText(pod_.shape.gpus) + ", devices unknown"
+                                           : DevicesText(record.placement);
     std::vector<LinePart> line = {
         {is + node, 0, "; ", is + ShortName(node, kShortName)},
         {"with " + told_.devices, 0, " ", "with " + AskText(pod_.shape.gpus)},
@@ -356,6 +392,7 @@ class Explaining {
   // Every node "fits" it: Berth has no say.
   const bool is_schedulers_ =
       ask_.behind_scheduler && AsksForNothingOfOurs(pod_) && !IsTurnedAway(pod_, ask_.guard);
+  std::string kept_for_;  // the first of those for whom room is kept
   NodeIndex on_ = kNoNode;
   PodExplanation told_;
 };

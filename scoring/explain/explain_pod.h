@@ -40,6 +40,9 @@ namespace berth {
 struct PodSaid {
   std::string nominated = {};    // status.nominatedNodeName; empty: none
   std::string replica_set = {};  // PodLife::replica_set
+  // Where Berth evicted pods for it, because its GPUs are given by claims (DRA); empty: nowhere.
+  std::string room = {};
+  std::vector<std::string> evicted = {};  // these: "namespace/name"
 };
 
 struct PodToExplain {
@@ -50,6 +53,7 @@ struct PodToExplain {
   bool behind_scheduler = false;      // as in Question
   NodeGuard guard = NodeGuard::kOff;  // the same
   PodSaid said = {};
+  const Earmarks* earmarks = nullptr;  // as in Question
 };
 
 struct ReasonCount {
@@ -85,6 +89,7 @@ struct PodExplanation {
 
   std::size_t nodes = 0;                 // that there are
   std::size_t fitting = 0;               // that fit now (without the pod itself)
+  std::size_t kept = 0;                  // of these, kept for others that have waited longer
   std::size_t by_claim = 0;              // on which kube-scheduler decides (by_claim.h)
   std::vector<ReasonCount> counts;       // of the others, the most frequent first
   ClosedNodes closed;                    // these are among the counts, ...

@@ -29,8 +29,10 @@ NodeTenant TenantOf(const Node& node, const PodRecord& record) {
                     .state = record.state,
                     .grants = record.placement.grants,
                     .mig = {},
-                    .places = record.placement.places,
-                    .gpus_unknown = record.unattributed() && record.placement.places == 0};
+                    .places = std::max(record.placement.places,
+                                       static_cast<int>(record.placement.places_on.size())),
+                    .gpus_unknown = HasUnknownGpus(record),
+                    .places_on = record.placement.places_on};
   if (record.on_other_gpus()) tenant.planned = *record.planned;
   const auto is_anothers = [&](const DeviceGrant& grant) {
     return node.spec().FindGpu(grant.gpu) != nullptr && !node.HasOf(record, grant);
@@ -275,6 +277,12 @@ std::string DevicesText(const Node& node, const RequestShape& shape) {
   return IdleText(node, shape) + needs;
 }
 
+// Empty: the node does not say it.
+std::string SaidVersion(const Labels& labels, Versioned what) {
+  const std::optional<Version> version = VersionOf(labels, what);
+  return version ? TextOf(*version) : std::string();
+}
+
 std::vector<std::string> TextsOf(const RefusedAsks& asks) {
   std::vector<std::string> texts;
   if (asks == nullptr) return texts;
@@ -287,6 +295,18 @@ std::vector<std::string> TextsOf(const RefusedAsks& asks) {
 std::string TextOf(const Taint& taint) {
   return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" +
          std::string(kTaintEffectWords[static_cast<std::size_t>(taint.effect)]);
+}
+
+bool HasUnknownGpus(const PodRecord& record) {
+  return record.unattributed() && record.placement.places == 0 &&
+         record.placement.places_on.empty();
+}
+
+std::string TextOfPlaces(std::int64_t places, std::span<const int> on) {
+  const std::int64_t count = std::max(places, static_cast<std::int64_t>(std::ssize(on)));
+  std::string text = CountText(count, "GPU replica");
+  if (on.empty()) return text;
+  return text + " on " + Join(on, ", ", [](int gpu) { return "GPU " + std::to_string(gpu); });
 }
 
 std::string TextOf(const DeviceGrant& grant) {
@@ -377,6 +397,7 @@ NodeReport ReportOf(const Node& node) {
                    .idle_gpus = std::popcount(IdleGpus(node)),
                    .places = spec.places.count,
                    .free_places = std::max(node.free_places(), 0),
+                   .places_on = {node.places_on().begin(), node.places_on().end()},
                    .mig_gpus = 0,
                    .mig_cut_at_will = false,
                    .mig = {},
@@ -385,6 +406,8 @@ NodeReport ReportOf(const Node& node) {
                    .mig_spec = spec.mig,
                    .mig_use = node.mig()};
   if (spec.ephemeral_bytes) facts.free_ephemeral_bytes = node.free_ephemeral_bytes();
+  facts.driver = SaidVersion(spec.labels, Versioned::kDriver);
+  facts.cuda = SaidVersion(spec.labels, Versioned::kCuda);
   for (const Taint& taint : spec.taints) facts.taints.push_back(TextOf(taint));
   for (const Taint& taint : spec.soft_taints) facts.taints.push_back(TextOf(taint));
   for (const auto& pod : node.pods()) {

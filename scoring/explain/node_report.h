@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,9 @@ struct NodeTenant {
   int places = 0;
   // It was bound past Berth, or other pods were given its GPUs: these are assumed.
   bool gpus_unknown = false;
+  std::vector<int> places_on = {};  // GPUs; empty: not known
   // Planned for it, where it was given others; else empty.
-  std::vector<DeviceGrant> planned = {};
+  PodDevices planned = {};
 };
 
 struct GpuFacts {
@@ -57,6 +59,8 @@ struct NodeReport {
   bool carries_out = false;               // NodeSpec
   bool by_claims = false;                 // kube-scheduler gives its GPUs (NodeSpec::by_claims)
   TopologyManager topology_manager = {};  // the same
+  // "550.54.15" and "12.4", the newest CUDA that it runs; empty: the node does not say it.
+  std::string driver = {}, cuda = {};
   std::vector<std::string> traits = {};
   double gpu_price = 0;
   std::int64_t cpu_milli = 0, free_cpu_milli = 0;
@@ -67,7 +71,8 @@ struct NodeReport {
   std::vector<GpuFacts> gpus;
   int idle_gpus = 0;  // that can be given whole now
   int places = 0, free_places = 0;
-  int mig_gpus = 0;  // partitioned ones, beside `gpus`
+  std::vector<int> places_on = {};  // taken ones that are known to be on each GPU, by index
+  int mig_gpus = 0;                 // partitioned ones, beside `gpus`
   bool mig_cut_at_will = false;
   std::vector<MigFree> mig;         // profiles with free devices
   std::vector<NodeTenant> tenants;  // by name
@@ -96,6 +101,12 @@ std::string CountText(std::int64_t count, const std::string& what);
 
 // "GPU 3", "GPU 3 (300 thousandths)"; by the UUID where the index is not known.
 std::string TextOf(const DeviceGrant& grant);
+
+// It holds GPUs, and nobody knows which, or that they are replicas.
+bool HasUnknownGpus(const PodRecord& record);
+
+// "2 GPU replicas on GPU 0, GPU 3"; where `on` is empty their number alone.
+std::string TextOfPlaces(std::int64_t places, std::span<const int> on);
 
 // What the node has of what decided against the pod, in numbers: "4 of 8 GPUs idle, needs 4 linked
 // (largest linked set 2)". Where no number decided, the text of the reason.

@@ -2,6 +2,8 @@
 #include "scoring/explain/what_if.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -12,9 +14,11 @@
 #include "cluster/state/transaction.h"
 #include "cluster/values/alike.h"
 #include "scoring/devices/device_picker.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/judgement.h"
+#include "scoring/scheduler_score.h"
 
 namespace berth {
 namespace {
@@ -40,12 +44,16 @@ class WhatIfPlanner {
   }
 
   Result<WhatIfAnswer> Plan() {
-    for (std::size_t i = 0; i < ask_.pods.size(); ++i) {
+    for (const std::size_t i : InTheirOrder()) {
       if (const char* const why = ask_.stops ? ask_.stops() : nullptr) {
         return Fail(Errc::kUnavailable, why);
       }
       const PodRequest& pod = ask_.pods[i];
-      if (!StartsWhole(pod)) {
+      if (!HeldBack(i).empty()) {
+        engine_.Arrived(pod, transaction_.now());
+        RefuseHeldBack(i);
+      } else if (!StartsWhole(pod)) {
+        engine_.Arrived(pod, transaction_.now());
         PlaceAlone(i);
       } else if (planned_.insert(pod.gang.id).second) {
         PlaceGang(pod.gang.id);
@@ -64,6 +72,29 @@ class WhatIfPlanner {
   }
 
  private:
+  // Of kube-scheduler: of equal priority the first that comes.
+  [[nodiscard]] std::vector<std::size_t> InTheirOrder() const {
+    std::vector<std::size_t> order(ask_.pods.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::greater<>(),
+                             [this](std::size_t i) { return ask_.pods[i].priority; });
+    return order;
+  }
+
+  [[nodiscard]] std::string_view HeldBack(std::size_t pod) const {
+    return ask_.held_back.empty() ? std::string_view() : ask_.held_back[pod];
+  }
+
+  void RefuseHeldBack(std::size_t i) {
+    const std::string_view text = HeldBack(i);
+    const auto known = std::ranges::find_if(
+        told_.whys, [text](const WhyNot& why) { return !why.told && why.text == text; });
+    if (known != told_.whys.end()) {
+      return Refuse(i, static_cast<std::size_t>(known - told_.whys.begin()));
+    }
+    Refuse(i, NewWhy({std::string(text), std::nullopt}));
+  }
+
   [[nodiscard]] bool StartsWhole(const PodRequest& pod) const {
     return !pod.gang.empty() && pod.refusal.empty() && ask_.starts_whole && ask_.starts_whole(pod);
   }
@@ -75,7 +106,7 @@ class WhatIfPlanner {
       const PodRequest& pod = ask_.pods[i];
       if (pod.gang.empty()) continue;
       asked.insert(pod.gang.id);
-      if (StartsWhole(pod)) gangs_[pod.gang.id].push_back(i);
+      if (StartsWhole(pod) && HeldBack(i).empty()) gangs_[pod.gang.id].push_back(i);
     }
     if (asked.empty()) return;
     const Snapshot& snapshot = *transaction_.now();
@@ -96,7 +127,8 @@ class WhatIfPlanner {
 
   // As the Extender asks.
   [[nodiscard]] Question QuestionAbout(const PodRequest& pod) const {
-    Question question{.pod = pod, .candidates = all_};
+    Question question{.pod = pod, .candidates = all_, .guard = ask_.guard};
+    question.earmarks = ask_.earmarks;
     if (!NeedsGroup(pod) || !pod.refusal.empty()) return question;
     question.group.tree = tree_;
     if (!pod.gang.empty()) question.group.members = MembersOf(pod);
@@ -109,17 +141,57 @@ class WhatIfPlanner {
     return true;
   }
 
-  // The best node takes it, the first by name of equal ones. Empty: none does.
+  // The nodes that lack nothing of what kube-scheduler counts beside.
+  [[nodiscard]] std::vector<NodeIndex> WithOtherRoom(const PodRequest& pod) const {
+    std::vector<NodeIndex> nodes;
+    const Snapshot& now = *transaction_.now();
+    std::ranges::copy_if(all_, std::back_inserter(nodes),
+                         [&](NodeIndex node) { return LackOf(now.node(node), pod).empty(); });
+    return nodes;
+  }
+
+  // The others.
+  [[nodiscard]] std::vector<NodeIndex> WithoutOtherRoom(const PodRequest& pod) const {
+    std::vector<NodeIndex> without;
+    std::ranges::set_difference(all_, WithOtherRoom(pod), std::back_inserter(without));
+    return without;
+  }
+
+  // As kube-scheduler: by what Berth says first, then by its own scores; then the first by name.
+  [[nodiscard]] NodeIndex BestOf(Engine& engine, const PodRequest& pod,
+                                 const Judgement& judged) const {
+    const auto& snapshot = transaction_.now();
+    std::vector<std::uint8_t> priorities;
+    if (ask_.guard != NodeGuard::kOff && AsksForNothingOfOurs(pod)) {
+      priorities = GuardedPriorities(*snapshot, judged.fitting);
+    }
+    if (priorities.empty()) {
+      priorities = Priorities(engine, snapshot, pod, judged.fitting, judged.pull);
+    }
+    const std::uint8_t highest = *std::ranges::max_element(priorities);
+    std::optional<std::int64_t> most;
+    NodeIndex best = kNoNode;
+    for (std::size_t i = 0; i < priorities.size(); ++i) {
+      if (priorities[i] != highest) continue;
+      const std::int64_t score = SchedulerScore(snapshot->node(judged.fitting[i]), pod);
+      if (most && score <= *most) continue;
+      most = score;
+      best = judged.fitting[i];
+    }
+    return best;
+  }
+
+  // The best node takes it. Empty: none does.
   std::optional<Placement> Place(const PodRequest& pod) {
     Engine& engine = engine_.For(pod.shape);
-    const Question question = QuestionAbout(pod);
+    const std::vector<NodeIndex> candidates = WithOtherRoom(pod);
+    Question question = QuestionAbout(pod);
+    question.candidates = candidates;
     const auto& snapshot = transaction_.now();
     const Judgement judged = Judge(engine, snapshot, question);
     if (judged.fitting.empty()) return std::nullopt;
-    const auto priorities = engine.Prioritize(snapshot, pod.shape, judged.fitting, judged.pull);
-    const auto best = std::ranges::max_element(priorities) - priorities.begin();
-    auto placement = PlaceInGroup(engine, snapshot, pod, question.group,
-                                  judged.fitting[static_cast<std::size_t>(best)]);
+    const NodeIndex best = BestOf(engine, pod, judged);
+    auto placement = PlaceInGroup(engine, snapshot, pod, question.group, best);
     if (!placement || !Put(pod, *placement)) return std::nullopt;
     return *std::move(placement);
   }
@@ -159,12 +231,30 @@ class WhatIfPlanner {
     return ExplainPod(engine_.current(), {.snapshot = transaction_.now(),
                                           .pod = pod,
                                           .group = question.group,
-                                          .limits = ask_.limits});
+                                          .limits = ask_.limits,
+                                          .guard = ask_.guard,
+                                          .earmarks = ask_.earmarks});
+  }
+
+  // Of a pod that nodes would take but for what kube-scheduler counts there beside.
+  std::string TextOfLacks(const PodRequest& pod) {
+    const Snapshot& now = *transaction_.now();
+    const std::vector<Reason> reasons = ReasonsAnew(now, QuestionAbout(pod));
+    std::map<std::string, int> lacks;
+    int nodes = 0;
+    for (const NodeIndex node : all_) {
+      if (reasons[node] != Reason::kFits) continue;
+      ++nodes;
+      ++lacks[LackOf(now.node(node), pod)];
+    }
+    return "has the GPUs, CPU and memory that it needs on " + CountText(nodes, "node") + ", but " +
+           berth::TextOfLacks(lacks);
   }
 
   std::size_t WhyOf(const PodRequest& pod) {
     auto explained = Explain(pod);
-    std::string text = explained ? explained->sentence : "";
+    if (!explained) return NewWhy({});
+    std::string text = explained->fitting > 0 ? TextOfLacks(pod) : explained->sentence;
     return NewWhy({std::move(text), std::move(explained)});
   }
 
@@ -174,8 +264,49 @@ class WhatIfPlanner {
     for (const std::size_t i : members) Refuse(i, why);
   }
 
+  // Plans the gang and puts its members there. Where a node lacks for the later ones what the earlier
+  // ones take of it, these stay, it is excluded for the others, and the plan is made anew.
+  bool PutTogether(const std::vector<std::size_t>& members, GangAsk& ask, GangShortage& shortage) {
+    constexpr int kMostTries = 32;
+    const PodRequest& first = ask_.pods[members.front()];
+    const Transaction::Mark before = transaction_.Here();
+    const auto nodes_before = gang_nodes_;
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      const Planning with{transaction_.now(), *tree_, engine_.For(first.shape), room_};
+      const auto plan = PlanGang(with, ask);
+      if (!plan) {
+        shortage = plan.error();
+        return false;
+      }
+      bool has_room = true;
+      for (const GangPlan::Place& place : plan->places) {
+        const PodRequest& pod = ask_.pods[members[place.member]];
+        const NodeIndex node = transaction_.now()->names().Find(place.placement.node);
+        if (LackOf(transaction_.now()->node(node), pod).empty()) {
+          BERTH_CHECK(Put(pod, place.placement));  // each was planned beside the others
+          ask.members[place.member].fixed = node;
+          continue;
+        }
+        std::vector<NodeIndex>& excluded = ask.members[place.member].excluded;
+        excluded.insert(std::ranges::lower_bound(excluded, node), node);
+        has_room = false;
+      }
+      if (has_room) {
+        for (const GangPlan::Place& place : plan->places) {
+          told_.pods[members[place.member]].placement = place.placement;
+        }
+        return true;
+      }
+      transaction_.Return(before);
+      gang_nodes_ = nodes_before;
+    }
+    shortage.searched = false;
+    return false;
+  }
+
   void PlaceGang(const GangId& id) {
     const std::vector<std::size_t>& members = gangs_[id];
+    for (const std::size_t i : members) engine_.Arrived(ask_.pods[i], transaction_.now());
     const PodRequest& first = ask_.pods[members.front()];
     const auto given = static_cast<std::int64_t>(members.size());
     GangAsk ask;
@@ -194,14 +325,13 @@ class WhatIfPlanner {
       return RefuseAll(members, NewWhy({text, std::nullopt}));
     }
     for (const std::size_t i : members) {
-      ask.members.push_back({.pod = ask_.pods[i], .rank = MemberRank(ask_.pods[i])});
+      ask.members.push_back({.pod = ask_.pods[i],
+                             .rank = MemberRank(ask_.pods[i]),
+                             .excluded = WithoutOtherRoom(ask_.pods[i])});
     }
-    const auto plan = PlanGang({transaction_.now(), *tree_, engine_.For(first.shape), room_}, ask);
-    if (!plan) return RefuseAll(members, WhyNotWhole(members, ask, plan.error()));
-    for (const GangPlan::Place& place : plan->places) {
-      const std::size_t i = members[place.member];
-      BERTH_CHECK(Put(ask_.pods[i], place.placement));  // each was planned beside the others
-      told_.pods[i].placement = place.placement;
+    GangShortage shortage;
+    if (!PutTogether(members, ask, shortage)) {
+      return RefuseAll(members, WhyNotWhole(members, ask, shortage));
     }
     for (const std::size_t i : members) {  // beyond the minimum
       if (!told_.pods[i].placement) PlaceAlone(i);
@@ -255,10 +385,19 @@ class WhatIfPlanner {
 
 }  // namespace
 
+EngineApart::EngineApart(const Engine& engine, const LearnedMix* mix)
+    : mix_(mix == nullptr ? nullptr : std::make_shared<LearnedMix>(*mix)),
+      engine_(mix_ == nullptr ? engine.Apart() : engine.Apart(mix_)) {}
+
+void EngineApart::Arrived(const PodRequest& pod, const std::shared_ptr<const Snapshot>& snapshot) {
+  if (mix_ == nullptr || !pod.refusal.empty()) return;
+  mix_->Observe(WithCompute(pod.shape, *snapshot));
+  engine_->Follow(snapshot);
+}
+
 Engine& EngineApart::For(const RequestShape& shape) {
-  constexpr std::size_t kMostTables = 128;
   if (shapes_.insert(shape).second && shapes_.size() > kMostTables) {
-    engine_ = base_->Apart();
+    engine_->ForgetTables();
     shapes_ = {shape};
   }
   return *engine_;
@@ -269,8 +408,8 @@ Result<WhatIfAnswer> WhatIf(EngineApart& engine, const WhatIfAsk& ask) {
   return WhatIfPlanner(engine, ask, std::move(nodes)).Plan();
 }
 
-Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask) {
-  EngineApart apart(engine);
+Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask, const LearnedMix* mix) {
+  EngineApart apart(engine, mix);
   return WhatIf(apart, ask);
 }
 

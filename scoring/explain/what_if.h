@@ -6,13 +6,15 @@
 //   told->pods[3].placement;               // node and devices, or...
 //   told->whys[told->pods[3].why].text;    // ...why there is none, and the nearest miss
 //
-// One pod after the other, in the order in which they are given, each by the judgement that serves
-// kube-scheduler, with those before it in place. Members of a gang that starts whole are planned
-// together at the place of the first, all or none. Nothing is evicted, and pods of nodes that are
-// removed are not placed again.
+// One pod after the other, in kube-scheduler's order: the highest priority first, among equals as
+// they are given. Each arrives at its turn, so that the mix learns of it, and is placed by the
+// judgement that serves kube-scheduler, with those before it in place. Members of a gang that
+// starts whole arrive and are planned together at the turn of the first, all or none. Nothing is
+// evicted, and pods of nodes that are removed are not placed again. What kube-scheduler counts on a
+// node beside is counted too (other_limits.h).
 //
-// It works on a Transaction and on an engine apart: neither the state, nor the mix, nor the
-// engine's tables change.
+// It works on a Transaction, on a copy of the mix and on an engine apart: neither the state, nor
+// the mix, nor the engine's tables change.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +25,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -34,6 +37,7 @@
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/node_edits.h"
 #include "scoring/victims.h"
+#include "scoring/waste/learned_mix.h"
 #include "topology/domains/topology_levels.h"
 
 namespace berth {
@@ -47,7 +51,12 @@ struct WhatIfAsk {
   // as many pods as are given.
   std::function<bool(const PodRequest& pod)> starts_whole = {};
   EvictionLimits limits = {};  // as VictimsOn takes them
-  bool explains = true;        // else `whys` have no texts, and the summaries are empty
+  NodeGuard guard = NodeGuard::kOff;
+  const Earmarks* earmarks = nullptr;  // as in Question; they outlive the ask
+  // Why nobody places the pod, one text per pod: it arrives and gets no place. "": somebody does.
+  // Empty: that is so of all.
+  std::span<const std::string_view> held_back = {};
+  bool explains = true;  // else `whys` have no texts, and the summaries are empty
   // Asked before each pod: why nobody needs the answer any more; nullptr: go on. Empty: go on.
   std::function<const char*()> stops = {};
 };
@@ -81,21 +90,28 @@ inline constexpr std::size_t kMostWhys = 40;
 // has evaluated for one question it knows for the next one on the same nodes.
 class EngineApart {
  public:
-  explicit EngineApart(const Engine& engine) : base_(engine.Apart()) {}
+  // mix: that the engine follows; a copy of it hears of the pods that arrive here. nullptr: nothing
+  // is learned, and the profiles stay as they are.
+  explicit EngineApart(const Engine& engine, const LearnedMix* mix = nullptr);
 
-  // To be asked about pods of that shape; the one before may end with the call. It has a table per
-  // shape, of some 100 bytes a node: there are not too many of them.
+  // The pod arrives, as Extender::Arrived has it.
+  void Arrived(const PodRequest& pod, const std::shared_ptr<const Snapshot>& snapshot);
+  // To be asked about pods of that shape. It has a table per shape, of some 100 bytes a node: there
+  // are at most kMostTables.
   Engine& For(const RequestShape& shape);
   [[nodiscard]] Engine& current() const { return *engine_; }
 
+  static constexpr std::size_t kMostTables = 128;
+
  private:
-  const std::shared_ptr<Engine> base_;  // is never asked, so that it has no tables
-  std::shared_ptr<Engine> engine_ = base_->Apart();
+  const std::shared_ptr<LearnedMix> mix_;  // nullptr: nothing is learned
+  const std::shared_ptr<Engine> engine_;
   std::set<RequestShape> shapes_;  // that it has tables for
 };
 
-// Error: as Edit; kUnavailable with what stops it.
+// Error: as Edit; kUnavailable with what stops it. mix: as EngineApart.
 Result<WhatIfAnswer> WhatIf(EngineApart& engine, const WhatIfAsk& ask);
-Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask);
+Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask,
+                            const LearnedMix* mix = nullptr);
 
 }  // namespace berth

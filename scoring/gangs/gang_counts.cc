@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "scoring/devices/device_picker.h"
@@ -64,12 +65,22 @@ bool Contains(const Counts& more, const Counts& less) {
   return std::ranges::equal(more, less, [](int a, int b) { return a >= b; });
 }
 
+// But for the names of the GPUs.
+bool SamePlaces(const GpuPlaces& a, const GpuPlaces& b) {
+  const auto members = [](const GpuPlaces& places) {
+    return std::tuple(places.count, places.foreign, places.gpus, places.memory_mib, places.sharing,
+                      places.uuids.size());
+  };
+  return members(a) == members(b);
+}
+
 // Whether a search finds the same on both, but for the names.
 bool Interchangeable(const Node& a, const Node& b) {
   if (a.free_cpu_milli() != b.free_cpu_milli() || a.free_memory_bytes() != b.free_memory_bytes() ||
       a.free_ephemeral_bytes() != b.free_ephemeral_bytes() ||
       !std::ranges::equal(a.gpus(), b.gpus()) || a.closed() != b.closed() ||
-      a.free_places() != b.free_places() || a.claimed() != b.claimed()) {
+      a.free_places() != b.free_places() || !std::ranges::equal(a.places_on(), b.places_on()) ||
+      a.claimed() != b.claimed()) {
     return false;
   }
   const NodeSpec &x = a.spec(), &y = b.spec();
@@ -77,7 +88,7 @@ bool Interchangeable(const Node& a, const Node& b) {
     return g.memory_mib == h.memory_mib && g.healthy == h.healthy && g.most_users == h.most_users;
   });
   return same_gpus && x.gpu_model == y.gpu_model && x.ready == y.ready && x.links == y.links &&
-         x.mig == y.mig && x.places == y.places && x.missing == y.missing &&
+         x.mig == y.mig && SamePlaces(x.places, y.places) && x.missing == y.missing &&
          x.gpu_resource == y.gpu_resource && x.share_agent == y.share_agent &&
          x.agent_serves_all == y.agent_serves_all && x.carries_out == y.carries_out &&
          x.by_claims == y.by_claims && x.topology_manager == y.topology_manager &&

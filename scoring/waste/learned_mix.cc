@@ -39,6 +39,18 @@ LearnedMix::LearnedMix(const LearningParameters& parameters)
   BeginEpoch();
 }
 
+LearnedMix::LearnedMix(const LearnedMix& other)
+    : parameters_(other.parameters_), growth_(other.growth_) {
+  const MutexLock theirs(other.mutex_);
+  const MutexLock lock(mutex_);
+  counts_ = other.counts_;
+  unit_ = other.unit_;
+  pods_ = other.pods_;
+  gpu_pods_ = other.gpu_pods_;
+  epoch_ends_ = other.epoch_ends_;
+  epoch_ = other.epoch_;
+}
+
 void LearnedMix::Add(const RequestShape& shape, double pods) {
   const RequestShape key = KeyOf(shape);
   Count& count = counts_[key];  // a copy of it, without the memory that its lists had

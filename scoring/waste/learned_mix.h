@@ -47,6 +47,9 @@ class LearnedMix {
   };
 
   explicit LearnedMix(const LearningParameters& parameters);
+  // A copy that learns by itself from now on.
+  LearnedMix(const LearnedMix& other) BERTH_EXCLUDES(other.mutex_);
+  LearnedMix& operator=(const LearnedMix&) = delete;
 
   // A pod has arrived; a retry is not an arrival. Pods with MIG devices are ignored: they leave no
   // GPU idle that others could use. Requires: a share has its compute (WithCompute).

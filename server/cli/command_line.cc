@@ -40,7 +40,10 @@ CommandLine::CommandLine(CLI::App& app, std::string version)
       man_(app.add_subcommand("man", "Print the manual page (man -l -)")) {
   app.require_subcommand(0, 1);  // at least one: see below
   app.set_version_flag("--version", app.get_name() + " " + version_, "Print the version");
-  completion_->add_option("SHELL", shell_, "Shell: bash, zsh or fish")->required();
+  completion_
+      ->add_option("SHELL", shell_,
+                   "Shell: bash, zsh or fish; kubectl for the plugin as krew installs it")
+      ->required();
 }
 
 std::optional<int> CommandLine::Parse(int argc, char** argv) {

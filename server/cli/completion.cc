@@ -51,6 +51,13 @@ end
 complete -c PROGRAM -f -a '(__PROGRAM_complete)'
 )";
 
+// kubectl asks the program of this name in PATH how to go on (k8s.io/kubectl, plugin_completion.go).
+// krew links the plugin alone.
+constexpr std::string_view kKubectl = R"(#!/bin/sh
+# PROGRAM completion kubectl > ~/.local/bin/kubectl_complete-berth, executable, in PATH
+exec PROGRAM __complete "$@"
+)";
+
 // "--json" of "-j,--json", or the short name where there is no other.
 std::string LongNameOf(const CLI::Option& option) {
   const auto& longs = option.get_lnames();
@@ -115,12 +122,14 @@ std::string Complete(const CLI::App& app, std::span<const std::string> words) {
 }
 
 Result<std::string> CompletionScript(std::string_view shell, const std::string& program) {
-  const std::string_view script = shell == "bash"   ? kBash
-                                  : shell == "zsh"  ? kZsh
-                                  : shell == "fish" ? kFish
-                                                    : "";
+  const std::string_view script = shell == "bash"      ? kBash
+                                  : shell == "zsh"     ? kZsh
+                                  : shell == "fish"    ? kFish
+                                  : shell == "kubectl" ? kKubectl
+                                                       : "";
   if (script.empty()) {
-    return Invalid("completion: want bash, zsh or fish, got \"" + std::string(shell) + "\"");
+    return Invalid("completion: want bash, zsh, fish or kubectl, got \"" + std::string(shell) +
+                   "\"");
   }
   constexpr std::string_view kProgram = "PROGRAM";
   std::string text(script);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/commands/ask_server.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "server/http/http_client.h"
 #include "server/wire/json/strict_json.h"
 
@@ -32,7 +34,11 @@ std::string ErrorIn(int status, const std::string& body) {
   if (json.is_object() && json.contains("message") && json["message"].is_string()) {
     return json["message"].get<std::string>();
   }
-  return "status " + std::to_string(status);
+  // kubectl says in plain text what it could not do.
+  const std::string_view line = std::string_view(body).substr(0, body.find('\n'));
+  const bool is_text = !line.empty() && line.front() != '<' &&
+                       std::ranges::all_of(line, [](unsigned char c) { return c >= ' '; });
+  return json.is_discarded() && is_text ? Shortened(line, 300) : "status " + std::to_string(status);
 }
 
 Errc CodeOf(int status) {
@@ -45,6 +51,13 @@ std::string AdviceOn(int status, std::string_view text) {
   const auto has = [text](std::string_view part) { return text.find(part) != text.npos; };
   if (status == 403 && has("services/proxy")) {
     return "ask an administrator for the group berth-viewers (manifests/components/viewers)";
+  }
+  if (status == 404 && has("services \"") && has("not found")) {
+    return "is Berth installed in that cluster? Another namespace or Service: --service "
+           "NAMESPACE/NAME";
+  }
+  if (has("dial tcp")) {
+    return "kubectl cannot reach the API server of this context: try kubectl cluster-info";
   }
   if (has("no endpoints available")) {
     return "no pod of Berth leads there: look at kubectl get pods -A -l "
@@ -78,7 +91,13 @@ Result<std::string> AskServer(const ServerAddress& at, const char* method, const
                               const std::string& body) {
   if (!at.cluster) {
     BERTH_TRY(const std::string address, AddressOf(at.url));
-    return Ask(address, at.url, method, path, body);
+    auto answer = Ask(address, at.url, method, path, body);
+    const bool is_default = at.url == ServerAddress().url;
+    if (answer || answer.error().code != Errc::kUnavailable || !is_default) return answer;
+    return Fail(Errc::kUnavailable,
+                answer.error().message +
+                    "; ask a Berth in a cluster with kubectl berth or --context NAME, another one "
+                    "with --server URL, or a file with --cluster FILE");
   }
   BERTH_TRY(const KubectlTunnel tunnel, KubectlTunnel::Open(*at.cluster));
   return Ask(tunnel.address(), at.cluster->service, method, tunnel.prefix() + path, body);

@@ -121,6 +121,7 @@ Result<LoadedCluster> LoadCluster(const std::string& path, const LoadedParts& pa
     const bool is_node = std::holds_alternative<NodeUpserted>(event);
     (is_node && file->is_list ? nodes : others).push_back(std::move(event));
   }
+  for (DeviceClass& of : file->classes) parts.extensions.device_classes.Put(std::move(of));
   objects.PublishNodes(std::move(nodes));
   BERTH_TRY_STATUS(parts.state.Apply(others));
   Learn(parts, *file);

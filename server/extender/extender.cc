@@ -9,6 +9,16 @@
 #include "scoring/by_claim.h"
 
 namespace berth {
+namespace {
+
+bool IsKeptFrom(const DeviceRooms::ByNode* rooms, const Snapshot& snapshot, NodeIndex node,
+                const PodRequest& pod) {
+  if (rooms == nullptr) return false;
+  const auto room = rooms->find(snapshot.names().name(node));
+  return room != rooms->end() && KeepsOut(room->second, pod);
+}
+
+}  // namespace
 
 void Extender::Use(Policy policy) {
   if (parts_.gangs != nullptr) parts_.gangs->Use(policy.gangs);
@@ -32,13 +42,21 @@ bool Extender::WouldFit(const Moment& now, const PodRequest& pod) const {
   std::vector<NodeIndex> all(now.snapshot->size());
   std::iota(all.begin(), all.end(), NodeIndex{0});
   const auto reasons = ReasonsFor(*now.policy->engine, now.snapshot, QuestionAbout(now, pod, all));
-  return std::ranges::find(reasons, Reason::kFits) != reasons.end();
+  const auto rooms = parts_.rooms == nullptr ? nullptr : parts_.rooms->Current();
+  for (const NodeIndex node : all) {
+    if (reasons[node] == Reason::kFits && !IsKeptFrom(rooms.get(), *now.snapshot, node, pod)) {
+      return true;
+    }
+  }
+  return false;
 }
 
-FilterAnswer Extender::Filter(const Moment& now, const PodRequest& pod,
+FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
                               std::span<const NodeIndex> candidates, bool some_unknown,
                               bool looks_again) {
-  const auto& [snapshot, policy] = now;
+  const Moment now = WithEarmarks(asked);
+  const auto& snapshot = now.snapshot;
+  const auto& policy = now.policy;
   bool is_new = false;
   if (!pod.refusal.empty()) {
     pending_.Forget(pod.id.uid);  // what it asked for before no longer holds
@@ -51,6 +69,7 @@ FilterAnswer Extender::Filter(const Moment& now, const PodRequest& pod,
     if (auto answer = FilterMember(now, pod, candidates)) return *std::move(answer);
   }
   Judgement judged = Judge(*policy->engine, snapshot, QuestionAbout(now, pod, candidates));
+  KeepOutOfRooms(*snapshot, pod, candidates, judged);
   parts_.sink.Record({.verb = Verb::kFilter,
                       .pod = &pod.id,
                       .candidates = candidates.size(),
@@ -72,6 +91,7 @@ FilterAnswer Extender::Filter(const Moment& now, const PodRequest& pod,
     answer.may_change =
         std::ranges::any_of(judged.reasons, MayChangeSoon) || (some_unknown && pod.refusal.empty());
     answer.for_evicted = !looks_again && evictions_.Awaited(pod.id.uid, *snapshot, candidates);
+    StandInLine(now, pod);
   }
   answer.reasons = std::move(judged.reasons);
   if (!answer.fits) LetPassWithoutOthers(*snapshot, pod, candidates, answer);
@@ -82,12 +102,43 @@ std::optional<FilterAnswer> Extender::FilterInDoubt(const std::shared_ptr<const 
                                                     const PodRequest& pod,
                                                     std::span<const NodeIndex> candidates) const {
   const std::optional<PodRecord> held = parts_.state.FindPod(pod.id.uid);
-  if (!held || held->state != PodState::kReserved) return std::nullopt;
+  if (!held || held->state == PodState::kBound) return std::nullopt;
+  const bool is_room =
+      held->state == PodState::kPlanned && parts_.rooms != nullptr && parts_.rooms->Of(pod.id.uid);
+  if (held->state == PodState::kPlanned && !is_room) return std::nullopt;
   const NodeIndex node = snapshot->names().Find(held->placement.node);
   if (node == kNoNode || std::ranges::find(candidates, node) == candidates.end()) {
     return std::nullopt;
   }
   return OnlyOn(node, pod, candidates);
+}
+
+void Extender::KeepOutOfRooms(const Snapshot& snapshot, const PodRequest& pod,
+                              std::span<const NodeIndex> candidates, Judgement& judged) const {
+  const auto rooms = parts_.rooms == nullptr ? nullptr : parts_.rooms->Current();
+  if (rooms == nullptr) return;
+  std::size_t fit = 0, kept = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (judged.reasons[i] != Reason::kFits) continue;
+    if (IsKeptFrom(rooms.get(), snapshot, candidates[i], pod)) {
+      judged.reasons[i] = Reason::kGpusBusy;
+      if (judged.first_reason == Reason::kFits) judged.first_reason = Reason::kGpusBusy;
+    } else {
+      judged.fitting[kept] = judged.fitting[fit];
+      if (!judged.pull.empty()) judged.pull[kept] = judged.pull[fit];
+      ++kept;
+    }
+    ++fit;
+  }
+  judged.fitting.resize(kept);
+  if (!judged.pull.empty()) judged.pull.resize(kept);
+}
+
+DeviceVictims Extender::VictimsForDevices(
+    const Moment& now, const PodRequest& pod,
+    const std::function<bool(const std::string& node)>& skips) const {
+  const auto [budgets, limits] = LimitsNow();
+  return berth::VictimsForDevices(*now.snapshot, pod, limits, skips);
 }
 
 FilterAnswer Extender::OnlyOn(NodeIndex node, const PodRequest& pod,
@@ -132,7 +183,8 @@ PodExplanation Extender::Explain(const Moment& now, const PodRequest& pod,
                                           .limits = limits,
                                           .behind_scheduler = parts_.behind_scheduler,
                                           .guard = now.policy->guard,
-                                          .said = said});
+                                          .said = said,
+                                          .earmarks = now.earmarks.get()});
 }
 
 WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods,
@@ -145,14 +197,19 @@ WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods
           .starts_whole = [this, policy = now.policy](
                               const PodRequest& pod) { return StartsWithGang(*policy, pod); },
           .limits = limits,
+          .guard = now.policy->guard,
+          .earmarks = now.earmarks.get(),
           .stops = std::move(stops)};
 }
 
 Result<WhatIfAnswer> Extender::WouldPlace(const Moment& now, std::span<const PodRequest> pods,
                                           const NodeEdits& nodes,
-                                          std::function<const char*()> stops) const {
+                                          std::function<const char*()> stops,
+                                          std::span<const std::string_view> held_back) const {
   const auto [budgets, limits] = LimitsNow();
-  return WhatIf(*now.policy->engine, AskAbout(now, pods, nodes, limits, std::move(stops)));
+  WhatIfAsk ask = AskAbout(now, pods, nodes, limits, std::move(stops));
+  ask.held_back = held_back;
+  return WhatIf(*now.policy->engine, ask, parts_.mix);
 }
 
 Result<Growth> Extender::WouldTake(const Moment& now, std::span<const PodRequest> pods,
@@ -166,11 +223,11 @@ Result<Growth> Extender::WouldTake(const Moment& now, std::span<const PodRequest
 
 void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) {
   if (parts_.mix == nullptr) return;
-  const auto [snapshot, policy] = Now();
+  const Moment now = Now();
   for (const auto& pod : pods) {
-    if (pod->refusal.empty()) parts_.mix->Observe(WithCompute(pod->shape, *snapshot));
+    if (pod->refusal.empty()) parts_.mix->Observe(WithCompute(pod->shape, *now.snapshot));
   }
-  policy->engine->Follow(snapshot);
+  now.policy->engine->Follow(now.snapshot);
 }
 
 void Extender::Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
@@ -183,7 +240,8 @@ void Extender::Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& sn
 std::vector<std::uint8_t> Extender::Prioritize(const Moment& now, const PodRequest& pod,
                                                std::span<const NodeIndex> candidates) {
   parts_.sink.Record({.verb = Verb::kPrioritize, .pod = &pod.id, .candidates = candidates.size()});
-  const auto& [snapshot, policy] = now;
+  const auto& snapshot = now.snapshot;
+  const auto& policy = now.policy;
   if (policy->guard != NodeGuard::kOff && LeavesToScheduler(*policy, pod)) {
     auto guarded = GuardedPriorities(*snapshot, candidates);
     if (!guarded.empty()) return guarded;

@@ -33,6 +33,7 @@
 #include "cluster/groups/disruption_budgets.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/node_domains.h"
+#include "scoring/device_victims.h"
 #include "scoring/engine/engine.h"
 #include "scoring/explain/explain_pod.h"
 #include "scoring/explain/pool_growth.h"
@@ -40,6 +41,8 @@
 #include "scoring/judgement.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
+#include "server/extender/earmark_table.h"
+#include "server/extender/device_rooms.h"
 #include "server/extender/evictions.h"
 #include "server/extender/gang_table.h"
 #include "server/extender/node_victims.h"
@@ -88,10 +91,11 @@ class Extender {
     // kube-scheduler is in front, which knows CPU, memory, taints and which nodes are ready: it
     // decides about pods that ask for no GPU. Where there is none we do.
     bool behind_scheduler = false;
-    GangTable* gangs = nullptr;      // nullptr: pods of a gang are pods like others
-    WaitingPods* waiting = nullptr;  // hears of members that are asked about
-    PodWaker* waker = nullptr;       // of members that sleep; nullptr: nobody wakes them
-    GangHistory* history = nullptr;  // nullptr: nothing is known of pods that have ended
+    GangTable* gangs = nullptr;          // nullptr: pods of a gang are pods like others
+    WaitingPods* waiting = nullptr;      // hears of members that are asked about
+    PodWaker* waker = nullptr;           // of members that sleep; nullptr: nobody wakes them
+    GangHistory* history = nullptr;      // nullptr: nothing is known of pods that have ended
+    const DeviceRooms* rooms = nullptr;  // nullptr: none is made
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -99,7 +103,8 @@ class Extender {
     Duration reservation_time;       // how long a bind may take
     std::size_t nodes_to_score = 0;  // that Filter lets pass, see there; 0: all of them
     GangTable::Settings gangs = {};
-    NodeGuard guard = NodeGuard::kOff;  // of GPU nodes
+    NodeGuard guard = NodeGuard::kOff;           // of GPU nodes
+    std::optional<EarmarkLimits> earmarks = {};  // empty: nothing is kept for pods that wait
   };
 
   // What a question is answered by. An answer takes it once, at the beginning, and hands
@@ -107,6 +112,7 @@ class Extender {
   struct Moment {
     std::shared_ptr<const Snapshot> snapshot;
     std::shared_ptr<const Policy> policy;
+    std::shared_ptr<const Earmarks> earmarks = nullptr;  // nullptr: nothing is kept
   };
 
   Extender(const Parts& parts, Policy policy) : parts_(parts), pending_(kMaxPendingPods) {
@@ -122,7 +128,7 @@ class Extender {
   [[nodiscard]] std::size_t pending_bytes() const { return pending_.bytes(); }
 
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
-  [[nodiscard]] Moment Now() const { return {Current(), policy()}; }
+  [[nodiscard]] Moment Now() const { return {Current(), policy(), earmarks_.Newest()}; }
 
   // Whether the pod is kube-scheduler's alone: it asks for no GPU, and for nothing in words of
   // ours. What it takes is in the books once the cluster shows it.
@@ -142,7 +148,7 @@ class Extender {
   // placed on any of these and gets all that fit. Requires: candidates are nodes of the snapshot,
   // each at most once. some_unknown: the question also names nodes that the snapshot does not have.
   // looks_again: the same question was judged before, and its answer was held back.
-  [[nodiscard]] FilterAnswer Filter(const Moment& now, const PodRequest& pod,
+  [[nodiscard]] FilterAnswer Filter(const Moment& asked, const PodRequest& pod,
                                     std::span<const NodeIndex> candidates,
                                     bool some_unknown = false, bool looks_again = false);
 
@@ -167,10 +173,11 @@ class Extender {
   [[nodiscard]] PodExplanation Explain(const Moment& now, const PodRequest& pod,
                                        const PodSaid& said = {}) const;
   // Where these pods would go at that moment (what_if.h), as above. Pods without GPUs are judged
-  // too, by what Berth knows. stops, and errors: as WhatIf.
-  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(const Moment& now, std::span<const PodRequest> pods,
-                                                const NodeEdits& nodes,
-                                                std::function<const char*()> stops = {}) const;
+  // too, by what Berth knows. held_back, stops, and errors: as WhatIf.
+  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(
+      const Moment& now, std::span<const PodRequest> pods, const NodeEdits& nodes,
+      std::function<const char*()> stops = {},
+      std::span<const std::string_view> held_back = {}) const;
   // What the next nodes of each pool would take of these pods (pool_growth.h), as above.
   [[nodiscard]] Result<Growth> WouldTake(const Moment& now, std::span<const PodRequest> pods,
                                          const NodeEdits& nodes, int most_nodes,
@@ -188,6 +195,11 @@ class Extender {
   // evicted in vain. Given victims that are not on the node free nothing.
   [[nodiscard]] std::vector<NodeVictims> Preempt(const Moment& now, const PodRequest& pod,
                                                  std::span<const NodeVictims> nodes);
+
+  // Whom to evict for a pod that kube-scheduler gives its GPUs by a claim (device_victims.h).
+  [[nodiscard]] DeviceVictims VictimsForDevices(
+      const Moment& now, const PodRequest& pod,
+      const std::function<bool(const std::string& node)>& skips) const;
 
   // Where binds are carried out; without that, on the thread that calls Bind. To be called before
   // there are requests; what takes the jobs ends before the Extender.
@@ -207,6 +219,8 @@ class Extender {
   // As the functions of GangTable; what follows is carried out.
   void Allocated(const GangId& gang, bool allocated);
   void LookAtGangs();
+  // What is kept for pods that wait, at this moment: to be called some times a second.
+  void LookAtEarmarks();
   void TakeOverGangs();
   void LetGoOfGangs(const Error& why);
   // Asks the cluster for what gangs may lack because it has ended: one question a call, so that
@@ -239,7 +253,8 @@ class Extender {
   // Remembers that these may be evicted, if our books have them. Requires: known nodes.
   void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
   // If the outcome of a bind is unknown, offers only that node: a second bind settles it, and the
-  // pod's own reservation does not count. Nothing: it is known, or the node is no candidate.
+  // pod's own reservation does not count. The same where room was made for the pod and is planned
+  // for it. Nothing: neither is so, or the node is no candidate.
   std::optional<FilterAnswer> FilterInDoubt(const std::shared_ptr<const Snapshot>& snapshot,
                                             const PodRequest& pod,
                                             std::span<const NodeIndex> candidates) const;
@@ -249,6 +264,9 @@ class Extender {
   // Filter for a pod whose gang decides; nothing: it is for the pod alone to decide.
   std::optional<FilterAnswer> FilterMember(const Moment& now, const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);
+  // Takes out the nodes that are kept for others (device_rooms.h).
+  void KeepOutOfRooms(const Snapshot& snapshot, const PodRequest& pod,
+                      std::span<const NodeIndex> candidates, Judgement& judged) const;
   // The same for a pod that is placed alone: the nodes that others are gone from (taken_away.h).
   static void LetPassWithoutOthers(const Snapshot& snapshot, const PodRequest& pod,
                                    std::span<const NodeIndex> candidates, FilterAnswer& answer);
@@ -296,8 +314,15 @@ class Extender {
             .candidates = candidates,
             .group = GroupOf(now.snapshot, pod),
             .behind_scheduler = parts_.behind_scheduler,
-            .guard = now.policy->guard};
+            .guard = now.policy->guard,
+            .earmarks = now.earmarks.get()};
   }
+  // The moment with what is kept on its snapshot.
+  [[nodiscard]] Moment WithEarmarks(Moment now);
+  // No node takes the pod: it stands in line for what becomes free.
+  void StandInLine(const Moment& now, const PodRequest& pod);
+  void TakeUpGangs(GangActions& actions);
+  [[nodiscard]] bool StillWaits(const PodRequest& pod) const;
   // kFits unless the newest state has the pod's group in another domain than its node's.
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();
@@ -322,6 +347,7 @@ class Extender {
   const Parts parts_;
   PendingPods pending_;
   Evictions evictions_;
+  EarmarkTable earmarks_;
   RecentDecisions recent_;
   std::atomic<std::uint64_t> decisions_{0};
   mutable Mutex policy_mutex_;

@@ -154,6 +154,7 @@ std::optional<Status> Extender::BindOnce(const BindsUnderWay::Entry& bind, Turn 
   }
   pending_.Forget(id.uid);
   evictions_.Forget(id.uid);
+  earmarks_.Leave(id.uid);
   parts_.sink.Record({.verb = Verb::kBind,
                       .pod = &id,
                       .placement = &granted->placement,

@@ -24,7 +24,8 @@ bool IsAheadOfUs(const PodRequest& pod, Reason reason) {
 
 std::optional<FilterAnswer> Extender::FilterMember(const Moment& now, const PodRequest& pod,
                                                    std::span<const NodeIndex> candidates) {
-  const auto& [snapshot, policy] = now;
+  const auto& snapshot = now.snapshot;
+  const auto& policy = now.policy;
   if (parts_.waiting != nullptr) parts_.waiting->Note(pod);
   GangActions actions;
   GangVerdict verdict =
@@ -91,6 +92,7 @@ void Extender::Do(GangActions actions) {
     if (!Post(bind, Turn::kReleased)) CarryOut(bind, Turn::kReleased);
   }
   Wake(actions.wakes);
+  TakeUpGangs(actions);
   for (const GangNews& news : actions.news) parts_.sink.Record(news);
 }
 

@@ -172,6 +172,7 @@ bool GangTable::Adopt(Unit& unit, const GangToPlan& ask,
   std::erase_if(unit.clearing.kept,
                 [&nodes](const std::string& uid) { return nodes->contains(uid); });
   StopClearing(unit);
+  actions.with_room.push_back(unit.roll.says.id.text());
   unit.plan.touched = now;
   unit.wait.refused_on = nullptr;
   unit.wait.shortage.reset();
@@ -201,6 +202,9 @@ void GangTable::Refuse(Unit& unit, const NoGangPlan& none, const GangToPlan& ask
   for (const auto& pod : ask.members) {
     if (ClaimsOf(unit, *pod) == ClaimState::kAllocated) actions.wakes.push_back(pod->id);
   }
+  auto lacks = ask.members;
+  lacks.resize(std::min(lacks.size(), static_cast<std::size_t>(ask.minimum)));
+  actions.without_room.push_back(std::move(lacks));
   if (std::exchange(wait.told, true)) return;
   actions.news.push_back({.what = GangNews::What::kNoRoom,
                           .gang = unit.roll.says.id,

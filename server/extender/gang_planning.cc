@@ -26,11 +26,36 @@ bool PlanHolds(const Snapshot& snapshot, const PodRequest& pod, const std::strin
   return without.CanTake(record->placement).has_value();
 }
 
+void GangPlanning::Respect(std::shared_ptr<const Earmarks> earmarks) {
+  const MutexLock lock(mutex_);
+  earmarks_.swap(earmarks);
+}
+
+std::vector<NodeIndex> GangPlanning::KeptFrom(const Snapshot& snapshot,
+                                              const PodRequest& pod) const {
+  std::shared_ptr<const Earmarks> earmarks;
+  {
+    const MutexLock lock(mutex_);
+    earmarks = earmarks_;
+  }
+  std::vector<NodeIndex> kept;
+  for (const Earmarks::OnNode& on : earmarks->nodes()) {
+    const NodeIndex node = snapshot.names().Find(earmarks->snapshot()->names().name(on.node));
+    if (node != kNoNode && earmarks->KeepFrom(pod, snapshot, node)) kept.push_back(node);
+  }
+  return kept;
+}
+
 GangAsk GangPlanning::AskOf(const Snapshot& snapshot, const GangToPlan& ask) const {
   GangAsk asked;
   const PodRequest& first = *ask.members.front();
+  const PodRequest* alike = nullptr;  // the last one of that shape
+  std::vector<NodeIndex> kept;
   for (const auto& pod : ask.members) {
     GangMember member{.pod = *pod, .rank = MemberRank(*pod)};
+    if (alike == nullptr || alike->shape != pod->shape) kept = KeptFrom(snapshot, *pod);
+    alike = pod.get();
+    member.excluded = kept;
     if (const auto fixed = ask.fixed.find(pod->id.uid); fixed != ask.fixed.end()) {
       member.fixed = snapshot.names().Find(fixed->second);
     }

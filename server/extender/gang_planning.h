@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/node_domains.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/earmarks/earmarks.h"
 #include "scoring/engine/engine.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_room.h"
@@ -76,6 +78,9 @@ class GangPlanning {
   // Where the members would go if pods of lower priority went. Books nothing.
   GangClearing PlanAfterEvictions(Engine& engine, const GangToPlan& ask,
                                   const EvictionLimits& limits);
+  // Plans go round what is kept for others that wait. Until it is said: nothing is.
+  void Respect(std::shared_ptr<const Earmarks> earmarks) BERTH_EXCLUDES(mutex_);
+
   // Books a place on the node for the pod alone; false: there is no room (yet).
   bool Keep(Engine& engine, const PodRequest& pod, const std::string& node);
 
@@ -96,10 +101,17 @@ class GangPlanning {
   };
   [[nodiscard]] Left LeftOf(const GangToPlan& ask) const;
 
+  // Nodes that are kept from the pod, sorted.
+  [[nodiscard]] std::vector<NodeIndex> KeptFrom(const Snapshot& snapshot,
+                                                const PodRequest& pod) const BERTH_EXCLUDES(mutex_);
+
   ClusterState& state_;
   NodeDomains& domains_;
   const GangClaims* const claims_;
   GangRoom room_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const Earmarks> earmarks_ BERTH_GUARDED_BY(mutex_) =
+      std::make_shared<const Earmarks>();
 };
 
 // Whether the planned pod may still go where its plan has it: the node is there, admits it, and has

@@ -79,6 +79,10 @@ struct GangActions {
   std::vector<BindsUnderWay::Entry> binds;  // to be carried out, each by itself
   std::vector<PodId> wakes;
   std::vector<GangNews> news;
+  // Gangs that found no room, as many of their members as they lack / that have it now, by the text
+  // of their ids.
+  std::vector<std::vector<std::shared_ptr<const PodRequest>>> without_room = {};
+  std::vector<std::string> with_room = {};
 };
 
 struct GangVerdict {
@@ -137,6 +141,8 @@ class GangTable {
   explicit GangTable(const Parts& parts);
 
   void Use(Settings settings) BERTH_EXCLUDES(mutex_);
+  // GangPlanning::Respect
+  void Respect(std::shared_ptr<const Earmarks> earmarks) { planning_.Respect(std::move(earmarks)); }
 
   // Whether the pod is of an all-or-nothing gang by these settings and by what the pod says.
   [[nodiscard]] static bool Concerns(const Settings& settings, const PodRequest& pod);

@@ -110,6 +110,18 @@ class PodWaker {
   [[nodiscard]] virtual bool Wake(const PodId& pod) = 0;
 };
 
+// Who evicts pods by the API server. Any thread may call it; it blocks, for some seconds at most.
+class PodEvictor {
+ public:
+  virtual ~PodEvictor() = default;
+  enum class Outcome {
+    kEvicted,  // it is ending, or gone
+    kBlocked,  // a PodDisruptionBudget does not allow it now
+    kFailed,   // no right to, no answer, or this process does not lead
+  };
+  virtual Outcome Evict(const PodId& pod) = 0;
+};
+
 // Runs a job at some time, on another thread. False: it has no room for it.
 using Jobs = std::function<bool(std::function<void()> job)>;
 
@@ -156,6 +168,14 @@ struct PodWaits {
   std::string sentence;
 };
 
+// These were evicted from the node for the pod, which kube-scheduler gives its GPUs by a claim.
+struct PodsEvicted {
+  PodId pod;
+  int priority = 0;
+  std::string node;
+  std::vector<PodId> victims;
+};
+
 // Where decisions leave to: log, metrics. Any thread may call it; it must not block.
 class DecisionSink {
  public:
@@ -163,6 +183,7 @@ class DecisionSink {
   virtual void Record(const Decision& decision) = 0;
   virtual void Record(const GangNews& /*news*/) {}
   virtual void Record(const PodWaits& /*news*/) {}
+  virtual void Record(const PodsEvicted& /*news*/) {}
 };
 
 }  // namespace berth

@@ -42,6 +42,10 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       waker_(
           parts.client, parts.clock, fence_,
           [this](const std::string& problem) { options_.on_log(true, "wake_refused", problem); }),
+      evictor_(parts.client, parts.clock, fence_,
+               [this](const std::string& problem) {
+                 options_.on_log(true, "eviction_refused", problem);
+               }),
       gang_history_(parts.client, parts.pod_rules),
       starts_({.state = parts.state,
                .clock = parts.clock,

@@ -27,7 +27,7 @@ struct GivenTotals {
 // The links of the GPUs that the pod has, relative to those that it was planned with.
 double QualityRatio(const GpuLinks& links, const PodRecord& pod, std::size_t gpus) {
   if (!pod.on_other_gpus()) return 1;
-  const int planned = links.quality(GpusAmong(*pod.planned, gpus));
+  const int planned = links.quality(GpusAmong(pod.planned->grants, gpus));
   return planned == 0 ? 1 : links.quality(GpusAmong(pod.placement.grants, gpus)) / double(planned);
 }
 
@@ -39,7 +39,7 @@ void AddGivenPod(const Node& node, const PodRecord& pod, GivenTotals& totals) {
     ++totals.by_node[node.spec().name];
   }
   const std::size_t gpus = pod.placement.grants.size();
-  if (gpus < 2 || pod.planned->size() != gpus || !node.spec().links.known()) return;
+  if (gpus < 2 || pod.planned->grants.size() != gpus || !node.spec().links.known()) return;
   totals.quality[GivenSizeOf(gpus)] += QualityRatio(node.spec().links, pod, node.gpus().size());
   ++totals.pods[GivenSizeOf(gpus)];
 }
@@ -53,11 +53,11 @@ void AddGivenMetrics(const Snapshot& snapshot, const MetricsConfig& wanted, Metr
     for (const auto& pod : node.pods()) AddGivenPod(node, *pod, totals);
   }
   text.Gauge("berth_pods_with_given_gpus",
-             "Running pods with whole GPUs that the kubelet or the node's agent has reported")
+             "Running pods whose GPUs or MIG devices the kubelet or the node's agent has reported")
       .Sample(totals.by_kubelet, {{"by", "kubelet"}})
       .Sample(totals.by_agent, {{"by", "agent"}});
   text.Gauge("berth_pods_on_other_gpus",
-             "Running pods that have other GPUs than Berth chose for them")
+             "Running pods that have other GPUs or MIG devices than Berth chose for them")
       .Sample(totals.on_others);
   text.Gauge("berth_given_link_quality_ratio",
              "Mean link quality of the GPUs that pods have, relative to those that Berth chose, by "
@@ -67,8 +67,9 @@ void AddGivenMetrics(const Snapshot& snapshot, const MetricsConfig& wanted, Metr
     text.Sample(totals.quality[size] / totals.pods[size], {{"size", kSizesOfGiven[size]}});
   }
   if (!wanted.by_gpu) return;
-  text.Gauge("berth_node_pods_on_other_gpus",
-             "Running pods of the node that have other GPUs than Berth chose for them");
+  text.Gauge(
+      "berth_node_pods_on_other_gpus",
+      "Running pods of the node that have other GPUs or MIG devices than Berth chose for them");
   for (const auto& [node, pods] : totals.by_node) text.Sample(pods, {{"node", node}});
 }
 

@@ -24,9 +24,10 @@ bool HasWaitedLonger(const WaitingPod& a, const WaitingPod& b) {
 
 class LiveView {
  public:
-  LiveView(const Live& live, std::string version)
+  LiveView(const Live& live, std::string version, std::string cluster)
       : live_(live),
         version_(std::move(version)),
+        cluster_(std::move(cluster)),
         whys_([&live](const Extender::Moment& now, const WaitingPod& pod) {
           return WhyWaiting(live, now, pod);
         }) {}
@@ -37,6 +38,7 @@ class LiveView {
     const std::shared_ptr<const Snapshot> snapshot = listed.now.snapshot;
     wire::LiveNews news;
     news.berth = version_;
+    news.cluster = cluster_;
     if (not_ready != nullptr) {
       news.not_ready = not_ready;
     } else {
@@ -101,7 +103,7 @@ class LiveView {
   }
 
   const Live& live_;
-  const std::string version_;
+  const std::string version_, cluster_;
   const std::shared_ptr<const Snapshot> nothing_ = std::make_shared<const Snapshot>();
   WaitingWhys whys_;
   mutable Mutex mutex_;
@@ -110,8 +112,8 @@ class LiveView {
 
 }  // namespace
 
-LivePages MakeLivePages(const Live& live, std::string version) {
-  auto view = std::make_shared<LiveView>(live, std::move(version));
+LivePages MakeLivePages(const Live& live, std::string version, std::string cluster) {
+  auto view = std::make_shared<LiveView>(live, std::move(version), std::move(cluster));
   const auto page = [&view](bool whole) {
     return Page{.content_type = "application/json",
                 .draft = [view, whole] { return view->Draft(whole); }};

@@ -19,7 +19,7 @@ struct LivePages {
   // Whether the client of that query ("set=TAG") already has the set of nodes of `brief`.
   std::function<bool(std::string_view query)> has_set;
 };
-// version: of the program.
-LivePages MakeLivePages(const Live& live, std::string version);
+// version: of the program. cluster: its name; empty: none.
+LivePages MakeLivePages(const Live& live, std::string version, std::string cluster);
 
 }  // namespace berth

@@ -49,11 +49,20 @@ Result<std::string> MakeGrowth(const Live& live, const wire::PlanRequest& plan, 
 
 Result<std::string> MakePlan(const Live& live, std::string_view request, bool as_text,
                              const StopsPlan& stops) {
-  BERTH_TRY(const wire::PlanRequest plan,
-            wire::DecodePlan(request, live.pod_rules, live.node_rules));
+  BERTH_TRY(wire::PlanRequest plan, wire::DecodePlan(request, live.pod_rules, live.node_rules));
+  const Extender::Moment now = live.extender.Now();
+  if (!plan.on_each_node.empty()) {
+    BERTH_TRY(const EditedNodes edited, Edit(now.snapshot, plan.nodes));
+    BERTH_TRY_STATUS(wire::Expand(plan, *edited.snapshot));
+  }
   if (plan.grow > 0) return MakeGrowth(live, plan, as_text, stops);
+  wire::NoteSchedulers(live.extender.Askers(), plan);
+  std::vector<std::string_view> held_back;
+  for (const auto& notes : plan.notes) {
+    held_back.push_back(notes == nullptr ? std::string_view() : notes->held_back);
+  }
   BERTH_TRY(const WhatIfAnswer answer,
-            live.extender.WouldPlace(live.extender.Now(), plan.pods, plan.nodes, stops));
+            live.extender.WouldPlace(now, plan.pods, plan.nodes, stops, held_back));
   return as_text ? wire::TextOf(plan, answer) : wire::EncodePlan(plan, answer);
 }
 

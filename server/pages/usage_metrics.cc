@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "scoring/explain/gpu_use.h"
 #include "server/pages/metrics_parts.h"
 #include "topology/mig/mig_profile.h"
 
@@ -15,35 +16,13 @@ struct NamespaceUse {
   std::map<std::string, std::int64_t> mig;  // devices, by profile
 };
 
-// In GPUs; a place is its part of one. GPUs of a pod that are not known count as it asks.
-double GpusOf(const PodRecord& record, const GpuPlaces& places) {
-  double gpus = 0;
-  for (const DeviceGrant& grant : record.placement.grants) {
-    gpus += grant.milli / double{kMilliPerGpu};
-  }
-  if (record.placement.places > 0) {
-    const double part = places.gpus > 0 ? double(places.gpus) / places.count : 1;
-    return record.placement.places * part;
-  }
-  return record.unattributed() ? record.pod.shape.gpu_count() : gpus;
-}
-
-// Devices of a pod that are not known count as it asks.
-void AddMig(const PodRecord& record, std::map<std::string, std::int64_t>& mig) {
-  for (const MigGrant& grant : record.placement.mig) ++mig[MigProfileName(grant.profile)];
-  const MigSlices* const asked = record.pod.shape.mig();
-  if (!record.placement.mig.empty() || asked == nullptr) return;
-  for (const MigWant& want : asked->wants) {
-    if (want.profile) mig[MigProfileName(*want.profile)] += want.count;
-  }
-}
-
 void AddNode(const Node& node, std::map<std::string, NamespaceUse>& by_namespace) {
   for (const auto& pod : node.pods()) {
     if (!pod->pod.shape.wants_gpu() || pod->state == PodState::kPlanned) continue;
     NamespaceUse& use = by_namespace[pod->pod.id.namespace_name];
-    AddMig(*pod, use.mig);
-    const double gpus = GpusOf(*pod, node.spec().places);
+    for (const auto& [profile, devices] : MigHeld(*pod))
+      use.mig[MigProfileName(profile)] += devices;
+    const double gpus = GpusHeld(*pod, node.spec().places);
     if (gpus > 0) use.gpus[node.spec().gpu_model] += gpus;
   }
 }
@@ -93,7 +72,7 @@ void ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waiting, Metr
     for (const auto& pod : node.pods()) {
       if (pod->pod.classes.empty() || pod->state == PodState::kPlanned) continue;
       ClassUse& use = by_class[pod->pod.classes.front()];
-      const double gpus = GpusOf(*pod, node.spec().places);
+      const double gpus = GpusHeld(*pod, node.spec().places);
       use.gpus[node.spec().gpu_model] += gpus;
       if (Avoids(pod->pod.shape.nodes, node.spec())) use.avoided += gpus;
     }

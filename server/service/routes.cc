@@ -9,7 +9,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/text.h"
 #include "base/version.h"
 #include "cluster/state/still_waiting.h"
 #include "server/kube/kube_cluster.h"
@@ -101,6 +103,9 @@ std::string MetricsOf(const RouteParts& parts) {
   AddWaitingMetrics(waiting, std::chrono::system_clock::now(), text);
   AddUsageMetrics(*snapshot, waiting, parts.many_metrics, text);
   AddGivenMetrics(*snapshot, parts.many_metrics, text);
+  const auto earmarks = ready ? live.extender.Now().earmarks : nullptr;
+  text.Gauge("berth_earmarked_gpus", "GPUs that are free and kept for pods and gangs that wait")
+      .Sample(earmarks == nullptr ? 0 : earmarks->gpus());
   AddGangMetrics(
       ready ? live.gangs.Views(std::chrono::steady_clock::now()) : std::vector<GangView>(), text);
   text.Gauge("berth_ready", "1 while Berth answers kube-scheduler's calls").Sample(ready ? 1 : 0);
@@ -112,7 +117,8 @@ std::string MetricsOf(const RouteParts& parts) {
 // The snapshot says what is on its nodes; what it does not have are pods on nodes that are not
 // known, and what was learned.
 std::string VersionOf(const ClusterState::Contents& contents,
-                      const std::optional<LearnedMix::Memory>& learned) {
+                      const std::optional<LearnedMix::Memory>& learned,
+                      const std::vector<DeviceClass>& classes) {
   const NodeNameTable& names = contents.snapshot->names();
   std::size_t strays = 0;
   for (const PodRecord& record : contents.pods) {
@@ -121,7 +127,9 @@ std::string VersionOf(const ClusterState::Contents& contents,
   }
   return std::to_string(reinterpret_cast<std::uintptr_t>(contents.snapshot.get())) + " " +
          std::to_string(contents.pods.size()) + " " + std::to_string(strays) + " " +
-         std::to_string(learned ? learned->pods : 0);
+         std::to_string(learned ? learned->pods : 0) + " " + Join(classes, " ", [](const auto& of) {
+           return of.name + "=" + of.extended_resource + "@" + of.created;
+         });
 }
 
 // One text for all who ask, written anew whenever somebody does.
@@ -148,9 +156,12 @@ Page SnapshotPage(const RouteParts& parts) {
             auto contents = std::make_shared<const ClusterState::Contents>(live.state.Everything());
             std::optional<LearnedMix::Memory> learned;
             if (live.mix != nullptr) learned = live.mix->Remember();
-            return PageDraft{
-                VersionOf(*contents, learned), contents->snapshot,
-                [contents, learned] { return wire::EncodeCluster(*contents, learned); }};
+            std::vector<DeviceClass> classes;
+            if (live.pod_rules.classes() != nullptr) classes = live.pod_rules.classes()->All();
+            return PageDraft{VersionOf(*contents, learned, classes), contents->snapshot,
+                             [contents, learned, classes] {
+                               return wire::EncodeCluster(*contents, learned, classes);
+                             }};
           }};
 }
 
@@ -191,7 +202,7 @@ http::HttpHandler Shared(const RouteParts& parts) {
 }
 
 http::HttpHandler SharedLive(const RouteParts& parts) {
-  const LivePages live = MakeLivePages(parts.live, std::string(BerthVersion()));
+  const LivePages live = MakeLivePages(parts.live, std::string(BerthVersion()), parts.cluster_name);
   return [whole = PageHandler(parts, live.whole), brief = PageHandler(parts, live.brief),
           has_set = live.has_set](HttpRequest& request) {
     return has_set(request.query) ? brief(request) : whole(request);
@@ -248,6 +259,10 @@ constexpr Row kRows[] = {
     {kDebug, "GET", "/debug/gangs/NAMESPACE/NAME", "one gang: its pods, and why it waits",
      Explained<ExplainGangPage>},
     {kDebug, "GET", "/debug/gangs", "all gangs: their state, and why one waits", Shared<GangsPage>},
+    {kDebug, "GET", "/debug/namespaces/NAME", "the nodes on which pods of this namespace hold GPUs",
+     Explained<NamespacePage>},
+    {kDebug, "GET", "/debug/classes/NAME", "the same of the pods of this workload class",
+     Explained<ClassPage>},
     {kDebug, "GET", "/debug/top", "GPUs of each model, and the waiting GPU pods",
      Explained<TopPage>},
     {kDebug, "GET", "/debug/repartition",

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "config/config.h"
 #include "server/http/router.h"
@@ -21,6 +22,7 @@ struct RouteParts {
   Metrics& metrics;
   std::function<void(MetricsText&)> more_metrics = {};  // of the service itself
   MetricsConfig many_metrics = {};
+  std::string cluster_name = {};  // of the live page; empty: none
   // Writes /metrics and the pages under /debug; nullptr: the I/O thread of the request does.
   PageWriter* pages = nullptr;
   PageWriter* plans = nullptr;  // makes them; nullptr: the I/O thread of the request does

@@ -20,6 +20,7 @@
 #include "scoring/waste/waste_report.h"
 #include "server/dialects/cluster_loader.h"
 #include "server/dialects/registry.h"
+#include "server/extender/device_preemption.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/http/http_server.h"
 #include "server/kube/client/http_api_client.h"
@@ -85,7 +86,8 @@ class Service {
                    .gangs = &gangs_,
                    .waiting = &waiting_,
                    .waker = kube_ ? &kube_->pod_waker() : nullptr,
-                   .history = kube_ ? &kube_->gang_history() : nullptr},
+                   .history = kube_ ? &kube_->gang_history() : nullptr,
+                   .rooms = &rooms_},
                   PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_, EnginesBackground(),
                                          [this](const Config& changed) { UseClasses(changed); }}),
@@ -139,6 +141,7 @@ class Service {
                            .metrics = metrics_,
                            .more_metrics = [this](MetricsText& text) { AddOwnMetrics(text); },
                            .many_metrics = config_.metrics,
+                           .cluster_name = config_.cluster_name,
                            .pages = pages_.get(),
                            .plans = plans_.get()};
     http::Router routes, debug_routes;
@@ -177,7 +180,10 @@ class Service {
   }
   bool IsToLook() { return look_soon_.exchange(false); }
 
-  void LookAtGangs() { extender_.LookAtGangs(); }
+  void LookAtGangs() {
+    extender_.LookAtGangs();
+    extender_.LookAtEarmarks();
+  }
 
   void Tick() {
     reload_.Look();
@@ -190,6 +196,8 @@ class Service {
       waiting_news_.Look();
       extender_.LearnOfGangs();
     }
+    if (preemption_ && leads) preemption_->Look();
+    if (preemption_ && !leads) preemption_->LetGo();
     if (advice_.IsDue(clock_.Now())) {
       advice_.Write(
           leads ? AdviseNodes(*state_.Current(), waiting_.Current()) : std::vector<NodeAdvice>(),
@@ -288,6 +296,19 @@ class Service {
         std::move(options));
   }
 
+  [[nodiscard]] std::unique_ptr<DevicePreemption> MakesRoom() {
+    if (!kube_ || !config_.dra.preempt) return nullptr;
+    return std::make_unique<DevicePreemption>(
+        DevicePreemption::Parts{.state = state_,
+                                .waiting = waiting_,
+                                .extender = extender_,
+                                .rooms = rooms_,
+                                .evictor = kube_->pod_evictor(),
+                                .waker = kube_->pod_waker(),
+                                .sink = all_sinks_,
+                                .clock = clock_});
+  }
+
   using Server = std::atomic<const http::HttpServer*>;  // nullptr: not there yet
   static http::HttpServerStats StatsOf(const Server& known) {
     const http::HttpServer* const server = known.load();
@@ -314,6 +335,10 @@ class Service {
                  "Log lines dropped because nobody read them in time")
         .Sample(log_.dropped_lines());
     AddHeldMemory(Stores(), text);
+    if (kube_) {
+      AddDevicePreemptionMetrics(preemption_ ? preemption_->stats() : DevicePreemption::Stats(),
+                                 text);
+    }
     if (kube_) AddKubeMetrics(kube_->stats(), client_->stats(), clock_.Now(), text);
   }
 
@@ -349,7 +374,9 @@ class Service {
   const GangClaims gang_claims_{open_claims_, devices_, device_classes_};
   GangTable gangs_{{state_, waiting_, domains_, &groups_,
                     client_&& config_.dra.choose_devices ? &gang_claims_ : nullptr}};
+  DeviceRooms rooms_;
   Extender extender_;
+  const std::unique_ptr<DevicePreemption> preemption_{MakesRoom()};  // none: dra.preempt is off
   const Live live_{.extender = extender_,
                    .state = state_,
                    .waiting = waiting_,
@@ -363,7 +390,8 @@ class Service {
                    .binds = &recent_binds_,
                    .mix = mix_.get(),
                    .waste = &waste_,
-                   .mig_offers = &mig_offers_};
+                   .mig_offers = &mig_offers_,
+                   .rooms = &rooms_};
   ConfigReload reload_;
   Verbs verbs_;
   std::atomic<bool> look_soon_{false};

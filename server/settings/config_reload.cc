@@ -14,13 +14,23 @@
 
 namespace berth {
 
+namespace {
+
+std::optional<EarmarkLimits> EarmarksOf(const EarmarksConfig& config) {
+  if (!config.keep) return std::nullopt;
+  return EarmarkLimits{config.most_gpus_percent, std::chrono::minutes(config.gang_minutes)};
+}
+
+}  // namespace
+
 Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) {
   return {std::move(engine),
           std::chrono::seconds(config.reservation_seconds),
           static_cast<std::size_t>(config.nodes_to_score),
           {config.gangs.conventions, std::chrono::seconds(config.gangs.hold_seconds),
            static_cast<std::size_t>(MostHeldBinds(config.server))},
-          config.gpu_nodes.guard};
+          config.gpu_nodes.guard,
+          EarmarksOf(config.earmarks)};
 }
 
 ConfigReload::ConfigReload(ConfigFile file, const Parts& parts)

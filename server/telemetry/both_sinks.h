@@ -26,6 +26,11 @@ class BothSinks final : public DecisionSink {
     if (second_ != nullptr) second_->Record(news);
   }
 
+  void Record(const PodsEvicted& news) override {
+    first_.Record(news);
+    if (second_ != nullptr) second_->Record(news);
+  }
+
  private:
   DecisionSink& first_;
   DecisionSink* const second_;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/text.h"
 #include "cluster/node/mig_use.h"
 
 namespace berth {
@@ -71,6 +72,13 @@ void DecisionRecorder::Record(const GangNews& news) {
 void DecisionRecorder::Record(const PodWaits& news) {
   log_.Write(LogLevel::kInfo, "pod_waits",
              {{"pod", news.pod.full_name()}, {"text", news.sentence}});
+}
+
+void DecisionRecorder::Record(const PodsEvicted& news) {
+  log_.Write(LogLevel::kWarn, "evicted_for_devices",
+             {{"pod", news.pod.full_name()},
+              {"node", news.node},
+              {"victims", Join(news.victims, " ", &PodId::full_name)}});
 }
 
 }  // namespace berth

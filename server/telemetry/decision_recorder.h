@@ -17,6 +17,7 @@ class DecisionRecorder final : public DecisionSink {
   void Record(const Decision& decision) override;
   void Record(const GangNews& news) override;
   void Record(const PodWaits& news) override;
+  void Record(const PodsEvicted& news) override;
 
  private:
   Log& log_;

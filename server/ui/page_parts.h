@@ -9,6 +9,6 @@ namespace berth {
 
 extern const std::string_view kPageHtml;
 extern const std::string_view kPageCss;
-extern const std::string_view kPageScripts[6];  // one script, in this order
+extern const std::string_view kPageScripts[8];  // one script, in this order
 
 }  // namespace berth

@@ -62,10 +62,17 @@ Json DevicesJson(const Placement& placement) {
   Json json = {{"gpus", GrantsJson(placement.grants)}};
   for (const MigGrant& grant : placement.mig) json["mig"].push_back(MigGrantJson(grant));
   if (placement.places > 0) json["places"] = placement.places;
+  if (!placement.places_on.empty()) json["places_on"] = placement.places_on;
   return json;
 }
 
 namespace {
+
+void AddPlanned(const PodDevices& planned, Json& json) {
+  if (!planned.grants.empty()) json["planned_gpus"] = GrantsJson(planned.grants);
+  for (const MigGrant& grant : planned.mig) json["planned_mig"].push_back(MigGrantJson(grant));
+  if (!planned.places_on.empty()) json["planned_places_on"] = planned.places_on;
+}
 
 Json TenantJson(const NodeTenant& tenant) {
   Json json = {{"pod", tenant.pod},
@@ -75,7 +82,8 @@ Json TenantJson(const NodeTenant& tenant) {
   if (!tenant.mig.empty()) json["mig"] = tenant.mig;
   if (tenant.places > 0) json["places"] = tenant.places;
   if (tenant.gpus_unknown) json["gpus_unknown"] = true;
-  if (!tenant.planned.empty()) json["planned_gpus"] = GrantsJson(tenant.planned);
+  if (!tenant.places_on.empty()) json["places_on"] = tenant.places_on;
+  AddPlanned(tenant.planned, json);
   return json;
 }
 
@@ -87,6 +95,8 @@ Json FactsJson(const NodeReport& facts) {
                {"refused_asks", facts.refused_asks},
                {"carries_out", facts.carries_out},
                {"by_dra", facts.by_claims},
+               {"driver", facts.driver},
+               {"cuda", facts.cuda},
                {"topology_manager_policy", NameOf(facts.topology_manager.policy)},
                {"topology_manager_scope", facts.topology_manager.by_pod ? "pod" : "container"},
                {"gpu_condition", facts.gpu_condition},
@@ -115,6 +125,7 @@ Json FactsJson(const NodeReport& facts) {
                             {"held_by", gpu.held_by}});
   }
   if (facts.places > 0) json["places"] = {{"count", facts.places}, {"free", facts.free_places}};
+  if (!facts.places_on.empty()) json["places"]["taken_on"] = facts.places_on;
   if (facts.mig_gpus > 0) {
     json["mig"] = {{"gpus", facts.mig_gpus}, {"cut_at_will", facts.mig_cut_at_will}};
     Json& free = json["mig"]["free"] = Json::object();
@@ -180,6 +191,10 @@ Json ModelJson(const ModelSummary& model) {
 
 }  // namespace
 
+Json UseJson(const GpuUse& use) {
+  return {{"gpus", use.gpus}, {"mig_devices", use.mig_devices}, {"pods", use.pods}};
+}
+
 Json ModelsJson(const std::vector<ModelSummary>& models) {
   Json json = Json::array();
   for (const ModelSummary& model : models) json.push_back(ModelJson(model));
@@ -236,8 +251,8 @@ Json ReportJson(const PodReport& report) {
   if (told.placed) {
     json["node"] = told.placed->placement.node;
     json["devices"] = DevicesJson(told.placed->placement);
-    json["devices_known"] = !told.placed->unattributed() || told.placed->placement.places > 0;
-    if (told.placed->on_other_gpus()) json["planned_gpus"] = GrantsJson(*told.placed->planned);
+    json["devices_known"] = !HasUnknownGpus(*told.placed);
+    if (told.placed->on_other_gpus()) AddPlanned(*told.placed->planned, json);
   }
   if (report.gang) json["gang"] = GangJson(*report.gang);
   if (report.holders.pods > 0) json["holders"] = HoldersJson(report.holders);
@@ -334,6 +349,24 @@ std::string EncodeReport(const TopReport& report) {
     json["waiting"].push_back(
         {{"asks", kind.asks}, {"pods", kind.pods}, {"oldest_seconds", SecondsJson(kind.oldest)}});
   }
+  return TextOfJson(json);
+}
+
+std::string EncodeReport(const UseReport& report) {
+  Json nodes = Json::array();
+  GpuUse all;
+  for (const NodeUse& at : report.nodes) {
+    Json row = {{"node", at.node}};
+    row.update(UseJson(at.use));
+    nodes.push_back(std::move(row));
+    all.gpus += at.use.gpus;
+    all.mig_devices += at.use.mig_devices;
+    all.pods += at.use.pods;
+  }
+  const char* const owner = report.by == Owner::kNamespace ? "namespace" : "workload_class";
+  Json json = {{"version", kVersion}, {owner, report.name}};
+  json.update(UseJson(all));
+  json["nodes"] = std::move(nodes);
   return TextOfJson(json);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What /debug/pods/NS/NAME, /debug/nodes/NAME, /debug/gangs/NS/NAME and /debug/top answer, as JSON
-// for programs (docs/explain.md has every field) and as text for people.
+// What /debug/pods/NS/NAME, /debug/nodes/NAME, /debug/gangs/NS/NAME, /debug/namespaces/NAME,
+// /debug/classes/NAME and /debug/top answer, as JSON for programs (docs/api.md leads to every
+// field) and as text for people.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "scoring/explain/explain_pod.h"
 #include "scoring/explain/gpu_holders.h"
+#include "scoring/explain/gpu_use.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/mig/repartition_report.h"
@@ -57,6 +59,13 @@ struct WaitingClass {
   std::optional<Duration> oldest = {};
 };
 
+// What the GPU pods of a namespace or of a workload class hold.
+struct UseReport {
+  Owner by = Owner::kNamespace;
+  std::string name;
+  std::vector<NodeUse> nodes;  // that have such pods
+};
+
 struct TopReport {
   std::vector<ModelSummary> models;
   std::vector<WaitingClass> waiting;
@@ -66,6 +75,7 @@ std::string EncodeReport(const PodReport& report);
 std::string EncodeReport(const NodeReport& node);
 std::string EncodeReport(const GangReport& report);
 std::string EncodeReport(const TopReport& report);
+std::string EncodeReport(const UseReport& report);
 
 // What /debug/gangs answers:
 //
@@ -90,5 +100,6 @@ std::string TextOf(const PodReport& report);
 std::string TextOf(const NodeReport& node);
 std::string TextOf(const GangReport& report);
 std::string TextOf(const TopReport& report);
+std::string TextOf(const UseReport& report);
 
 }  // namespace berth::wire

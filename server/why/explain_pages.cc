@@ -128,10 +128,19 @@ void TakeWaiting(const WaitingPod& waiting, wire::PodReport& report) {
   report.age = AgeOf(waiting.created);
 }
 
+PodSaid SaidOf(const Live& live, const WaitingPod& waiting) {
+  PodSaid said{.nominated = waiting.nominated, .replica_set = waiting.replica_set};
+  const auto room = live.rooms == nullptr ? std::nullopt : live.rooms->Of(waiting.pod->id.uid);
+  if (!room) return said;
+  said.room = room->node;
+  for (const PodId& victim : room->victims) said.evicted.push_back(victim.full_name());
+  return said;
+}
+
 wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const PodRequest& pod,
                          const std::optional<WaitingPod>& waiting) {
   PodSaid said;
-  if (waiting) said = {.nominated = waiting->nominated, .replica_set = waiting->replica_set};
+  if (waiting) said = SaidOf(live, *waiting);
   wire::PodReport report{.told = live.extender.Explain(now, pod, said), .sentence = {}};
   report.scheduler = pod.scheduler;
   report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
@@ -277,8 +286,7 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
       gang && !gang->why.empty()) {
     return {"its gang is " + std::string(gang->state) + ": " + gang->why, {}};
   }
-  const PodExplanation told = live.extender.Explain(
-      now, pod, {.nominated = waiting.nominated, .replica_set = waiting.replica_set});
+  const PodExplanation told = live.extender.Explain(now, pod, SaidOf(live, waiting));
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
   if (told.fitting > 0) {
     return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
@@ -299,6 +307,27 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
     why.fits += (i == 0 ? " " : ", or ") + nearest.near.ways[i].text;
   }
   return why;
+}
+
+namespace {
+
+HttpResponse UsePage(const Live& live, Owner by, const std::string& path,
+                     const std::string& query) {
+  if (auto unready = NotReady(live)) return *std::move(unready);
+  const std::string name(NameIn(path, 1));
+  const auto snapshot = live.extender.Current();
+  return Answer(wire::UseReport{.by = by, .name = name, .nodes = UseByNode(*snapshot, by, name)},
+                query);
+}
+
+}  // namespace
+
+HttpResponse NamespacePage(const Live& live, const std::string& path, const std::string& query) {
+  return UsePage(live, Owner::kNamespace, path, query);
+}
+
+HttpResponse ClassPage(const Live& live, const std::string& path, const std::string& query) {
+  return UsePage(live, Owner::kWorkloadClass, path, query);
 }
 
 HttpResponse TopPage(const Live& live, const std::string&, const std::string& query) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pages that explain: /debug/pods/NS/NAME, /debug/nodes/NAME, /debug/gangs/NS/NAME and
-// /debug/top, as JSON, or as text where the query is "text". They are of the moment of the request:
-// each is made of one snapshot and one policy (Extender::Moment), so that no pod is in it twice.
+// The pages that explain: /debug/pods/NS/NAME, /debug/nodes/NAME, /debug/gangs/NS/NAME,
+// /debug/namespaces/NAME, /debug/classes/NAME and /debug/top, as JSON, or as text where the query
+// is "text". They are of the moment of the request: each is made of one snapshot and one policy (Extender::Moment), so that no pod is in it twice.
 //
 // Any thread may ask; what they do takes milliseconds per thousand nodes, so the PageWriter's is
 // the one that should.
@@ -29,6 +29,10 @@ http::HttpResponse ExplainNodePage(const Live& live, const std::string& path,
                                    const std::string& query);
 http::HttpResponse ExplainGangPage(const Live& live, const std::string& path,
                                    const std::string& query);
+// Of a namespace or class that holds nothing too: which ones there are is not known.
+http::HttpResponse NamespacePage(const Live& live, const std::string& path,
+                                 const std::string& query);
+http::HttpResponse ClassPage(const Live& live, const std::string& path, const std::string& query);
 http::HttpResponse TopPage(const Live& live, const std::string& path, const std::string& query);
 
 // Why a pod waits at that moment, in short: what decides and on how many nodes, and the nearest

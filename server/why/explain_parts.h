@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts that several answers have. docs/explain.md and docs/plan.md have their fields.
+// Parts that several answers have. docs/api-explain.md and docs/api-plan.md have their fields.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "cluster/values/placement.h"
 #include "scoring/explain/explain_pod.h"
+#include "scoring/explain/gpu_use.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/node_edits.h"
 #include "server/wire/json/strict_json.h"
@@ -18,6 +19,7 @@ Json DevicesJson(const Placement& placement);
 Json CountsJson(const std::vector<ReasonCount>& counts);
 Json NearJson(const NearNodeFacts& at);  // without what the node has
 Json ModelsJson(const std::vector<ModelSummary>& models);
+Json UseJson(const GpuUse& use);
 
 // Nodes that are thought to come and go; as text a line for each sort, "" without any.
 Json EditedNodesJson(const EditedNodes& nodes);

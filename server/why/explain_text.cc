@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/text.h"
+#include "cluster/node/mig_use.h"
 #include "server/why/explain_json.h"
 
 namespace berth::wire {
@@ -277,9 +279,17 @@ std::string ListText(const std::vector<DeviceGrant>& grants) {
 std::string DevicesOf(const NodeTenant& tenant) {
   std::string devices = ListText(tenant.grants);
   for (const std::string& mig : tenant.mig) devices += (devices.empty() ? "" : ", ") + mig;
-  if (tenant.places > 0) devices = CountText(tenant.places, "GPU replica");
+  if (tenant.places > 0) devices = TextOfPlaces(tenant.places, tenant.places_on);
   if (tenant.gpus_unknown) devices += devices.empty() ? "unknown" : ", others unknown";
-  return tenant.planned.empty() ? devices : devices + ", planned " + ListText(tenant.planned);
+  if (tenant.planned.empty()) return devices;
+  std::string planned = ListText(tenant.planned.grants);
+  for (const MigGrant& grant : tenant.planned.mig) {
+    planned += (planned.empty() ? "" : ", ") + NameOf(grant);
+  }
+  if (!tenant.planned.places_on.empty()) {
+    planned = TextOfPlaces(std::ssize(tenant.planned.places_on), tenant.planned.places_on);
+  }
+  return devices + ", planned " + planned;
 }
 
 }  // namespace
@@ -342,6 +352,17 @@ std::string TextOf(const GangReport& report) {
   if (!rows.empty()) text += "Members:\n" + TableOf(rows);
   if (report.waiting) text += "One waiting pod, alone:\n" + TextOf(*report.waiting);
   return text;
+}
+
+std::string TextOf(const UseReport& report) {
+  const char* const what = report.by == Owner::kNamespace ? "Namespace " : "Workload class ";
+  if (report.nodes.empty()) return what + report.name + ": no pod holds GPUs\n";
+  std::vector<Row> rows = {{"NODE", "GPUS", "MIG DEVICES", "PODS"}};
+  for (const NodeUse& at : report.nodes) {
+    rows.push_back({at.node, CpuText(std::llround(at.use.gpus * 1000)),
+                    std::to_string(at.use.mig_devices), std::to_string(at.use.pods)});
+  }
+  return what + report.name + " holds:\n" + TableOf(rows);
 }
 
 std::string TextOf(const TopReport& report) {

@@ -9,6 +9,7 @@
 #include "cluster/state/waiting_pods.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
+#include "server/extender/device_rooms.h"
 #include "server/extender/extender.h"
 #include "server/extender/gang_table.h"
 #include "server/why/readiness.h"
@@ -35,6 +36,7 @@ struct Live {
   const LearnedMix* mix = nullptr;        // what arriving pods ask for; nullptr: not learned
   WasteReport* waste = nullptr;           // of that mix
   const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
+  const DeviceRooms* rooms = nullptr;     // nullptr: nobody is evicted for devices of DRA
 };
 
 }  // namespace berth

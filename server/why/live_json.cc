@@ -10,6 +10,7 @@
 
 #include "cluster/node/mig_use.h"
 #include "scoring/explain/gpu_cells.h"
+#include "scoring/explain/gpu_use.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/node_report.h"
 #include "server/why/explain_parts.h"
@@ -34,6 +35,7 @@ Json WaitingRowJson(const WaitingRow& row) {
   if (!pod.shape.models.empty()) json["models"] = pod.shape.models;
   if (pod.priority != 0) json["priority"] = pod.priority;
   if (!pod.gang.id.empty()) json["gang"] = pod.gang.id.full_name();
+  if (!pod.classes.empty()) json["class"] = pod.classes.front();
   if (row.pod.gated) json["gated"] = true;
   if (row.pod.created) json["since"] = SecondsOf(*row.pod.created);
   if (!row.why.text.empty()) json["why"] = row.why.text;
@@ -242,6 +244,7 @@ std::string EncodeNews(const LiveNews& news) {
   Json json = {{"version", kLiveVersion}, {"berth", news.berth}};
   if (!news.not_ready.empty()) json["not_ready"] = news.not_ready;
   if (!news.title.empty()) json["title"] = news.title;
+  if (!news.cluster.empty()) json["cluster"] = news.cluster;
   json["waiting_in_all"] = news.waiting_in_all;
   if (news.explains_more) json["explains_more"] = true;
   json["waiting"] = Json::array();
@@ -281,11 +284,30 @@ NodeSet EncodeNodeSet(const Snapshot& snapshot, const TopologyLevels& levels,
   return set;
 }
 
+namespace {
+
+// [{"name": "ml", "gpus": 12.5, "mig_devices": 0, "pods": 9, "nodes": 3}].
+Json OwnersJson(std::vector<OwnerUse> uses) {
+  if (uses.size() > kMostOwnerRows) uses.resize(kMostOwnerRows);
+  Json json = Json::array();
+  for (const OwnerUse& use : uses) {
+    Json row = {{"name", use.name}};
+    row.update(UseJson(use.use));
+    row["nodes"] = use.nodes;
+    json.push_back(std::move(row));
+  }
+  return json;
+}
+
+}  // namespace
+
 std::string EncodeLive(const std::string& news, const Snapshot& snapshot, const NodeSet& set,
                        bool whole) {
   std::string out = news;
   out.pop_back();
   out += ",\"top\":" + JsonText(ModelsJson(SummarizeModels(snapshot)));
+  out += ",\"namespaces\":" + JsonText(OwnersJson(UseByOwner(snapshot, Owner::kNamespace)));
+  out += ",\"classes\":" + JsonText(OwnersJson(UseByOwner(snapshot, Owner::kWorkloadClass)));
   AppendText(out, "set", set.tag);
   if (whole) out += set.text;
   AppendNodes(out, snapshot);

@@ -48,11 +48,15 @@ struct BoundRow {
 // So many of the pods that wait are listed, those that have waited longest.
 inline constexpr std::size_t kMostWaitingRows = 1000;
 
+// So many namespaces and so many workload classes are listed, those that hold the most GPUs.
+inline constexpr std::size_t kMostOwnerRows = 200;
+
 // All but the nodes.
 struct LiveNews {
   std::string berth;      // the version of the program
   std::string not_ready;  // why there is nothing to see; empty: there is
   std::string title;      // of a picture that is no live one; empty: it is live
+  std::string cluster;    // its name; empty: nobody gave it one
   std::vector<WaitingRow> waiting;
   std::size_t waiting_in_all = 0;  // `waiting` is a part of them
   bool explains_more = false;      // some `why` is on its way

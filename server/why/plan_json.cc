@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "server/why/explain_parts.h"
+#include "server/why/not_judged.h"
 #include "server/wire/json/strict_json.h"
 
 namespace berth::wire {
@@ -21,10 +24,44 @@ std::int64_t IdleOf(const std::vector<ModelSummary>& models) {
   return idle;
 }
 
-std::string PlanSentence(const WhatIfAnswer& answer) {
-  return std::to_string(answer.fitting) + " of " + CountText(std::ssize(answer.pods), "pod") +
-         " fit; idle GPUs: " + std::to_string(IdleOf(answer.before)) + " before, " +
+// What of the pod Berth does not look at; it has a place if that allows it.
+std::span<const std::string> NotJudgedOf(const PlanRequest& request, std::size_t pod) {
+  if (request.notes[pod] == nullptr) return {};
+  return request.notes[pod]->not_judged;
+}
+
+// How many pods have a place only then.
+std::int64_t Conditional(const PlanRequest& request, const WhatIfAnswer& answer) {
+  std::int64_t pods = 0;
+  for (std::size_t i = 0; i < answer.pods.size(); ++i) {
+    if (answer.pods[i].placement && !NotJudgedOf(request, i).empty()) ++pods;
+  }
+  return pods;
+}
+
+std::string PlanSentence(const PlanRequest& request, const WhatIfAnswer& answer) {
+  const std::int64_t conditional = Conditional(request, answer);
+  const std::string more = conditional == 0 ? ""
+                                            : ", " + std::to_string(conditional) +
+                                                  " more if what Berth does not judge allows it";
+  return std::to_string(answer.fitting - conditional) + " of " +
+         CountText(std::ssize(answer.pods), "pod") + " fit" + more +
+         "; idle GPUs: " + std::to_string(IdleOf(answer.before)) + " before, " +
          std::to_string(IdleOf(answer.after)) + " after";
+}
+
+// "; not judged: volume claim data, host port 80" of those of the source that have a place.
+std::string NotJudgedText(const PlanRequest& request, const PlanRequest::Source& source,
+                          const WhatIfAnswer& answer) {
+  std::vector<std::string> names;
+  for (std::size_t i = source.first; i < source.first + source.count; ++i) {
+    if (!answer.pods[i].placement) continue;
+    for (const std::string& name : NotJudgedOf(request, i)) {
+      const bool is_new = std::ranges::find(names, name) == names.end();
+      if (is_new && names.size() < kMostNotJudged) names.push_back(name);
+    }
+  }
+  return names.empty() ? "" : "; not judged: " + Join(names, ", ");
 }
 
 Json WhyJson(const WhyNot& why) {
@@ -72,7 +109,8 @@ std::string NodesText(const PlanRequest::Source& source, const WhatIfAnswer& ans
   return text;
 }
 
-std::string SourceText(const PlanRequest::Source& source, const WhatIfAnswer& answer) {
+std::string SourceText(const PlanRequest& request, const PlanRequest::Source& source,
+                       const WhatIfAnswer& answer) {
   std::int64_t fit = 0;
   std::vector<std::pair<std::size_t, std::int64_t>> whys;  // which -> of how many pods
   for (std::size_t i = source.first; i < source.first + source.count; ++i) {
@@ -91,12 +129,12 @@ std::string SourceText(const PlanRequest::Source& source, const WhatIfAnswer& an
     return text +
            (pod.placement ? "fits " + PlaceText(*pod.placement)
                           : "does not fit: " + answer.whys[pod.why].text) +
-           "\n";
+           NotJudgedText(request, source, answer) + "\n";
   }
   text += std::to_string(fit) + " of " + CountText(static_cast<std::int64_t>(source.count), "pod") +
           " fit";
   if (fit > 0) text += ": " + NodesText(source, answer);
-  text += "\n";
+  text += NotJudgedText(request, source, answer) + "\n";
   for (const auto& [why, pods] : whys) {
     text += "  " + std::to_string(pods) + (pods == 1 ? " does not: " : " do not: ") +
             answer.whys[why].text + "\n";
@@ -136,9 +174,10 @@ std::string TextOf(const EditedNodes& nodes) {
 
 std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {
   Json json = {{"version", kPlanVersion},
-               {"sentence", PlanSentence(answer)},
+               {"sentence", PlanSentence(request, answer)},
                {"asked", answer.pods.size()},
                {"fitting", answer.fitting},
+               {"conditional", Conditional(request, answer)},
                {"plans_only", answer.plans_only}};
   json["pods"] = Json::array();
   for (const PlanRequest::Source& source : request.sources) {
@@ -152,6 +191,10 @@ std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {
         pod["devices"] = DevicesJson(*planned.placement);
       } else {
         pod["why"] = planned.why;
+      }
+      const auto not_judged = NotJudgedOf(request, i);
+      if (!not_judged.empty()) {
+        pod["not_judged"] = std::vector<std::string>(not_judged.begin(), not_judged.end());
       }
       json["pods"].push_back(std::move(pod));
     }
@@ -167,7 +210,9 @@ std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {
 
 std::string TextOf(const PlanRequest& request, const WhatIfAnswer& answer) {
   std::string text;
-  for (const PlanRequest::Source& source : request.sources) text += SourceText(source, answer);
+  for (const PlanRequest::Source& source : request.sources) {
+    text += SourceText(request, source, answer);
+  }
   text += TextOf(answer.nodes);
   for (const std::string& what : request.left_out) text += "Left out: " + what + "\n";
   if (answer.plans_only > 0) {
@@ -176,7 +221,7 @@ std::string TextOf(const PlanRequest& request, const WhatIfAnswer& answer) {
         "it for " +
         std::to_string(answer.plans_only) + " of these pods\n";
   }
-  return text + PlanSentence(answer) + "\n";
+  return text + PlanSentence(request, answer) + "\n";
 }
 
 }  // namespace berth::wire

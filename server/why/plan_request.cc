@@ -3,10 +3,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/dns_name.h"
+#include "base/text.h"
+#include "scoring/admission.h"
 #include "scoring/explain/pool_growth.h"
+#include "server/why/not_judged.h"
+#include "server/why/plan_fields.h"
+#include "server/why/plan_objects.h"
 #include "server/wire/json/json_check.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/node_shape.h"
@@ -16,18 +23,6 @@
 
 namespace berth::wire {
 namespace {
-
-// nullptr: the field is not there, or nothing has fields there.
-const Json* FieldOf(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-std::string WordOf(const Json* object, const char* key) {
-  const Json* const found = object == nullptr ? nullptr : FieldOf(*object, key);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
-}
 
 // An object of the request, those of Lists one by one.
 struct Item {
@@ -102,20 +97,34 @@ class PlanReader {
 
   Status Read(const Json& object, const std::string& path, const std::string& kind) {
     if (kind == "Pod") return ReadPod(object, path);
-    if (kind == "Job" && IsOfKubernetes(object, "batch/")) return ReadJob(object, path);
-    for (const char* owner : {"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"}) {
-      if (kind != owner) continue;
-      BERTH_TRY(const std::int64_t replicas, Count(object, path, "replicas"));
-      return ReadTemplate(object, path, kind, replicas);
+    BERTH_TRY(const std::optional<ObjectPods> pods, PodsOf(object, kind, path, kMostPlannedPods));
+    if (!pods) {
+      LeaveOut(kind, object, "Berth does not know what pods it makes");
+      return {};
     }
-    LeaveOut(kind, object, "no pods of this kind are known");
+    if (!pods->group.is_null()) BERTH_TRY_STATUS(TakeGroupOf(*pods, object, kind));
+    const std::string what = kind + " " + NamespaceOf(object) + "/" + NameOf(object);
+    request_.sources.push_back({what, request_.pods.size(), 0});
+    for (const PodSet& set : pods->sets) BERTH_TRY_STATUS(ReadSet(set, NamespaceOf(object), path));
+    request_.sources.back().count = request_.pods.size() - request_.sources.back().first;
     return {};
   }
 
-  // Other APIs have Jobs too, of another form.
-  static bool IsOfKubernetes(const Json& object, std::string_view api) {
-    const std::string version = WordOf(&object, "apiVersion");
-    return version.empty() || version.starts_with(api);
+  // What the object says of how many start together; no more is known where that cannot be read.
+  Status TakeGroupOf(const ObjectPods& pods, const Json& object, const std::string& kind) {
+    Json group = pods.group;
+    Json& metadata = group["metadata"];
+    if (metadata.is_object()) metadata["namespace"] = NamespaceOf(object);
+    const std::string kind_of_group = WordOf(&group, "kind");
+    std::string problem;
+    const auto taken = kind_of_group == "PodGroup"
+                           ? TakePodGroup(group, rules_, groups_, problem)
+                           : TakeController(group, kind_of_group, rules_, groups_, problem);
+    if (taken && problem.empty()) return {};
+    if (!taken) problem = taken.error().message;
+    request_.left_out.push_back("how many pods of " + kind + " " + NamespaceOf(object) + "/" +
+                                NameOf(object) + " start together: " + problem);
+    return {};
   }
 
   Status ReadGroup(Json group, const std::string& path) {
@@ -134,77 +143,64 @@ class PlanReader {
     return {};
   }
 
-  // spec.KEY, 1 where it is not said.
-  static Result<std::int64_t> Count(const Json& object, const std::string& path, const char* key) {
-    const Json* const spec = FieldOf(object, "spec");
-    const Json* const count = spec == nullptr ? nullptr : FieldOf(*spec, key);
-    if (count == nullptr) return 1;
-    const bool is_count = count->is_number_unsigned() ||
-                          (count->is_number_integer() && count->get<std::int64_t>() >= 0);
-    if (!is_count)
-      return Invalid(path + ".spec." + key + ": want a number of pods, got " +
-                     JsonText(*count).substr(0, 100));
-    constexpr std::uint64_t kMost = kMostPlannedPods + 1;
-    return static_cast<std::int64_t>(std::min(count->get<std::uint64_t>(), kMost));
+  // The template as the pods of the controller have it, which may name their gang after it. A part
+  // of another type stays as it is, and is an error later.
+  static Json AsMade(const PodSet& set) {
+    Json pod = *set.pod;
+    if (!set.scheduler.empty() && FieldOf(FieldOf(pod, "spec"), "schedulerName") == nullptr) {
+      if (pod["spec"].is_object()) pod["spec"]["schedulerName"] = set.scheduler;
+    }
+    Json& metadata = pod["metadata"];
+    if (!metadata.is_object() && !metadata.is_null()) return pod;
+    if (!set.owner_kind.empty()) {
+      metadata["ownerReferences"] = Json::array({{{"apiVersion", set.owner_api},
+                                                  {"kind", set.owner_kind},
+                                                  {"name", set.owner_name},
+                                                  {"uid", PlannedUid(set.owner_name)},
+                                                  {"controller", true}}});
+    }
+    for (const auto& [field, texts] :
+         {std::pair("labels", &set.labels), std::pair("annotations", &set.annotations)}) {
+      if (texts->empty()) continue;
+      Json& all = metadata[field];
+      if (!all.is_object() && !all.is_null()) return pod;
+      for (const auto& [key, value] : *texts) all[key] = value;
+    }
+    return pod;
   }
 
-  // As many as run at the same time.
-  Status ReadJob(const Json& job, const std::string& path) {
-    BERTH_TRY(std::int64_t pods, Count(job, path, "parallelism"));
-    const Json* const spec = FieldOf(job, "spec");
-    if (spec != nullptr && FieldOf(*spec, "completions") != nullptr) {
-      BERTH_TRY(const std::int64_t completions, Count(job, path, "completions"));
-      pods = std::min(pods, completions);
+  Status ReadSet(const PodSet& set, const std::string& space, const std::string& path) {
+    if (set.count > 0) BERTH_TRY_STATUS(HasRoomFor(static_cast<std::size_t>(set.count), path));
+    const Json pod = AsMade(set);
+    BERTH_TRY(ObservedPod decoded, Decode(pod, set.path, space, set.name + "-0"));
+    const auto notes = NotesOf(pod, decoded);
+    if (set.on_each_node) {
+      decoded.pod.id.name = set.name;
+      request_.on_each_node.push_back({request_.sources.size() - 1, std::move(decoded.pod), notes});
+      return {};
     }
-    return ReadTemplate(job, path, "Job", pods);
-  }
-
-  // The template as the Job's pods have it, which may name their gang after the Job.
-  static Json OfJob(const Json& pod, const std::string& name) {
-    Json of = pod;
-    Json& metadata = of["metadata"];
-    if (!metadata.is_object() && !metadata.is_null()) return of;
-    const std::string uid = "plan-" + name;
-    metadata["ownerReferences"] = Json::array({{{"apiVersion", "batch/v1"},
-                                                {"kind", "Job"},
-                                                {"name", name},
-                                                {"uid", uid},
-                                                {"controller", true}}});
-    Json& labels = metadata["labels"];
-    if (!labels.is_object() && !labels.is_null()) return of;
-    for (const char* key : {"batch.kubernetes.io/controller-uid", "controller-uid"}) {
-      labels[key] = uid;
-    }
-    for (const char* key : {"batch.kubernetes.io/job-name", "job-name"}) labels[key] = name;
-    return of;
-  }
-
-  Status ReadTemplate(const Json& owner, const std::string& path, const std::string& kind,
-                      std::int64_t count) {
-    const std::string name = NameOf(owner);
-    if (name.empty()) return Invalid(path + ".metadata.name: want a name, got none");
-    const Json* const spec = FieldOf(owner, "spec");
-    const Json* const pod = spec == nullptr ? nullptr : FieldOf(*spec, "template");
-    if (pod == nullptr || !pod->is_object()) {
-      return Invalid(path + ".spec.template: want a template of pods, got none");
-    }
-    BERTH_TRY(ObservedPod decoded,
-              Decode(kind == "Job" ? OfJob(*pod, name) : *pod, path + ".spec.template",
-                     NamespaceOf(owner), name + "-0"));
-    Gang& gang = decoded.pod.gang;
-    if (!gang.controller.empty() && gang.object != Gang::Object::kNone) {
-      gang.minimum = static_cast<int>(std::clamp<std::int64_t>(count, 1, kMaxGangPods));
-      gang.object = Gang::Object::kFound;
-    }
-    BERTH_TRY_STATUS(HasRoomFor(static_cast<std::size_t>(count), path));
-    request_.sources.push_back({kind + " " + decoded.pod.id.namespace_name + "/" + name,
-                                request_.pods.size(), static_cast<std::size_t>(count)});
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t i = 0; i < set.count; ++i) {
       PodRequest& replica = request_.pods.emplace_back(decoded.pod);
-      replica.id.name = name + "-" + std::to_string(i);
+      replica.id.name = set.name + "-" + std::to_string(i);
       replica.id.uid = UidOf(request_.pods.size() - 1);
+      request_.notes.push_back(notes);
     }
     return {};
+  }
+
+  // nullptr: there is nothing to say.
+  static std::shared_ptr<const PodNotes> NotesOf(const Json& pod, const ObservedPod& decoded) {
+    PodNotes notes{.not_judged = NotJudged(pod), .held_back = {}};
+    if (decoded.gated) {
+      notes.held_back = "scheduling gates hold it back";
+      const Json& gates = ItemsOf(FieldOf(pod, "spec"), "schedulingGates");
+      for (std::size_t i = 0; i < gates.size() && i < kMostNotJudged; ++i) {
+        notes.held_back +=
+            (i == 0 ? ": " : ", ") + Shortened(WordOf(&gates[i], "name"), kMostNotJudgedBytes);
+      }
+    }
+    if (notes.not_judged.empty() && notes.held_back.empty()) return nullptr;
+    return std::make_shared<const PodNotes>(std::move(notes));
   }
 
   Status ReadPod(const Json& pod, const std::string& path) {
@@ -218,15 +214,16 @@ class PlanReader {
     }
     BERTH_TRY_STATUS(HasRoomFor(1, path));
     request_.sources.push_back({"Pod " + decoded.pod.id.full_name(), number, 1});
+    request_.notes.push_back(NotesOf(pod, decoded));
     request_.pods.push_back(std::move(decoded.pod));
     return {};
   }
 
   // Unlike any that the API server gives.
-  static std::string UidOf(std::size_t number) { return "plan-" + std::to_string(number); }
+  static std::string UidOf(std::size_t number) { return PlannedUid(std::to_string(number)); }
 
   Result<ObservedPod> Decode(const Json& from, const std::string& path, const std::string& space,
-                             const std::string& name) const {
+                             const std::string& name) {
     Json pod = from;
     pod["kind"] = "Pod";
     Json& metadata = pod["metadata"];
@@ -237,7 +234,13 @@ class PlanReader {
     metadata["name"] = name;
     metadata["namespace"] = space;
     metadata["uid"] = UidOf(request_.pods.size());
-    auto decoded = DecodeObservedPod(PaddedText(JsonText(pod)), rules_);
+    std::string text = JsonText(pod);
+    template_bytes_ += text.size();
+    if (template_bytes_ > kMostTemplateBytes) {
+      return Invalid(path + ": want at most " + std::to_string(kMostTemplateBytes >> 20) +
+                     " MiB of pods, got more");
+    }
+    auto decoded = DecodeObservedPod(PaddedText(std::move(text)), rules_);
     if (!decoded) return Invalid(path + ": " + decoded.error().message);
     return decoded;
   }
@@ -248,6 +251,7 @@ class PlanReader {
                    " pods in all, got more");
   }
 
+  std::size_t template_bytes_ = 0;
   PodGroups groups_;  // of the request, before those of the cluster
   const PodRules rules_;
   const std::string space_;
@@ -290,7 +294,77 @@ Status ReadMachineType(const Json& json, const std::string& path, const NodeRule
   return {};
 }
 
+// What the controller of DaemonSets lets each of its pods tolerate.
+std::vector<Toleration> OfDaemons() {
+  std::vector<Toleration> all;
+  const auto add = [&all](const char* key, TaintEffect effect) {
+    all.push_back({key, TolerationOperator::kExists, "", effect});
+  };
+  add("node.kubernetes.io/not-ready", TaintEffect::kNoExecute);
+  add("node.kubernetes.io/unreachable", TaintEffect::kNoExecute);
+  for (const char* key : {"disk-pressure", "memory-pressure", "pid-pressure", "unschedulable"}) {
+    add(("node.kubernetes.io/" + std::string(key)).c_str(), TaintEffect::kNoSchedule);
+  }
+  return all;
+}
+
+// On that node alone.
+void KeepOn(const std::string& node, NodeConstraints& constraints) {
+  const LabelRequirement there{"metadata.name", LabelOperator::kIn, {node}};
+  if (!constraints.either) constraints.either.emplace(1);
+  for (NodeSelectorTerm& term : *constraints.either) term.fields.push_back(there);
+}
+
 }  // namespace
+
+Status Expand(PlanRequest& plan, const Snapshot& snapshot) {
+  for (const PlanRequest::OnEachNode& each : plan.on_each_node) {
+    PlanRequest::Source& source = plan.sources[each.source];
+    source.first = plan.pods.size();
+    NodeConstraints constraints;
+    if (each.pod.constraints != nullptr) constraints = *each.pod.constraints;
+    const std::vector<Toleration> tolerations = OfDaemons();
+    constraints.tolerations.insert(constraints.tolerations.end(), tolerations.begin(),
+                                   tolerations.end());
+    PodRequest anywhere = each.pod;
+    anywhere.constraints = std::make_shared<const NodeConstraints>(constraints);
+    for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+      const NodeSpec& spec = snapshot.node(i).spec();
+      if (Admits(spec, anywhere) != Reason::kFits) continue;
+      if (plan.pods.size() == kMostPlannedPods) {
+        return Invalid(source.what + ": want at most " + std::to_string(kMostPlannedPods) +
+                       " pods in all, got more");
+      }
+      NodeConstraints there = constraints;
+      KeepOn(spec.name, there);
+      PodRequest& pod = plan.pods.emplace_back(each.pod);
+      pod.id.name += "-" + spec.name;
+      pod.id.uid = PlannedUid(std::to_string(plan.pods.size() - 1));
+      pod.constraints = std::make_shared<const NodeConstraints>(std::move(there));
+      plan.notes.push_back(each.notes);
+    }
+    source.count = plan.pods.size() - source.first;
+  }
+  plan.on_each_node.clear();
+  return {};
+}
+
+void NoteSchedulers(const std::set<std::string>& askers, PlanRequest& plan) {
+  std::map<std::pair<std::string, const PodNotes*>, std::shared_ptr<const PodNotes>> noted;
+  for (std::size_t i = 0; i < plan.pods.size(); ++i) {
+    const std::string& scheduler = plan.pods[i].scheduler;
+    if (askers.empty() ? scheduler.empty() : askers.contains(scheduler)) continue;
+    std::shared_ptr<const PodNotes>& known = noted[{scheduler, plan.notes[i].get()}];
+    if (known == nullptr) {
+      PodNotes notes = plan.notes[i] == nullptr ? PodNotes() : *plan.notes[i];
+      notes.not_judged.insert(
+          notes.not_judged.begin(),
+          "scheduler " + (scheduler.empty() ? "default-scheduler" : Shortened(scheduler, 63)));
+      known = std::make_shared<const PodNotes>(std::move(notes));
+    }
+    plan.notes[i] = known;
+  }
+}
 
 Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
                                const NodeRules& nodes) {

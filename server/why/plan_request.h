@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What POST /plan is asked (docs/plan.md has every field).
+// What POST /plan is asked (docs/api-plan.md has every field).
 //
 //   {"pods": [Pod, Job, Deployment, List, ...],
 //    "add": [{"like": "n1", "count": 3}, {"like": {"status": {...}}}], "remove": ["n2"]}
@@ -14,19 +14,21 @@
 //
 // Nodes that come are like one of the cluster, by its name, or like a Node (node_shape.h).
 //
-// Of a Deployment, ReplicaSet, ReplicationController or StatefulSet its replicas are pods, of a Job
-// as many as run side by side. They are named as the owner with a number, and a Pod without a name
-// by its number. A PodGroup says what its pods need, wherever among them it is, and comes before
-// one of that name in the cluster. What has no pods that are known here is named and left out, and
-// so are pods that have a node or have ended.
+// Objects of controllers stand for their pods (plan_objects.h), which are named as the owner with a
+// number, and a Pod without a name by its number. A PodGroup says what its pods need, wherever among
+// them it is, and comes before one of that name in the cluster. What has no pods that are known here
+// is named and left out, and so are pods that have a node or have ended.
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/explain/node_edits.h"
 #include "server/wire/node/node_json.h"
@@ -37,6 +39,15 @@ namespace berth::wire {
 inline constexpr std::size_t kMostPlanBytes = std::size_t{4} << 20;
 inline constexpr std::size_t kMostPlannedPods = 10'000;
 inline constexpr std::size_t kMostMachineTypes = 100;
+// Templates are read once for all of their pods, but for those of a JobSet or LeaderWorkerSet, which
+// are read for each Job or group: so many bytes of JSON in all.
+inline constexpr std::size_t kMostTemplateBytes = std::size_t{64} << 20;
+
+// What is known of a pod beside its request.
+struct PodNotes {
+  std::vector<std::string> not_judged;  // what Berth does not look at, by name (not_judged.h)
+  std::string held_back;                // why nobody places it; "": somebody does
+};
 
 struct PlanRequest {
   // Pods of one object, in a row.
@@ -44,12 +55,21 @@ struct PlanRequest {
     std::string what;  // "Job team-a/train"
     std::size_t first = 0, count = 0;
   };
+  // Pods that a DaemonSet has on each node that it chooses.
+  struct OnEachNode {
+    std::size_t source = 0;  // index into `sources`
+    PodRequest pod;          // of any node
+    std::shared_ptr<const PodNotes> notes;
+  };
   std::vector<PodRequest> pods;
-  bool has_pods = false;              // said, if only that there are none
-  int grow = 0;                       // so many nodes of each pool at most; 0: that is not asked
-  std::vector<NodeSpec> at_zero;      // templates of pools that have no node yet; with `grow`
-  std::vector<Source> sources;        // of all of them
-  std::vector<std::string> left_out;  // "Service team-a/web: no pods of this kind are known"
+  std::vector<std::shared_ptr<const PodNotes>> notes;  // one per pod; those of a template share it
+  std::vector<OnEachNode> on_each_node;                // that Expand makes pods of
+  bool has_pods = false;                               // said, if only that there are none
+  int grow = 0;                   // so many nodes of each pool at most; 0: that is not asked
+  std::vector<NodeSpec> at_zero;  // templates of pools that have no node yet; with `grow`
+  std::vector<Source> sources;    // of all of them
+  std::vector<std::string>
+      left_out;  // "Service team-a/web: Berth does not know what pods it makes"
   NodeEdits nodes;
 };
 
@@ -57,5 +77,13 @@ struct PlanRequest {
 // more pods than kMostPlannedPods.
 Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
                                const NodeRules& nodes);
+
+// Makes the pods of DaemonSets for the nodes that they choose, as their controller does. Error:
+// more pods than kMostPlannedPods.
+Status Expand(PlanRequest& plan, const Snapshot& snapshot);
+
+// The schedulers (spec.schedulerName; "" is the default one) that ask this Berth; empty: not known.
+// Pods of others get a note: they are not judged.
+void NoteSchedulers(const std::set<std::string>& askers, PlanRequest& plan);
 
 }  // namespace berth::wire

@@ -68,7 +68,9 @@ void WaitingNews::Refill(Instant now) {
     if (known != told_.end()) kept.insert(told_.extract(known));
     const bool waits = askers.contains(pod.pod->scheduler) && pod.unschedulable && !pod.gated &&
                        pod.created && clock_.Wall() - *pod.created >= kPatience;
-    if (waits && is_due) due.push_back(std::move(pod));
+    // Who has room made for it has an Event of that.
+    const bool has_room = live_.rooms != nullptr && live_.rooms->Of(uid);
+    if (waits && is_due && !has_room) due.push_back(std::move(pod));
   }
   told_ = std::move(kept);
   // Who has not been told anything first, and of these who waits longest.

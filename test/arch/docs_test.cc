@@ -253,7 +253,8 @@ TEST(Documents, NameFilesThatAreThere) {
   }
   rooms.erase("build");
   std::size_t named = 0;
-  for (const char* document : {"ARCHITECTURE.md", "docs/internals.md"}) {
+  for (const char* document : {"ARCHITECTURE.md", "docs/internals.md", "docs/internals-node.md",
+                               "docs/internals-cluster.md", "docs/internals-answers.md"}) {
     for (const NamedPath& path : PathsIn(ReadText(root / document), rooms)) {
       EXPECT_TRUE(path.name.find(' ') != std::string::npos || IsThere(path))
           << document << " names " << path.name << " in \"" << path.folder << "\"";
@@ -265,14 +266,21 @@ TEST(Documents, NameFilesThatAreThere) {
 }
 
 // Every text that a pod's condition may have is where a reader of docs/my-pod-waits.md looks for
-// it: under "Not now" if waiting or a preemption can help, else under "Never".
+// it: under "Not now" if waiting or a preemption can help, else under "Never" of the pages that it
+// leads to.
 TEST(Documents, ExplainEveryReason) {
-  const std::string page = ReadText(fs::path(SourceDir()) / "docs/my-pod-waits.md");
-  const auto rows = [&page](std::string_view heading) {
-    const std::vector<std::string> cells = FirstCells(page, heading);
-    return std::set<std::string>(cells.begin(), cells.end());
+  const auto rows = [](const std::vector<const char*>& pages, std::string_view heading) {
+    std::set<std::string> texts;
+    for (const char* const page : pages) {
+      for (const std::string& cell : FirstCells(ReadText(fs::path(SourceDir()) / page), heading)) {
+        EXPECT_TRUE(texts.insert(cell).second) << cell << " is there twice";
+      }
+    }
+    return texts;
   };
-  const std::set<std::string> not_now = rows("## Not now"), never = rows("## Never");
+  const std::set<std::string> not_now = rows({"docs/my-pod-waits.md"}, "## Not now");
+  const std::set<std::string> never =
+      rows({"docs/never-fits.md", "docs/never-fits-parts.md"}, "## Never");
   std::set<std::string> want_now, want_never;
   for (auto i = std::uint8_t{0}; i < static_cast<std::uint8_t>(Reason::kCount); ++i) {
     const auto reason = static_cast<Reason>(i);

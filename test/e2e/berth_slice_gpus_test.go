@@ -193,7 +193,7 @@ func plannedGPUs(t *testing.T, berth *harness.Berth, pods []*v1.Pod) map[string]
 }
 
 // Berth foresees which GPUs kube-scheduler takes: random pods with a node each, taints that come and go, drivers that
-// publish in other orders and slices, claims that end. BERTH_DRA_PODS: how many pods.
+// publish in other orders and slices, claims that end. BERTH_DRA_PODS: how many pods; BERTH_DRA_SEED: which.
 func TestWhatKubeSchedulerTakesOfSlicesIsForeseen(t *testing.T) {
 	needBerth(t)
 	pods, nodes := 150, 24
@@ -201,7 +201,11 @@ func TestWhatKubeSchedulerTakesOfSlicesIsForeseen(t *testing.T) {
 		pods, _ = strconv.Atoi(said)
 		nodes = 100
 	}
-	random := rand.New(rand.NewPCG(7, 11))
+	seed := uint64(11)
+	if said, err := strconv.ParseUint(os.Getenv("BERTH_DRA_SEED"), 10, 64); err == nil {
+		seed = said
+	}
+	random := rand.New(rand.NewPCG(7, seed))
 	plane := harness.NewPlane(t)
 	generation := map[string]int64{}
 	publish := func(node string) {

@@ -127,3 +127,18 @@ func TestThePolicyRefusesTheAnnotationsThatBerthCannotRead(t *testing.T) {
 		t.Errorf("its expressions are not of one type: %s", policy)
 	}
 }
+
+func TestThePolicyWarnsOfResourcesThatNobodyOffers(t *testing.T) {
+	plane := harness.NewPlane(t)
+	plane.Kubectl("apply", "--filename=manifests/components/admission/policy.yaml")
+	pod := func(name, resource string) *v1.Pod {
+		pod := harness.Pod(name, harness.Ask{v1.ResourceName(resource): "1"})
+		pod.Spec.SchedulerName = "nobody"
+		return pod
+	}
+	wantWarnings(t, plane, "berth-resource-names", map[*v1.Pod]string{
+		pod("mig", "nvidia.com/mig1g.5gb"):    "container main: no node offers nvidia.com/mig1g.5gb; did you mean nvidia.com/mig-1g.5gb?",
+		pod("gpus", "nvidia.com/gpus"):        "did you mean nvidia.com/gpu?",
+		pod("right", "nvidia.com/mig-1g.5gb"): "", pod("whole", "nvidia.com/gpu"): "",
+		pod("other", "example.com/mig1g.5gb"): ""})
+}

@@ -3,7 +3,10 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -69,8 +72,40 @@ func TestTheGuardRefusesPodsThatReachForGpuNodes(t *testing.T) {
 			t.Errorf("%s: want %q, got %v", one.pod.Name, one.why, err)
 		}
 	}
+	other := v1.Toleration{Key: "example.com/night", Operator: v1.TolerationOpExists}
+	const waits = "tolerates none of the taints sku, nvidia.com/gpu"
+	wantWarnings(t, plane, "berth-gpu-toleration", map[*v1.Pod]string{
+		pod("without", limited): waits, pod("with-another", limited, other): waits,
+		pod("with-sku", limited, sku): "", pod("with-all", limited, any): "", pod("without-gpus", nil): ""})
 	policy := plane.Kubectl("get", "validatingadmissionpolicy", "berth-gpu-nodes", "-o", "jsonpath={.status.typeChecking}")
 	if strings.Contains(policy, "warning") {
 		t.Errorf("its expressions are not of one type: %s", policy)
+	}
+}
+
+// wantWarnings creates the pods, without keeping them; a warning of the policy has the text, "": there is none.
+func wantWarnings(t *testing.T, plane *harness.Plane, policy string, pods map[*v1.Pod]string) {
+	t.Helper()
+	want := "Warning: Validation failed for ValidatingAdmissionPolicy '" + policy + "'"
+	for pod, text := range pods {
+		pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+		file := filepath.Join(t.TempDir(), "pod.json")
+		written, err := json.Marshal(pod)
+		if err == nil {
+			err = os.WriteFile(file, written, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, "the warning of "+pod.Name, 30*time.Second, func() error {
+			out := plane.Kubectl("create", "--dry-run=server", "--filename="+file)
+			if strings.Contains(out, want) != (text != "") || !strings.Contains(out, text) {
+				return fmt.Errorf("want a warning %q, got %q", text, out)
+			}
+			return nil
+		})
+	}
+	if told := plane.Kubectl("get", "validatingadmissionpolicy", policy, "-o", "jsonpath={.status.typeChecking}"); strings.Contains(told, "warning") {
+		t.Errorf("its expressions are not of one type: %s", told)
 	}
 }

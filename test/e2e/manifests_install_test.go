@@ -55,6 +55,7 @@ func TestTheChartIsCurrent(t *testing.T) {
 		templates[file] += "---\n" + object.text
 	}
 	templates["node.yaml"] = nodeTemplate(t)
+	templates["dra-claims.yaml"] = claimsTemplate(t)
 	templates["monitoring.yaml"] = monitoringTemplate(t)
 	for file, text := range templates {
 		wantCurrent(t, filepath.Join(chart, "templates", file), fmt.Sprintf(generated, "manifests/")+text)
@@ -326,6 +327,37 @@ func nodeTemplate(t *testing.T) string {
 		text = strings.ReplaceAll(text, token, action)
 	}
 	return text + "{{- end }}\n"
+}
+
+// claimObjects are those of components/dra-claims: the policy, and the templates of a namespace.
+func claimObjects(t *testing.T) []unstructured.Unstructured {
+	t.Helper()
+	var objects []unstructured.Unstructured
+	for _, file := range []string{"policy.yaml", "templates.yaml"} {
+		for _, part := range regexp.MustCompile(`(?m)^---\n`).Split(fileText(t, "manifests/components/dra-claims/"+file), -1) {
+			var object unstructured.Unstructured
+			if err := yaml.UnmarshalStrict([]byte(part), &object.Object); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// claimsTemplate is a template of them: the policy once, the templates in each namespace.
+func claimsTemplate(t *testing.T) string {
+	t.Helper()
+	policy, templates := "", ""
+	for _, object := range claimObjects(t) {
+		if object.GetKind() == "ResourceClaimTemplate" {
+			object.SetNamespace("TOKEN_NAMESPACE")
+			templates += "---\n" + strings.ReplaceAll(marshal(t, object.Object), "TOKEN_NAMESPACE", "{{ . }}")
+		} else {
+			policy += "---\n" + marshal(t, object.Object)
+		}
+	}
+	return "{{- if .Values.draClaims.enabled }}\n" + policy + "{{- range .Values.draClaims.namespaces }}\n" + templates + "{{- end }}\n{{- end }}\n"
 }
 
 func TestTheChartGivesTheNodeAgentWhereItIsAskedFor(t *testing.T) {

@@ -76,11 +76,14 @@ var usedToChooseDevices = []string{
 	"patch resource.k8s.io/resourceclaims/status", "patch resource.k8s.io/resourceclaims/binding",
 }
 
+// With dra.preempt.
+var usedToPreempt = []string{"create /pods/eviction"}
+
 // And with hami.giveDevices.
 var usedOnHamiNodes = []string{"get /nodes", "patch /nodes"}
 
 var refusedToBerth = []string{
-	"delete /pods", "create /pods", "update /pods", "patch /pods", "create /pods/eviction", "create /pods/exec",
+	"delete /pods", "create /pods", "update /pods", "patch /pods", "create /pods/exec",
 	"update /pods/status", "update /nodes", "patch /nodes", "update /nodes/status",
 	"get /secrets", "list /secrets", "get /secrets berth-system berth-server-tls", "get /configmaps berth-system berth",
 	"create /serviceaccounts/token berth-system berth",
@@ -98,7 +101,7 @@ func TestRightsOfTheManifestsAreWhatBerthUses(t *testing.T) {
 			t.Errorf("Berth may not %s", what)
 		}
 	}
-	for _, what := range slices.Concat(refusedToBerth, usedToChooseDevices, usedOnHamiNodes) {
+	for _, what := range slices.Concat(refusedToBerth, usedToChooseDevices, usedToPreempt, usedOnHamiNodes) {
 		if may(t, plane, "berth", what) {
 			t.Errorf("Berth may %s", what)
 		}
@@ -110,7 +113,7 @@ func TestRightsOfTheManifestsAreWhatBerthUses(t *testing.T) {
 	wantNoMore(t, rules, usedByBerth)
 
 	// A component adds what an option needs.
-	for component, used := range map[string][]string{"dra-devices": usedToChooseDevices, "hami-nodes": usedOnHamiNodes} {
+	for component, used := range map[string][]string{"dra-devices": usedToChooseDevices, "dra-preempt": usedToPreempt, "hami-nodes": usedOnHamiNodes} {
 		folder := "manifests/components/" + component
 		plane.Kubectl("apply", "--filename="+folder+"/rbac.yaml")
 		for _, what := range used {

@@ -207,3 +207,44 @@ func TestThePodsOfTheChartAreAsTheValuesSay(t *testing.T) {
 		t.Errorf("want the value for Berth alone, got %v and %v", ofBerth, ofScheduler)
 	}
 }
+
+// The classes of the chart are those of overlays/aks, whose configuration is else that of mutual TLS; own ones take their place.
+func TestThePresetOfWorkloadClassesIsOne(t *testing.T) {
+	parsed := func(text string) map[string]any {
+		t.Helper()
+		config := map[string]any{}
+		if err := yaml.UnmarshalStrict([]byte(text), &config); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		return config
+	}
+	ofChart := func(set func(values map[string]any)) any {
+		t.Helper()
+		values := valuesOf(t, variant{"second", true})
+		set(values)
+		return parsed(configOfBerth(t, chartObjects(t, values, "berth-system")))["workloadClasses"]
+	}
+	aks := parsed(fileText(t, "manifests/overlays/aks/config/berth.yaml"))
+	preset := aks["workloadClasses"]
+	if preset == nil || marshal(t, preset) != marshal(t, ofChart(func(values map[string]any) { values["workloadClassPreset"] = true })) {
+		t.Errorf("want the same classes in overlays/aks and in the chart")
+	}
+	if classes := ofChart(func(map[string]any) {}); classes != nil {
+		t.Errorf("want no class without the value, got %v", classes)
+	}
+	own := []any{map[string]any{"name": "mine"}}
+	if got := ofChart(func(values map[string]any) {
+		values["workloadClassPreset"], values["config"] = true, map[string]any{"workloadClasses": own}
+	}); marshal(t, got) != marshal(t, own) {
+		t.Errorf("want the classes of the values, got %v", got)
+	}
+	text := fileText(t, "manifests/overlays/aks/config/berth.yaml")
+	shown := "    " + strings.ReplaceAll(strings.TrimSuffix(text[strings.Index(text, "workloadClasses:"):], "\n"), "\n", "\n    ")
+	if !strings.Contains(fileText(t, "docs/workload-classes.md"), shown) {
+		t.Errorf("docs/workload-classes.md does not show them")
+	}
+	delete(aks, "workloadClasses")
+	if tls := parsed(fileText(t, "manifests/components/mtls/config/berth.yaml")); marshal(t, tls) != marshal(t, aks) {
+		t.Errorf("the rest of overlays/aks: want %v, got %v", tls, aks)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -165,4 +166,52 @@ func TestNodeAgentGivesGPUsThatWereFreedJustNow(t *testing.T) {
 	}
 	c.waitEnded(time.Minute)
 	c.checkPlanned(t, 16)
+}
+
+// Four GPUs, each of them three times, by a plugin that gives the last ones first: pods get replicas of the GPUs with the
+// fewest users, and the books say which.
+func TestNodeAgentGivesReplicasOfThePlannedGPUs(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{GPUs: harness.GPUResource + "=4", Replicas: 3,
+		Labels: "nvidia.com/gpu.replicas=3,nvidia.com/gpu.sharing-strategy=time-slicing,nvidia.com/gpu.count=4"}, "a")
+	harness.Eventually(t, "the agent to be seen", 20*time.Second, func() error {
+		return contains(c.ask("explain", "node", "a"), "an agent gives containers the GPUs that Berth chooses")
+	})
+	var pods []*v1.Pod
+	for i := range 9 {
+		pods = append(pods, harness.Work(fmt.Sprintf("p-%d", i), gpus(1)))
+	}
+	two := harness.Work("two", gpus(1))
+	two.Spec.Containers = append(two.Spec.Containers, harness.WorkContainer("second", gpus(1)))
+	c.CreatePodsInOrder(append(pods, two)...)
+	c.WaitRunning(time.Minute)
+	c.checkPlanned(t, 10)
+	users := map[string]int{}
+	for _, seen := range c.given.All() {
+		for _, ids := range seen.GPUs {
+			for _, id := range ids {
+				gpu, _, _ := strings.Cut(id, "::")
+				users[gpu]++
+			}
+		}
+	}
+	if fmt.Sprint(users) != "map[GPU-a-0:3 GPU-a-1:3 GPU-a-2:3 GPU-a-3:2]" {
+		t.Errorf("want 11 users spread over four GPUs, got %v", users)
+	}
+	wantMetric(t, c.cluster, "berth_pods_on_other_gpus", 0)
+	wantParts(t, c.ask("explain", "pod", harness.Namespace+"/two"), "with 2 GPU replicas on GPU 1, GPU 2")
+}
+
+// MIG devices: Berth reads in the pod which one the kubelet picked, by the names that the node has for them.
+func TestBooksHaveTheMIGDevicesThatTheKubeletGave(t *testing.T) {
+	const small = "nvidia.com/mig-1g.5gb"
+	c := startAgentCluster(t, harness.MachineOptions{GPUs: harness.GPUResource + "=1," + small + "=3"}, "a")
+	node := c.nodes["a"]
+	node.Annotate("berth.dev/mig", `{"product":"A100-40GB","gpus":[{"index":1,"instances":[`+
+		`{"profile":"1g.5gb","start":0,"uuid":"MIG-a-1g.5gb-0"},{"profile":"1g.5gb","start":2,"uuid":"MIG-a-1g.5gb-1"},`+
+		`{"profile":"1g.5gb","start":4,"uuid":"MIG-a-1g.5gb-2"}]}]}`)
+	c.CreatePods(harness.Work("one", harness.Ask{small: "1"}))
+	c.WaitRunning(30 * time.Second)
+	harness.Eventually(t, "the device to be known", 20*time.Second, func() error {
+		return contains(c.ask("explain", "pod", harness.Namespace+"/one"), "with 1g.5gb at 4 of GPU 1")
+	})
 }

@@ -4,6 +4,7 @@ package page
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,9 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -150,6 +153,49 @@ func (t *Tab) Picture(file string, whole bool) error {
 		return err
 	}
 	return os.WriteFile(file, bytes, 0o644)
+}
+
+// Spoken are the elements of that role as a screen reader has them: their names.
+func (t *Tab) Spoken(role string) ([]string, error) {
+	return chromedp.Run(t.ctx, func(ctx context.Context, target *chromedp.Target) ([]string, error) {
+		tree, err := cdp.Call(ctx, target, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for _, node := range tree.Nodes {
+			if node.Ignored || node.Role == nil || string(node.Role.Value) != fmt.Sprintf("%q", role) || node.Name == nil {
+				continue
+			}
+			var name string
+			if err := json.Unmarshal(node.Name.Value, &name); err != nil {
+				return nil, err
+			}
+			names = append(names, name)
+		}
+		return names, nil
+	})
+}
+
+// Print is the page on paper, as PDF.
+func (t *Tab) Print() ([]byte, error) {
+	return chromedp.Run(t.ctx, func(ctx context.Context, target *chromedp.Target) ([]byte, error) {
+		printed, err := cdp.Call(ctx, target, page.PrintToPDF, page.PrintToPDFParams{})
+		return printed.Data, err
+	})
+}
+
+// Small writes what the window shows as a small WebP.
+func (t *Tab) Small(file string) error {
+	_, err := chromedp.Run(t.ctx, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		quality := int64(80)
+		shot, err := cdp.Call(ctx, target, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: &quality})
+		if err == nil {
+			err = os.WriteFile(file, shot.Data, 0o644)
+		}
+		return chromedp.Void{}, err
+	})
+	return err
 }
 
 // Text of an element.

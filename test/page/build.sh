@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the tests of the live page and installs the browser that they drive, where it is missing. The last line of
-# stdout is the folder of page.test and bench; all else goes to stderr.
+# stdout is the folder of page.test, bench and pictures; all else goes to stderr.
 #
 #   build.sh            build what is missing
 #   build.sh --find     build and install nothing; fail where something is missing
@@ -36,7 +36,7 @@ if [[ ! -d $tests ]]; then
   mkdir -p "$cache"
   new=$(mktemp -d "$cache/new-XXXXXX")
   run_go test -c -ldflags '-s -w' -o "$new/page.test" .
-  run_go build -ldflags '-s -w' -o "$new/" ./bench
+  run_go build -ldflags '-s -w' -o "$new/" ./bench ./pictures
   mv -T "$new" "$tests" 2>/dev/null || rm -rf "$new"  # another run was faster
   find "$cache" -mindepth 1 -maxdepth 1 -name '*-*' -mtime +14 -exec rm -rf {} +
 fi

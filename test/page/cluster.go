@@ -96,7 +96,10 @@ func SomeOfEverything() Cluster {
 		name := fmt.Sprintf("h100-%02d", i)
 		zone, leaf := fmt.Sprintf("eu-1%c", 'a'+i/12), fmt.Sprintf("leaf-%d", i/6+1)
 		c.node(name, "NVIDIA-H100-80GB-HBM3", Object{"nvidia.com/gpu": "8"},
-			map[string]string{"topology.kubernetes.io/zone": zone, "network.topology.nvidia.com/leaf": leaf})
+			map[string]string{"topology.kubernetes.io/zone": zone, "network.topology.nvidia.com/leaf": leaf,
+				"nvidia.com/cuda.driver-version.major": "570", "nvidia.com/cuda.driver-version.minor": "86",
+				"nvidia.com/cuda.driver-version.revision": "15", "nvidia.com/cuda.runtime-version.major": "12",
+				"nvidia.com/cuda.runtime-version.minor": "8"})
 	}
 	for i := range 12 {
 		c.node(fmt.Sprintf("a100-%02d", i), "NVIDIA-A100-SXM4-40GB", Object{"nvidia.com/gpu": "8"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,7 +177,7 @@ func TestAddressesLeadToNodesPodsAndGroups(t *testing.T) {
 	w := newWorld(t, SomeOfEverything(), alone)
 	w.open(t, "#node=h100-02")
 	w.await(t, `byId("detail").innerText.includes("team-a/train-02-0")`)
-	w.sees(t, "#detail", "Node h100-02", "CPU free", "Namespaces", "GPU 7", "3 of 8 GPUs held, 5 idle", "Links between its GPUs")
+	w.sees(t, "#detail", "Node h100-02", "570.86.15", "12.8", "CPU free", "Namespaces", "GPU 7", "3 of 8 GPUs held, 5 idle", "Links between its GPUs")
 	eval[any](t, w.Tab, `(location.hash = "#node=mig-0", 0)`)
 	w.await(t, `byId("detail").innerText.includes("3g.20gb at 4")`)
 	eval[any](t, w.Tab, `(location.hash = "#pod=team-a/big-3", 0)`)
@@ -200,11 +201,22 @@ func TestTheMapIsWalkedByKeys(t *testing.T) {
 	eval[any](t, w.Tab, `(document.querySelector("#map canvas").focus(), 0)`)
 	right := `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight", bubbles: true}))`
 	eval[any](t, w.Tab, "("+right+", 0)")
-	w.await(t, `byId("map-voice").textContent.startsWith("a100-01: ")`)
+	option := `byId(document.activeElement.getAttribute("aria-activedescendant")).textContent`
+	w.await(t, option+`.startsWith("a100-01: ")`)
 	for range 5 {
 		eval[any](t, w.Tab, "("+right+", 0)")
 	}
-	w.await(t, `byId("map-voice").textContent.startsWith("a100-06: ") && document.activeElement === map.groups[1].canvas`)
+	w.await(t, option+`.startsWith("a100-06: ") && document.activeElement === map.groups[1].canvas`)
+	lists, err := w.Spoken("listbox")
+	must(t, err)
+	if want := "Map of NVIDIA-A100-SXM4-40GB · zone eu-1a / leaf leaf-6: 6 nodes, "; !slices.ContainsFunc(lists, func(name string) bool { return strings.HasPrefix(name, want) }) {
+		t.Errorf("a screen reader knows no list %q: %q", want, lists)
+	}
+	options, err := w.Spoken("option")
+	must(t, err)
+	if want := "a100-06: "; !slices.ContainsFunc(options, func(name string) bool { return strings.HasPrefix(name, want) }) {
+		t.Errorf("a screen reader does not hear %q: %q", want, options)
+	}
 	must(t, w.Press("\r"))
 	w.await(t, `location.hash === "#node=a100-06" && document.activeElement === byId("detail")`)
 	must(t, w.Press("\x1b"))
@@ -286,6 +298,113 @@ func TestAStandbySaysThatItIsOne(t *testing.T) {
 	w.sees(t, "#status", "not the leader")
 	w.await(t, `byId("main").hidden`) // and does not look like an empty cluster
 	must(t, w.Picture(kept(t, "page-standby.png"), false))
+}
+
+func TestTheClusterHasAName(t *testing.T) {
+	w := newWorld(t, EightPlainNodes(), alone+"clusterName: <b>prod-eu\n")
+	w.open(t, "")
+	w.sees(t, "header", "<b>prod-eu")
+	if title := eval[string](t, w.Tab, `document.title`); title != "<b>prod-eu · Berth" {
+		t.Errorf("the title is %q", title)
+	}
+}
+
+func TestALargeClusterIsOnePage(t *testing.T) {
+	w := newWorld(t, Large(1700, 60), alone)
+	w.open(t, "")
+	w.await(t, `map.groups.some(group => group.drawn.length > 0)`)
+	if groups := eval[int](t, w.Tab, `map.groups.length`); groups != 4 {
+		t.Errorf("54 leaves of 4 models: want a map by model, got %d parts", groups)
+	}
+	if !eval[bool](t, w.Tab, `byId("map").getBoundingClientRect().top < byId("waiting").getBoundingClientRect().top`) {
+		t.Error("want the map first")
+	}
+	// 60 pods wait for the same thing.
+	rows := `document.querySelectorAll("#waiting-table tbody tr").length`
+	w.sees(t, "#waiting-table", "60 pods", "of team-a", "225 GPUs in all")
+	if shown := eval[int](t, w.Tab, rows); shown != 1 {
+		t.Errorf("want one row, got %d", shown)
+	}
+	eval[any](t, w.Tab, `(document.querySelector("#waiting-table .folder").focus(), 0)`)
+	must(t, w.Press("\r"))
+	w.await(t, rows+` === kManyWait && document.activeElement.getAttribute("aria-expanded") === "true"`)
+	w.sees(t, "#waiting-table", "team-a/waits-00059", "Show more of 61")
+	must(t, w.Press("\r"))
+	w.await(t, rows+` === 1 && document.activeElement.className === "folder"`)
+	eval[any](t, w.Tab, `(byId("waiting-by").value = "none", byId("waiting-by").onchange(), 0)`)
+	w.await(t, rows+` === kManyWait`)
+	eval[any](t, w.Tab, `(byId("group-by").value = "both", byId("group-by").onchange(), 0)`)
+	w.await(t, `map.groups.length > 50`)
+	must(t, w.Picture(kept(t, "page-large.png"), false))
+}
+
+func TestWaitingPodsAreGroupedByCauseAndGang(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "")
+	eval[any](t, w.Tab, `(byId("waiting-by").value = "cause", byId("waiting-by").onchange(), 0)`)
+	w.sees(t, "#waiting-table", "3 pods of team-b", "team-b/sweep", "team-a/wrong-words", "scheduling gates")
+	if seen := w.Text("#waiting-table"); strings.Contains(seen, "team-b/sweep-1") {
+		t.Errorf("the pods of the gang are folded: %q", seen)
+	}
+	eval[any](t, w.Tab, `([...document.querySelectorAll(".folder")].find(one => one.closest("tr").innerText.includes("team-b/sweep")).click(), 0)`)
+	w.sees(t, "#waiting-table", "team-b/sweep-1")
+}
+
+func TestAViewIsOneNamespaceOrClass(t *testing.T) {
+	cluster := SomeOfEverything()
+	for _, p := range cluster.Pods {
+		if strings.HasPrefix(meta(p)["name"].(string), "infer-") || meta(p)["name"] == "too-big" {
+			meta(p)["labels"] = Object{"workload": "inference"}
+		}
+	}
+	w := newWorld(t, cluster, alone+"workloadClasses: [{name: inference, labels: [workload=inference]}]\n")
+	w.open(t, "?namespace=team-b")
+	w.await(t, `byId("view-sum").innerText.includes("on 8 nodes")`)
+	w.sees(t, "#view-sum", "Namespace team-b: ", "3 pods wait for 12 GPUs.")
+	w.sees(t, "#nodes-sum", "8 of 43 nodes")
+	w.await(t, `map.matches.size === 8 && map.matches.has("h100-01") && !map.matches.has("h100-02")`)
+	if seen := w.Text("#waiting-table"); strings.Contains(seen, "team-a/") {
+		t.Errorf("pods of others: %q", seen)
+	}
+	w.sees(t, "#namespaces-table", "team-a", "team-b", "lab")
+	eval[any](t, w.Tab, `(byId("view").value = "class inference", byId("view").onchange(), 0)`)
+	w.await(t, `location.search === "?class=inference" && byId("view-sum").innerText.includes("on 2 nodes")`)
+	w.sees(t, "#view-sum", "Workload class inference: ", "1 pod waits for 16 GPUs.")
+	w.await(t, `map.matches.size === 2 && map.matches.has("l4-1")`)
+	eval[any](t, w.Tab, `([...document.querySelectorAll("#namespaces-table a")].find(one => one.textContent === "lab").click(), 0)`)
+	w.await(t, `map.matches?.size === 8 && map.matches.has("a100-00")`)
+	eval[any](t, w.Tab, `(history.back(), 0)`)
+	w.await(t, `byId("view").value === "class inference"`)
+	eval[any](t, w.Tab, `(byId("view").value = "", byId("view").onchange(), 0)`)
+	w.await(t, `byId("view-sum").hidden && map.matches === null && location.search === ""`)
+}
+
+func TestPaperHasTheWholeMap(t *testing.T) {
+	w := newWorld(t, Large(1700, 5), alone)
+	must(t, w.Prefer("dark"))
+	w.open(t, "")
+	if drawn := eval[int](t, w.Tab, `map.groups.filter(group => group.drawn.length > 0).length`); drawn == 4 {
+		t.Fatal("the window shows everything: this proves nothing")
+	}
+	eval[any](t, w.Tab, `(window.cleared = 0, CanvasRenderingContext2D.prototype.clearRect = () => { window.cleared += 1; },
+		addEventListener("beforeprint", () => {
+			window.printed = map.groups.filter(group => group.drawn.length > 0).length;
+			window.paper = getComputedStyle(document.documentElement).getPropertyValue("--card");
+		}), 0)`)
+	pdf, err := w.Print()
+	must(t, err)
+	must(t, os.WriteFile(kept(t, "page-printed.pdf"), pdf, 0o644))
+	if len(pdf) < 50_000 {
+		t.Errorf("13,600 GPUs on paper: want more than %d bytes", len(pdf))
+	}
+	// A PDF knows no way to clear: what was drawn before would be gone, the whole page.
+	if cleared := eval[int](t, w.Tab, `window.cleared`); cleared != 0 {
+		t.Errorf("on paper parts of the map were cleared %d times", cleared)
+	}
+	w.await(t, `window.printed === 4 && window.paper.trim() === "#ffffff"`)
+	if dark := eval[string](t, w.Tab, `map.colours.card`); dark != "#181c21" {
+		t.Errorf("after printing the map is of the dark theme again: got %s", dark)
+	}
 }
 
 func TestDarkAndLight(t *testing.T) {

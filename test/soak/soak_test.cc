@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "test/soak/claim_soak.h"
 #include "test/soak/soak_run.h"
 
 namespace berth::test::soak_test {
@@ -79,6 +80,26 @@ TEST(Soak, NoGpuIsGrantedTwiceOrLostAndNoPodWaitsBesideRoom) {
   EXPECT_GT(counts["hostile pods"], taken / 1000);
   EXPECT_GT(counts["records beside Berth's"], taken / 2000);
   EXPECT_GT(counts["GPUs that flap"], taken / 1000);
+}
+
+TEST(Soak, NoDeviceIsInTwoClaimsAndNoClaimIsLeftWithoutItsPod) {
+  constexpr std::uint64_t kStepsPerWorld = 5'000;
+  const std::uint64_t steps = Asked("BERTH_SOAK_STEPS", 20'000);
+  std::uint64_t seed = Asked("BERTH_SOAK_SEED", 1), taken = 0;
+  std::map<std::string, std::uint64_t> counts;
+  for (; taken < steps; ++seed) {
+    ClaimSoak run(seed);
+    for (std::uint64_t i = 0; i < kStepsPerWorld && run.Step(); ++i) ++taken;
+    ASSERT_EQ(run.failure(), "") << "BERTH_SOAK_SEED=" << seed;
+    for (const auto& [what, count] : run.counts()) counts[what] += count;
+  }
+  std::cout << taken << " steps:";
+  for (const auto& [what, count] : counts) std::cout << ' ' << what << ' ' << count << ';';
+  std::cout << '\n';
+  EXPECT_GT(counts["pods that Berth allocated for"], taken / 200);
+  EXPECT_GT(counts["pods bound"], taken / 50);
+  EXPECT_GT(counts["answers lost"], 0U);
+  EXPECT_GT(counts["calms"], taken / 1000);
 }
 
 }  // namespace

@@ -140,6 +140,15 @@ class APod {
     pod_.id.namespace_name = name;
     return *this;
   }
+  APod& Named(const std::string& name) {
+    pod_.id.uid = "uid-" + name;
+    pod_.id.name = name;
+    return *this;
+  }
+  APod& Others(const OtherResources& others) {
+    pod_.others = std::make_shared<const OtherResources>(others);
+    return *this;
+  }
   APod& Priority(int priority) {
     pod_.priority = priority;
     return *this;
@@ -246,6 +255,12 @@ class ANode {
     spec_.memory_bytes = 256 * kGib;
   }
 
+  // How many pods it takes, and what it has beside.
+  ANode& Counts(int pods, const OtherResources& others) {
+    spec_.most_pods = pods;
+    spec_.others = others;
+    return *this;
+  }
   ANode& Gpus(int count, std::int64_t memory_mib = 16'000) {
     spec_.gpus.assign(static_cast<std::size_t>(count), GpuSpec{"", memory_mib, true});
     return *this;

@@ -30,6 +30,43 @@ TEST(DevicesAnnotation, IsWrittenAsItsInterfaceSays) {
             R"({"version":1,"node":"n1","containers":{}})");
 }
 
+TEST(DevicesAnnotation, SaysOnWhichGpusReplicasAre) {
+  NodeSpec node = ANode("n1").Places(8).Spec();
+  node.places.gpus = 2;
+  node.places.uuids = {"GPU-0", "GPU-1"};
+  const PodRequest pod = APod("p")
+                             .Whole(2)
+                             .InitContainer("first", WholeGpus{1})
+                             .Container("main", WholeGpus{1})
+                             .Container("b", WholeGpus{1})
+                             .Request();
+  Placement placement{"n1", 0, 0, {}};
+  placement.places = 2;
+  for (const std::vector<int>& on : {std::vector{0, 1}, {1, 1}, {0, 0}}) {
+    placement.places_on = on;
+    const auto read = DecodeDevices(EncodeDevices(pod, placement, node), pod, "n1");
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read, DevicesOf(placement));
+  }
+  placement.places_on = {0, 1};
+  EXPECT_EQ(EncodeDevices(pod, placement, node),
+            R"({"version":1,"node":"n1","containers":{)"
+            R"("first":{"places":[{"index":0,"uuid":"GPU-0"}]},)"
+            R"("main":{"places":[{"index":0,"uuid":"GPU-0"}]},)"
+            R"("b":{"places":[{"index":1,"uuid":"GPU-1"}]}}})");
+  const auto error = [&pod](const std::string& main) {
+    return ErrorOf(R"({"version":1,"node":"n1","containers":{"main":{"places":)" + main + "}}}",
+                   pod);
+  };
+  EXPECT_EQ(error(R"([{"index":1}])"), "containers.first: want a replica of GPU 1, got no replica");
+  EXPECT_EQ(error(R"([{"uuid":"GPU-1"}])"),
+            "containers.main.places[0].index: want the index of a GPU, got none");
+  EXPECT_NE(error(R"([{"index":64}])"), "none");
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += (i == 0 ? "" : ",") + std::string(R"({"index":1})");
+  EXPECT_NE(error("[" + many + "]"), "none") << "a pod has as many as it asks for";
+}
+
 TEST(VisibleDevices, AreTheUuidOfTheGpuOfAShareWhereItIsKnown) {
   NodeSpec node = ANode("n1").Gpus(4).Spec();
   node.gpus[3].uuid = "GPU-3";
@@ -91,7 +128,7 @@ TEST(DevicesAnnotation, GivesBackTheGrantsOfEveryPod) {
     const std::string text = EncodeDevices(pod, placement, node.Spec());
     const auto grants = DecodeDevices(text, pod, "n1");
     ASSERT_TRUE(grants) << grants.error().message << "\n" << text;
-    ASSERT_EQ(grants->gpus, placement.grants) << text;
+    ASSERT_EQ(grants->grants, placement.grants) << text;
   }
 }
 

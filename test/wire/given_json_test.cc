@@ -64,13 +64,11 @@ TEST_F(GivenStatusTest, ReadsTheGpusOfAllContainers) {
   EXPECT_EQ(pod.problem, "");
 }
 
-TEST_F(GivenStatusTest, OnlyWholeGpusOfAPodThatIsThereCount) {
+TEST_F(GivenStatusTest, OnlyGpusOfAPodThatIsThereCount) {
   const auto status = [](const std::string& resource, const std::string& devices) {
     return R"(,"containerStatuses":[)" + Container(resource, devices) + "]";
   };
   EXPECT_EQ(IdsOf(Read(status("nvidia.com/gpu", Device("GPU-a::3")))), Ids{"GPU-a"}) << "a replica";
-  EXPECT_EQ(IdsOf(Read(status("claim:g", Device("gpu.nvidia.com/n1/gpu-1")))), Ids());
-  EXPECT_EQ(IdsOf(Read(status("nvidia.com/mig-1g.10gb", Device("MIG-a")))), Ids());
   EXPECT_EQ(IdsOf(Read(status("example.com/nic", Device("nic-a")))), Ids());
   const std::string gpus = status("nvidia.com/gpu", Device("GPU-a"));
   EXPECT_EQ(IdsOf(Read(gpus, "{}", "Running")), Ids{"GPU-a"});
@@ -79,6 +77,35 @@ TEST_F(GivenStatusTest, OnlyWholeGpusOfAPodThatIsThereCount) {
   EXPECT_EQ(IdsOf(Read(gpus, "{}", "Pending", "")), Ids()) << "it has no node";
   EXPECT_EQ(IdsOf(Read(R"(,"containerStatuses":[{"name":"main"}])")), Ids());
   EXPECT_EQ(IdsOf(Read(R"(,"containerStatuses":null)")), Ids());
+}
+
+TEST_F(GivenStatusTest, ReadsReplicasMigDevicesAndDevicesOfClaims) {
+  const auto status = [](const std::string& resource, const std::string& devices) {
+    return R"(,"initContainerStatuses":[)" + Container(resource, devices) +
+           R"(],"containerStatuses":[)" + Container(resource, devices) + "]";
+  };
+  const ObservedPod replicas = Read(status(
+      "nvidia.com/gpu", Device("GPU-b::0") + "," + Device("GPU-a::3") + "," + Device("GPU-b::7")));
+  EXPECT_EQ(IdsOf(replicas), (Ids{"GPU-a", "GPU-b"}));
+  EXPECT_EQ(replicas.given->replicas, (std::vector<int>{1, 2}))
+      << "that of an init container goes on to the next one";
+  EXPECT_TRUE(Read(status("nvidia.com/gpu", Device("GPU-a"))).given->replicas.empty());
+  const ObservedPod mig =
+      Read(status("nvidia.com/mig-1g.10gb", Device("MIG-a", "Unhealthy") + "," + Device("MIG-b")));
+  EXPECT_EQ(mig.given->mig, (Ids{"MIG-a", "MIG-b"}));
+  EXPECT_EQ(mig.given->unwell, Ids{"MIG-a"});
+  EXPECT_EQ(IdsOf(mig), Ids());
+  const std::string cdi = "k8s.gpu.nvidia.com/claim=" + std::string(80, 'u') + "-gpu-1";
+  const ObservedPod claimed = Read(status("claim:g/req", Device(cdi, "Unhealthy")));
+  EXPECT_EQ(claimed.given->claimed, Ids{cdi});
+  EXPECT_EQ(claimed.given->unwell, Ids{cdi});
+  const ObservedPod longer = Read(status("claim:g", Device(std::string(129, 'x'))));
+  EXPECT_EQ(longer.given, nullptr);
+  EXPECT_EQ(longer.problem,
+            "pod ns/p: status.containerStatuses: want device IDs of 1..128 bytes, got one of 129");
+  const ObservedPod replica =
+      Read(status("nvidia.com/gpu", Device("GPU-a::" + std::string(1000, '9'))));
+  EXPECT_EQ(replica.given, nullptr);
 }
 
 TEST_F(GivenStatusTest, TooManyOrTooLongIdsCountForNothing) {
@@ -104,6 +131,9 @@ TEST_F(GivenStatusTest, TheAgentsAnnotationCountsWhereTheKubeletSaysNothing) {
   const ObservedPod pod = Read("", said);
   EXPECT_EQ(IdsOf(pod), Ids{"GPU-c"});
   EXPECT_EQ(pod.given->by, Evidence::kAgent);
+  const std::string claim =
+      R"({"berth.dev/given":"{\"version\":1,\"containers\":{\"main\":{\"claim:c\":[\"gpu-1\"]}}}"})";
+  EXPECT_EQ(Read("", claim).given, nullptr) << "who writes annotations says nothing of health";
   const std::string kubelets =
       R"(,"containerStatuses":[)" + Container("nvidia.com/gpu", Device("GPU-a")) + "]";
   EXPECT_EQ(IdsOf(Read(kubelets, said)), Ids{"GPU-a"});

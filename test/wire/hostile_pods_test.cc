@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/values/held_bytes.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/agent_world.h"
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
@@ -278,6 +279,23 @@ TEST_F(HostilePods, AskForAtMost64MigDevices) {
   constexpr char kTooMany[] = "pod asks for more MIG devices than any node has";
   EXPECT_NE(RefusalOf(with(64)), kTooMany);
   EXPECT_EQ(RefusalOf(with(65)), kTooMany);
+}
+
+TEST_F(HostilePods, AskForAtMost32OtherResources) {
+  Json pod = PodWithGpus("u", 1);
+  Json& asks = pod["spec"]["containers"][0]["resources"]["limits"];
+  for (int i = 0; i < 100; ++i)
+    asks["example.com/device-" + std::to_string(i)] = "9000000000000000";
+  asks["example.com/" + std::string(1000, 'n')] = "1";
+  const auto read = wire::DecodeObservedPod(PaddedText(pod.dump()), service_.rules());
+  ASSERT_TRUE(read) << read.error().message;
+  const PodRequest& request = read->pod;
+  ASSERT_NE(request.others, nullptr);
+  EXPECT_EQ(request.others->size(), 32u);
+  for (const OtherResource& other : *request.others) {
+    EXPECT_LE(other.amount, kMostOtherAmount);
+    EXPECT_LE(other.name.size(), kMostOtherNameBytes);
+  }
 }
 
 TEST_F(HostilePods, HaveNamesOfAtMost253BytesAndUidsOf507) {

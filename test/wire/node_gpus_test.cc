@@ -60,6 +60,28 @@ Json FourSharedT4() {
             {"allocatable", {{"cpu", "32"}, {"memory", "128Gi"}, {"nvidia.com/gpu", "16"}}}}}};
 }
 
+TEST(SharedGpus, HaveNamesAndAreChosenWhereAnAgentCarriesThatOut) {
+  Json node = FourSharedT4();
+  const auto places = [&node] { return ReadNode(node).spec.places.uuids; };
+  Json& annotations = node["metadata"]["annotations"];
+  annotations["berth.dev/gpu-uuids"] = "g0,g1,g2,g3";
+  EXPECT_EQ(places(), (std::vector<std::string>{"g0", "g1", "g2", "g3"}));
+  EXPECT_FALSE(ReadNode(node).spec.carries_out);
+  annotations["berth.dev/carries-out"] = "nvidia.com/gpu";
+  const NodeSpec spec = ReadNode(node).spec;
+  EXPECT_TRUE(spec.carries_out);
+  TestService service({spec});
+  for (int pod = 0; pod < 6; ++pod) {
+    ASSERT_EQ(service.Place(PodWithGpus("p-" + std::to_string(pod), 1), "t4"), "");
+  }
+  const auto snapshot = service.state().Current();
+  const auto on = snapshot->node(0).places_on();
+  EXPECT_EQ(std::vector<int>(on.begin(), on.end()), (std::vector{2, 2, 1, 1}));
+  EXPECT_EQ(snapshot->node(0).places_taken(), 6);
+  annotations["berth.dev/gpu-uuids"] = "g0,g1,g2";
+  EXPECT_TRUE(places().empty()) << "the node has four";
+}
+
 // "" where the node passes the filter, else what the pod sees, with "never: " before it where no
 // eviction helps, as among pods of one priority.
 std::string Refusal(TestService& service, const Json& pod, const std::string& node) {

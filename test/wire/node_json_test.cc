@@ -56,7 +56,22 @@ TEST(NodeJson, ReadsNameLabelsAndAllocatable) {
   expected.labels = {{kMemoryLabel, "15360"}, {kModelLabel, "Tesla-T4"}};
   expected.gpu_resource = "nvidia.com/gpu";
   expected.shares_need_uuids = true;
+  expected.most_pods = 110;
   EXPECT_EQ(DecodeOne(GpuKubeNode()), expected);
+}
+
+TEST(NodeJson, WhatKubeSchedulerCountsBesideIsKept) {
+  Json node = GpuKubeNode();
+  Json& allocatable = node["status"]["allocatable"];
+  allocatable["rdma/hca"] = "8";
+  allocatable["hugepages-2Mi"] = "4Mi";
+  allocatable["hugepages-1Gi"] = "0";
+  allocatable["attachable-volumes-csi-x"] = "25";
+  EXPECT_EQ(DecodeOne(node).others, (OtherResources{{"hugepages-2Mi", 4 << 20}, {"rdma/hca", 8}}));
+  for (int i = 0; i < 100; ++i) allocatable["example.com/d" + std::to_string(i)] = "1";
+  EXPECT_EQ(DecodeOne(node).others.size(), kMostOtherResources);
+  allocatable.erase("pods");
+  EXPECT_EQ(DecodeOne(node).most_pods, -1);
 }
 
 TEST(NodeJson, DiskIsWhatIsAllocatableAndWithoutItNotTracked) {

@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "scoring/admission.h"
+#include "server/why/not_judged.h"
+#include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
@@ -105,7 +108,7 @@ TEST(PlanRequests, WhatHasNoPodsToPlaceIsLeftOutByName) {
   const PlanRequest plan =
       Read(Json::parse(R"({"kind":"Service","metadata":{"name":"s"}})"), bound, over);
   EXPECT_TRUE(plan.pods.empty());
-  EXPECT_EQ(plan.left_out, (Names{"Service default/s: no pods of this kind are known",
+  EXPECT_EQ(plan.left_out, (Names{"Service default/s: Berth does not know what pods it makes",
                                   "Pod ns/pod-1: it is on node n1", "Pod ns/pod-2: it has ended"}));
 }
 
@@ -201,9 +204,192 @@ TEST(PlanRequests, AGroupThatCannotBeReadIsNamed) {
 TEST(PlanRequests, AJobOfVolcanoIsNoJobOfKubernetes) {
   Json job = Owner("Job", {{"minAvailable", 2}});
   job["apiVersion"] = "batch.volcano.sh/v1alpha1";
-  EXPECT_EQ(Read(job).left_out, Names{"Job team/w: no pods of this kind are known"});
+  EXPECT_TRUE(Read(job).pods.empty()) << "it has no tasks";
   job["apiVersion"] = "batch/v1";
   EXPECT_EQ(Read(job).pods.size(), 1u);
+}
+
+// --- controllers that make pods of a form of their own
+
+Json TemplateOf(int gpus) { return {{"spec", PodWithGpus("x", gpus)["spec"]}}; }
+Json ObjectOf(const std::string& api, const std::string& kind, const Json& spec) {
+  return {{"apiVersion", api},
+          {"kind", kind},
+          {"metadata", {{"name", "w"}, {"namespace", "team"}}},
+          {"spec", spec}};
+}
+std::vector<int> GpusOf(const PlanRequest& plan) {
+  std::vector<int> gpus;
+  for (const PodRequest& pod : plan.pods) gpus.push_back(pod.shape.gpu_count());
+  return gpus;
+}
+
+TEST(PlanRequests, ACronJobStandsForTheJobOfOneRun) {
+  const Json job = {{"parallelism", 3}, {"completions", 2}, {"template", TemplateOf(2)}};
+  const PlanRequest plan =
+      Read(ObjectOf("batch/v1", "CronJob", {{"jobTemplate", {{"spec", job}}}}));
+  EXPECT_EQ(NamesOf(plan), (Names{"team/w-0", "team/w-1"}));
+  EXPECT_EQ(plan.sources[0].what, "CronJob team/w");
+  EXPECT_TRUE(plan.left_out.empty());
+}
+
+TEST(PlanRequests, AJobSetStandsForThePodsOfAllItsJobs) {
+  const Json leader = {{"name", "driver"}, {"template", {{"spec", {{"template", TemplateOf(0)}}}}}};
+  const Json workers = {
+      {"name", "workers"},
+      {"replicas", 2},
+      {"template", {{"spec", {{"parallelism", 2}, {"template", TemplateOf(4)}}}}}};
+  Json set = ObjectOf("jobset.x-k8s.io/v1alpha2", "JobSet",
+                      {{"replicatedJobs", Json::array({leader, workers})}});
+  EXPECT_EQ(GpusOf(Read(set)), (std::vector<int>{0, 4, 4, 4, 4}));
+  EXPECT_EQ(NamesOf(Read(set))[4], "team/w-workers-1-1");
+  EXPECT_EQ(Read(set).sources[0].count, 5u);
+  Json& gang_by = set["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["metadata"]
+                     ["annotations"]["berth.dev/gang-by"];
+  gang_by = "jobset.sigs.k8s.io/jobset-uid";
+  EXPECT_EQ(Read(set).pods[1].gang.minimum, 5) << "as many as the JobSet has";
+  EXPECT_EQ(Read(set).pods[1].gang, Read(set).pods[4].gang);
+  gang_by = "jobset.sigs.k8s.io/job-key";
+  EXPECT_NE(Read(set).pods[1].gang.id, Read(set).pods[4].gang.id) << "a gang of each Job";
+}
+
+TEST(PlanRequests, ALeaderWorkerSetStandsForItsGroups) {
+  const Json both = {
+      {"size", 3}, {"leaderTemplate", TemplateOf(1)}, {"workerTemplate", TemplateOf(8)}};
+  Json set = ObjectOf("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet",
+                      {{"replicas", 2}, {"leaderWorkerTemplate", both}});
+  EXPECT_EQ(GpusOf(Read(set)), (std::vector<int>{1, 8, 8, 1, 8, 8}));
+  for (const char* part : {"leaderTemplate", "workerTemplate"}) {
+    set["spec"]["leaderWorkerTemplate"][part]["metadata"]["annotations"]["berth.dev/gang-by"] =
+        "leaderworkerset.sigs.k8s.io/group-key";
+  }
+  const PlanRequest plan = Read(set);
+  EXPECT_EQ(plan.pods[0].refusal, "");
+  EXPECT_EQ(plan.pods[0].gang.id, plan.pods[2].gang.id);
+  EXPECT_NE(plan.pods[0].gang.id, plan.pods[3].gang.id);
+  EXPECT_EQ(plan.pods[1].gang.minimum, 3);
+}
+
+TEST(PlanRequests, AJobOfKubeflowStandsForThePodsOfItsRoles) {
+  const Json roles = {{"Master", {{"template", TemplateOf(1)}}},
+                      {"Worker", {{"replicas", 2}, {"template", TemplateOf(8)}}}};
+  const PlanRequest plan =
+      Read(ObjectOf("kubeflow.org/v1", "PyTorchJob", {{"pytorchReplicaSpecs", roles}}));
+  EXPECT_EQ(GpusOf(plan), (std::vector<int>{1, 8, 8}));
+  EXPECT_EQ(NamesOf(plan), (Names{"team/w-master-0", "team/w-worker-0", "team/w-worker-1"}));
+}
+
+TEST(PlanRequests, AJobOfVolcanoStartsAsItsPodGroupHasIt) {
+  const Json task = {{"name", "worker"}, {"replicas", 3}, {"template", TemplateOf(8)}};
+  Json job = ObjectOf("batch.volcano.sh/v1alpha1", "Job",
+                      {{"minAvailable", 2}, {"tasks", Json::array({task})}});
+  const PlanRequest plan = Read(job);
+  ASSERT_EQ(plan.pods.size(), 3u);
+  EXPECT_EQ(plan.pods[0].gang.minimum, 2);
+  EXPECT_EQ(plan.pods[0].gang, plan.pods[2].gang);
+  EXPECT_EQ(plan.pods[0].scheduler, "volcano");
+  EXPECT_TRUE(plan.left_out.empty());
+  job["spec"]["schedulerName"] = "berth";
+  EXPECT_EQ(Read(job).pods[0].scheduler, "berth");
+}
+
+TEST(PlanRequests, ADaemonSetHasAPodOnEachNodeThatItChooses) {
+  Json daemons = ObjectOf("apps/v1", "DaemonSet", {{"template", TemplateOf(1)}});
+  daemons["spec"]["template"]["spec"]["nodeSelector"] = {{"pool", "a"}};
+  PlanRequest plan = Read(PodWithGpus("1", 1), daemons, PodWithGpus("2", 1));
+  const auto snapshot = test::SnapshotOf(
+      {test::ANode("n1").Labelled({{"pool", "a"}}),
+       test::ANode("n2").Labelled({{"pool", "a"}}).Tainted("node.kubernetes.io/unschedulable"),
+       test::ANode("n3").Labelled({{"pool", "b"}}),
+       test::ANode("n4").Labelled({{"pool", "a"}}).Tainted("dedicated")});
+  ASSERT_TRUE(Expand(plan, *snapshot));
+  EXPECT_EQ(NamesOf(plan), (Names{"ns/pod-1", "ns/pod-2", "team/w-n1", "team/w-n2"}));
+  EXPECT_EQ(plan.notes.size(), plan.pods.size());
+  EXPECT_EQ(plan.sources[1].first, 2u);
+  EXPECT_EQ(plan.sources[1].count, 2u);
+  for (NodeIndex node : {0U, 1U, 2U}) {
+    const bool is_there = Admits(snapshot->node(node).spec(), plan.pods[2]) == Reason::kFits;
+    EXPECT_EQ(is_there, node == 0);
+  }
+}
+
+TEST(PlanRequests, TemplatesThatAreReadForEachJobAreBounded) {
+  Json job = {
+      {"name", "j"}, {"replicas", 1000}, {"template", {{"spec", {{"template", TemplateOf(1)}}}}}};
+  job["template"]["spec"]["template"]["metadata"]["annotations"]["x"] = std::string(100'000, 'x');
+  EXPECT_EQ(ErrorOf(ObjectOf("jobset.x-k8s.io/v1alpha2", "JobSet",
+                             {{"replicatedJobs", Json::array({job})}})),
+            "pods[0].spec.replicatedJobs[0].template.spec.template: want at most 64 MiB of pods, "
+            "got more");
+}
+
+// --- what Berth does not judge
+
+Names NotJudgedOf(const Json& spec) {
+  Json pod = PodWithGpus("1", 1);
+  for (const auto& [key, value] : spec.items()) pod["spec"][key] = value;
+  const PlanRequest plan = Read(pod);
+  return plan.notes[0] == nullptr ? Names() : plan.notes[0]->not_judged;
+}
+
+TEST(PlanRequests, WhatBerthDoesNotJudgeIsNamed) {
+  EXPECT_EQ(NotJudgedOf(Json::object()), Names());
+  EXPECT_EQ(NotJudgedOf(Json::parse(R"({"volumes":[
+      {"name":"a","persistentVolumeClaim":{"claimName":"data"}},
+      {"name":"b","emptyDir":{}}, {"name":"c","ephemeral":{}}]})")),
+            (Names{"volume claim data", "volume c"}));
+  EXPECT_EQ(NotJudgedOf(Json::parse(R"({"initContainers":[
+      {"name":"i","ports":[{"containerPort":1},{"containerPort":2,"hostPort":80}]}]})")),
+            Names{"host port 80"});
+  EXPECT_EQ(NotJudgedOf(Json::parse(R"({"topologySpreadConstraints":[
+      {"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule"},
+      {"topologyKey":"rack","whenUnsatisfiable":"ScheduleAnyway"}]})")),
+            Names{"spread over zone"});
+  EXPECT_EQ(NotJudgedOf(Json::parse(R"({"affinity":{
+      "podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"rack"}]},
+      "podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1}]}}})")),
+            Names{"pod affinity over rack"});
+  EXPECT_EQ(NotJudgedOf(Json::parse(R"({"resourceClaims":[
+      {"name":"nic","resourceClaimName":"nic-7"},{"name":"own","resourceClaimTemplateName":"t"}]})")),
+            (Names{"ResourceClaim nic-7", "ResourceClaim own"}));
+}
+
+TEST(PlanRequests, WhatBerthDoesNotJudgeIsBounded) {
+  Json volumes = Json::array();
+  for (int i = 0; i < 1000; ++i) volumes.push_back({{"name", std::string(300, 'v')}, {"x", i}});
+  for (Json& volume : volumes) volume["name"] = "v" + volume["x"].dump() + std::string(300, 'v');
+  const Names names = NotJudgedOf({{"volumes", volumes}});
+  EXPECT_EQ(names.size(), kMostNotJudged);
+  EXPECT_EQ(names.back(), "993 others");
+  for (const std::string& name : names) EXPECT_LE(name.size(), kMostNotJudgedBytes);
+}
+
+TEST(PlanRequests, ScheduledGatesAndSchedulersAreNoted) {
+  Json gated = PodWithGpus("1", 1), foreign = PodWithGpus("2", 1);
+  gated["spec"]["schedulingGates"] = Json::parse(R"([{"name":"kueue.x-k8s.io/admission"}])");
+  foreign["spec"]["schedulerName"] = "volcano";
+  PlanRequest plan = Read(gated, foreign, PodWithGpus("3", 1));
+  EXPECT_EQ(plan.notes[0]->held_back, "scheduling gates hold it back: kueue.x-k8s.io/admission");
+  NoteSchedulers({""}, plan);
+  EXPECT_EQ(plan.notes[1]->not_judged, Names{"scheduler volcano"});
+  EXPECT_EQ(plan.notes[2], nullptr);
+  PlanRequest unknown = Read(foreign, PodWithGpus("3", 1));
+  NoteSchedulers({}, unknown);
+  EXPECT_NE(unknown.notes[0], nullptr);
+  EXPECT_EQ(unknown.notes[1], nullptr) << "who asks is not known";
+}
+
+TEST(PlanRequests, OtherResourcesOfAPodAreCounted) {
+  Json pod = PodWithGpus("1", 1);
+  Json& resources = pod["spec"]["containers"][0]["resources"]["limits"];
+  resources["rdma/hca"] = "2";
+  resources["hugepages-2Mi"] = "4Mi";
+  pod["spec"]["initContainers"] =
+      Json::array({{{"name", "i"},
+                    {"resources", {{"limits", {{"rdma/hca", "3"}, {"a.kubernetes.io/b", 1}}}}}}});
+  const PlanRequest plan = Read(pod);
+  ASSERT_NE(plan.pods[0].others, nullptr);
+  EXPECT_EQ(*plan.pods[0].others, (OtherResources{{"hugepages-2Mi", 4 << 20}, {"rdma/hca", 3}}));
 }
 
 // --- nodes

@@ -97,7 +97,7 @@ Result<std::optional<NodeIndex>> EventLoop::Try(std::size_t n) {
   if (!room_.MayFit(kind.number, kind.shape, *Cluster())) return std::nullopt;
   BERTH_TRY(const std::optional<NodeIndex> node, Put(n));
   trace_.Add('t', now(), n, node.value_or(kNoNode));
-  if (!node) room_.Failed(kind.number);
+  if (!node && !WasKeptAway()) room_.Failed(kind.number);
   return node;
 }
 

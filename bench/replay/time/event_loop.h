@@ -70,6 +70,8 @@ class EventLoop {
   // What it does. Put returns the pod's node; empty: there is no room. `finished`: not Interrupted.
   virtual int Arrive(std::size_t n) = 0;  // returns its priority
   virtual Result<std::optional<NodeIndex>> Put(std::size_t n) = 0;
+  // Whether the last Put found room that was kept for others.
+  [[nodiscard]] virtual bool WasKeptAway() const { return false; }
   virtual void Started(std::size_t n) = 0;
   virtual void Ended(std::size_t n, bool finished) = 0;  // it is still in runs()
   virtual void Advancing(Instant to) = 0;                // the clock has not moved yet

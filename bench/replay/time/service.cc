@@ -68,6 +68,7 @@ Service ServiceMeter::Summary() const {
     figures.wait_mean_s = waits.mean;
     figures.wait_p50_s = waits.p50;
     figures.wait_p99_s = waits.p99;
+    figures.wait_longest_s = std::ranges::max(sums.waits_s);
     figures.p50_cut_off = sums.shortest_cut_off_s <= waits.p50;
     figures.p99_cut_off = sums.shortest_cut_off_s <= waits.p99;
     for (std::size_t i = 0; i < kWaitSeconds.size(); ++i) {

@@ -25,7 +25,7 @@ constexpr std::array<int, 16> kWaitSeconds = {0,   1,   2,    5,    10,   20,   
 struct ClassService {
   std::int64_t arrived = 0;
   std::int64_t never = 0;  // of those, not started within the horizon
-  double wait_mean_s = 0, wait_p50_s = 0, wait_p99_s = 0;
+  double wait_mean_s = 0, wait_p50_s = 0, wait_p99_s = 0, wait_longest_s = 0;
   // A pod that never started is among those that waited at most so long: the quantile would be
   // longer, had the horizon been later.
   bool p50_cut_off = false, p99_cut_off = false;

@@ -22,6 +22,7 @@ Json ClassJson(const ClassService& figures) {
           {"wait_mean_s", Thousandths(figures.wait_mean_s)},
           {"wait_p50_s", figures.wait_p50_s},
           {"wait_p99_s", figures.wait_p99_s},
+          {"wait_longest_s", figures.wait_longest_s},
           {"wait_p50_cut_off", figures.p50_cut_off},
           {"wait_p99_cut_off", figures.p99_cut_off},
           {"gpu_hours_served", Thousandths(figures.served_gpu_hours)},

@@ -69,7 +69,10 @@ class TimeSimulation final : public EventLoop {
     return placer_.Cluster();
   }
   int Arrive(std::size_t n) override;
-  Result<std::optional<NodeIndex>> Put(std::size_t n) override { return placer_.Put(Pod(n)); }
+  Result<std::optional<NodeIndex>> Put(std::size_t n) override {
+    return placer_.Put(Pod(n), now(), WallTime(stream_.arrivals[n].at));
+  }
+  [[nodiscard]] bool WasKeptAway() const override { return placer_.was_kept_away(); }
   void Started(std::size_t n) override;
   void Ended(std::size_t n, bool finished) override;
   void Advancing(Instant to) override;  // readings and integrals on the way

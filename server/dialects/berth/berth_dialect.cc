@@ -297,19 +297,18 @@ class BerthDialect final : public wire::Dialect {
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text, const wire::PodParts&,
                                   wire::ObservedPod& observed) const override {
-    BERTH_TRY(wire::GrantedDevices granted, wire::DecodeDevices(text, observed.pod, observed.node));
+    BERTH_TRY(PodDevices granted, wire::DecodeDevices(text, observed.pod, observed.node));
     if (const auto* const share = std::get_if<GpuShare>(&observed.pod.shape.gpus)) {
-      TakeAmounts(*share, granted.gpus);
+      TakeAmounts(*share, granted.grants);
     } else {
-      BERTH_TRY_STATUS(CheckWhole(granted.gpus));
+      BERTH_TRY_STATUS(CheckWhole(granted.grants));
     }
-    observed.placement.grants = std::move(granted.gpus);
-    observed.placement.mig = std::move(granted.mig);
+    SetDevices(std::move(granted), observed.placement);
     return {};
   }
   void WriteGrants(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
                    WallTime, wire::Annotations& annotations) const override {
-    if (placement.grants.empty() && placement.mig.empty()) return;
+    if (DevicesOf(placement).empty()) return;
     annotations.emplace_back(wire::kDevicesKey, wire::EncodeDevices(pod, placement, node));
     if (std::string visible = wire::VisibleDevices(pod, placement, node); !visible.empty()) {
       annotations.emplace_back(wire::kVisibleDevicesKey, std::move(visible));

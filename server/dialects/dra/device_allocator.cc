@@ -268,6 +268,7 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::vector<Open>& open,
   }
   if (written.size() < open.size()) {
     TakeBack(written);
+    parts_.write.sleep(kItsDelay);  // what is written all the same reaches kube-scheduler first
     return Outcome::kLost;
   }
   AwaitSeen(written, end);

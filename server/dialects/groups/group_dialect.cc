@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/groups/group_dialect.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "server/dialects/groups/controller_json.h"
 #include "server/dialects/groups/gang_by.h"
 #include "server/dialects/groups/group_apis.h"
 #include "server/dialects/groups/pod_group.h"
@@ -37,6 +39,16 @@ class GroupDialect final : public wire::Dialect {
     BERTH_TRY(PodGroup group, DecodePodGroup(text, convention, levels, problem));
     groups.Of(convention).Put(std::move(group));
     return {};
+  }
+  [[nodiscard]] Result<bool> ReadController(std::string_view kind, const PaddedText& text,
+                                            const wire::PodRules& rules, PodGroups& groups,
+                                            std::string& problem) const override {
+    const auto apis = ControllerApis();
+    const auto api = std::ranges::find(apis, kind, &ControllerApi::kind);
+    if (api == apis.end()) return false;
+    BERTH_TRY(PodGroup group, DecodeController(text, kind, rules, problem));
+    groups.Of(api->kind).Put(std::move(group));
+    return true;
   }
 
  private:

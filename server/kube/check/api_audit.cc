@@ -69,8 +69,7 @@ bool SamePlacement(const PodRecord& here, const Placement& there) {
   if (here.said != nullptr && *here.said == there) return true;
   if (!here.planned) return here.placement == there;
   Placement given = there;
-  given.grants = here.placement.grants;
-  given.mig = here.placement.mig;
+  SetDevices(DevicesOf(here.placement), given);
   return here.placement == given;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "server/kube/client/api_path.h"
 
 namespace berth::kube {
@@ -52,6 +53,18 @@ void EventRecorder::Record(const GangNews& news) {
 // know.
 void EventRecorder::Record(const PodWaits& news) {
   Put({news.pod, false, "WaitsForGpus", news.sentence, clock_.Wall(), instance_});
+}
+
+void EventRecorder::Record(const PodsEvicted& news) {
+  for (const PodId& victim : news.victims) {
+    Warn(victim, "Preempted",
+         "Berth evicts it from " + news.node + ": " + news.pod.full_name() + " of priority " +
+             std::to_string(news.priority) + " needs its GPUs (dra.preempt)");
+  }
+  Put({news.pod, false, "MakesRoom",
+       "Berth evicts pods from " + news.node +
+           " for it: " + Join(news.victims, " ", &PodId::full_name),
+       clock_.Wall(), instance_});
 }
 
 void EventRecorder::Warn(const PodId& pod, std::string reason, std::string message) {

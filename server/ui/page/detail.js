@@ -56,7 +56,7 @@ function nodePanel(told, node) {
   return [
     node ? make("p", {class: "say"}, nodeText(node)) : "",
     rowsOf([
-      ["Model", told.model], ["Location", node?.place], ["State", told.ready ? node?.state : "not ready"],
+      ["Model", told.model], ["Driver", told.driver], ["CUDA, at most", told.cuda], ["Location", node?.place], ["State", told.ready ? node?.state : "not ready"],
       ["CPU free", `${short(told.free_cpu_milli / 1000)} of ${short(told.cpu_milli / 1000)}`],
       ["Memory free", `${gib(told.free_memory_bytes)} of ${gib(told.memory_bytes)}`],
       ["Ephemeral storage free", told.ephemeral_bytes === undefined ? "" : `${gib(told.free_ephemeral_bytes)} of ${gib(told.ephemeral_bytes)}`],

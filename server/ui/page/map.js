@@ -123,17 +123,18 @@ function groupKey(node, by) {
   return place ? model + " \u00b7 " + place : model;
 }
 
+// Beyond so many places the map is by model alone: each place has a line of its own, and many of them few nodes.
+const kMostPlaces = 50;
+
 function groupsOf(nodes, by) {
-  const groups = new Map();
-  for (const node of nodes) {
-    const key = groupKey(node, by);
-    if (!groups.has(key)) groups.set(key, []);
-    groups.get(key).push(node);
+  if (by === "auto") {
+    const both = groupsOf(nodes, "both");
+    return both.length > kMostPlaces ? groupsOf(nodes, "model") : both;
   }
-  return [...groups].sort(([a], [b]) => a.localeCompare(b, "en", {numeric: true}));
+  return gather(nodes, node => groupKey(node, by)).sort(([a], [b]) => a.localeCompare(b, "en", {numeric: true}));
 }
 
-const fittingCell = nodes => nodes.length > 400 ? 8 : nodes.length > 48 ? 14 : map.box.clientWidth < 420 ? 18 : 22;
+const fittingCell = nodes => nodes.length > 2000 ? 6 : nodes.length > 400 ? 8 : nodes.length > 48 ? 14 : map.box.clientWidth < 420 ? 18 : 22;
 
 // A number that is another one when a node has other numbers of GPUs.
 function shapeOf(nodes) {
@@ -154,6 +155,7 @@ function drawMap(picture, by, wantedCell) {
     for (const group of map.groups) {
       group.nodes = group.nodes.map(node => byName.get(node.name));
       labelGroup(group);
+      if (map.cursor?.group === group) sayCursor();
       if (group.seen) drawGroup(group, false);
     }
     return;
@@ -190,19 +192,21 @@ function layOut(key, nodes, width, position) {
     wide = Math.max(wide, size.width);
     high = Math.max(high, size.height);
   }
-  group.stepX = wide + (map.cell > 8 ? 12 : 6);
-  group.stepY = high + group.label + (map.cell > 8 ? 8 : 4);
+  group.stepX = wide + (map.cell > 8 ? 12 : map.cell - 2);
+  group.stepY = high + group.label + (map.cell > 8 ? 8 : map.cell / 2);
   group.columns = Math.max(1, Math.floor((width + group.stepX - wide) / group.stepX));
   group.rows = Math.ceil(nodes.length / group.columns);
   group.wide = wide;
   group.high = high + group.label;
+  // For those who do not see it, a list of nodes with one entry at a time.
+  group.option = make("div", {role: "option", id: "map-node-" + position, "aria-selected": "true", "aria-setsize": nodes.length});
   group.canvas = make("canvas", {
-    role: "application", tabindex: position === 0 ? "0" : "-1", "aria-describedby": "map-help",
+    role: "listbox", "aria-roledescription": "map of nodes", tabindex: position === 0 ? "0" : "-1", "aria-describedby": "map-help",
     onmousemove: event => pointAt(group, event), onmouseleave: hideTip,
     onclick: event => { const at = nodeAt(group, event); if (at) map.onOpen(at.node.name); },
-    onkeydown: event => stepCursor(group, event), onfocus: () => showCursor(group, map.cursor?.group === group ? map.cursor.at : 0, false),
+    onkeydown: event => stepCursor(group, event), onfocus: () => showCursor(group, map.cursor?.group === group ? map.cursor.at : 0),
     onblur: () => map.ring?.remove(),
-  });
+  }, group.option);
   const cssWidth = Math.min(group.columns, nodes.length) * group.stepX, cssHeight = group.rows * group.stepY;
   group.canvas.style.width = cssWidth + "px";
   group.canvas.style.height = cssHeight + "px";
@@ -253,7 +257,7 @@ function drawGroup(group, everything) {
     if (group.drawn[i] === look) return;
     group.drawn[i] = look;
     const x = (i % group.columns) * group.stepX, y = Math.floor(i / group.columns) * group.stepY;
-    pen.clearRect(x, y, group.wide + 1, group.high + 1);
+    if (!everything) pen.clearRect(x, y, group.wide + 1, group.high + 1);  // on paper it would wipe out all that is there
     pen.globalAlpha = faint ? .18 : 1;
     if (group.named) {
       pen.fillStyle = map.colours.ink;
@@ -298,7 +302,15 @@ function hideTip() {
   byId("tip").hidden = true;
 }
 
-function showCursor(group, at, speaks = true) {
+// What the entry of the list is now.
+function sayCursor() {
+  const {group, at} = map.cursor, node = group.nodes[at];
+  group.option.setAttribute("aria-posinset", at + 1);
+  setText(group.option, node.name + ": " + nodeText(node));
+  group.canvas.setAttribute("aria-activedescendant", group.option.id);
+}
+
+function showCursor(group, at) {
   map.cursor = {group, at};
   for (const other of map.groups) other.canvas.tabIndex = other === group ? 0 : -1;
   map.ring ||= make("div", {class: "ring"});
@@ -307,9 +319,8 @@ function showCursor(group, at, speaks = true) {
     left: left - 3 + "px", top: top - 2 + "px", width: group.wide + 6 + "px", height: group.high + 4 + "px",
   });
   group.plan.append(map.ring);
-  if (!speaks) return;
   map.ring.scrollIntoView({block: "nearest"});
-  setText(byId("map-voice"), group.nodes[at].name + ": " + nodeText(group.nodes[at]));
+  sayCursor();
 }
 
 function stepCursor(group, event) {

@@ -10,9 +10,12 @@ const tables = {};
 function openTables() {
   const isOpen = key => row => detail.open?.key === key && detail.open.value === (row.pod || row.name || row.gang);
   const make = (id, columns, options) => { tables[id] = new Table(byId(id + "-table"), columns, options); };
-  make("waiting", waitingColumns, {key: row => row.pod, name: "Waiting pods", empty: "No pod waits for a GPU.", cards: true, most: 25, isOpen: isOpen("pod")});
+  make("waiting", waitingColumns, {key: row => row.key || row.pod, name: "Waiting pods", empty: "No pod waits for a GPU.", cards: true, most: kManyWait, isOpen: isOpen("pod")});
   make("models", modelColumns, {key: row => row.model, name: "GPUs by model", empty: "No node with GPUs is known.", most: 100});
-  make("nodes", nodeColumns, {key: row => row.name, name: "Nodes", empty: "No node with GPUs is known.", cards: true, most: 25, isOpen: isOpen("node")});
+  const most = 10, ownerKey = row => row.name;
+  make("namespaces", ownerColumns("namespace"), {key: ownerKey, name: "GPUs by namespace", empty: "No pod holds or requests GPUs.", most});
+  make("classes", ownerColumns("class"), {key: ownerKey, name: "GPUs by workload class", empty: "No pod has a workload class.", most});
+  make("nodes", nodeColumns, {key: row => row.name, name: "Nodes", empty: "No node with GPUs is known.", cards: true, most: 12, isOpen: isOpen("node")});
   make("groups", groupColumns, {key: row => row.gang, name: "Gangs", empty: "No gang.", cards: true, isOpen: isOpen("group")});
   make("bound", boundColumns, {key: row => row.pod + row.since, name: "Last decisions", empty: "No decision yet.", cards: true, most: 12, isOpen: isOpen("pod")});
   make("recuts", recutColumns, {key: row => row.node, name: "Repartitioning", empty: "None."});
@@ -66,18 +69,28 @@ function draw() {
   const hidden = picture.without_gpus ? `, ${count(picture.without_gpus, "node")} without GPUs left out` : "";
   setText(byId("map-sum"), count(picture.nodes.length, "node") + hidden);
   setText(byId("made"), `Berth ${picture.berth || ""}`);
+  setText(byId("cluster"), picture.cluster || "");
+  const title = picture.cluster ? picture.cluster + " \u00b7 Berth" : "Berth";
+  if (document.title !== title) document.title = title;
   page.drawn = Date.now();
 }
 
-// All that a search narrows down.
+// All that a search and a view narrow down.
 function drawLists() {
   const picture = page.picture;
-  const waiting = matching(picture.waiting, row => [row.pod, row.gang || "", row.asks, row.why || "", ...(row.models || [])]);
-  const nodes = matching(picture.nodes, row => [row.name, row.model, row.place, row.state]);
-  const groups = matching(picture.gangs, row => [row.gang, row.state]);
-  const bound = matching(picture.bound, row => [row.pod, row.node]);
-  const looks = wanted() !== "";
-  tables.waiting.show(waiting, looks && picture.waiting.length > 0 ? "No waiting pod matches." : "No pod waits for a GPU.");
+  const mine = inView(picture.waiting), own = viewNodes();
+  const waiting = matching(mine, row => [row.pod, row.gang || "", row.asks, row.why || "", ...(row.models || [])]);
+  const nodes = matching(own ? picture.nodes.filter(node => own.has(node.name)) : picture.nodes, row => [row.name, row.model, row.place, row.state]);
+  // Of a gang and of a decision no class is known.
+  const groups = view.kind === "class" ? [] : matching(inView(picture.gangs), row => [row.gang, row.state]);
+  const bound = view.kind === "class" ? [] : matching(inView(picture.bound), row => [row.pod, row.node]);
+  const looks = wanted() !== "", narrows = looks || own !== null;
+  const namespaces = matching(ownerRows(picture.namespaces || [], row => row.pod.split("/")[0]), row => [row.name]);
+  const classes = matching(ownerRows(picture.classes || [], row => row.class), row => [row.name]);
+  drawView(mine);
+  tables.namespaces.show(namespaces);
+  tables.classes.show(classes);
+  tables.waiting.show(waitingRows(waiting, byId("waiting-by").value), looks && mine.length > 0 ? "No waiting pod matches." : "No pod waits for a GPU.");
   tables.models.show(matching(picture.top, row => [row.model]), looks ? "No model matches." : undefined);
   tables.nodes.show(nodes, looks ? "No node matches." : undefined);
   tables.groups.show(groups);
@@ -86,10 +99,12 @@ function drawLists() {
   byId("groups-section").hidden = groups.length === 0;
   byId("bound-section").hidden = bound.length === 0;
   byId("recuts-section").hidden = picture.recuts.length === 0;
+  byId("namespaces-section").hidden = namespaces.length === 0;
+  byId("classes-section").hidden = classes.length === 0;
   const listed = picture.waiting.length < picture.waiting_in_all ? `the ${picture.waiting.length.toLocaleString("en")} that have waited longest, of ${picture.waiting_in_all.toLocaleString("en")}` : "";
   setText(byId("waiting-sum"), listed);
-  setText(byId("nodes-sum"), looks ? `${nodes.length.toLocaleString("en")} of ${count(picture.nodes.length, "node")}` : "");
-  highlight(looks && nodes.length > 0 ? new Set(nodes.map(node => node.name)) : null);
+  setText(byId("nodes-sum"), narrows ? `${nodes.length.toLocaleString("en")} of ${count(picture.nodes.length, "node")}` : "");
+  highlight(narrows && nodes.length > 0 ? new Set(nodes.map(node => node.name)) : null);
   sayFound(looks, waiting.length, nodes.length, bound.length);
 }
 
@@ -111,7 +126,8 @@ function openFound() {
   if (page.picture.waiting.some(row => row.pod === text) || (isLive && /^[^\s/]+\/[^\s/]+$/.test(text))) {
     return void (location.hash = addressOf("pod", text));
   }
-  const rows = [...tables.waiting.rows.map(row => ["pod", row.pod]), ...tables.nodes.rows.map(row => ["node", row.name])];
+  const pods = tables.waiting.rows.filter(row => row.pod);
+  const rows = [...pods.map(row => ["pod", row.pod]), ...tables.nodes.rows.map(row => ["node", row.name])];
   if (rows.length === 1) location.hash = addressOf(...rows[0]);
 }
 
@@ -169,6 +185,7 @@ async function ask() {
     await look(patience.signal);
     page.at = Date.now();
     page.failures = 0;
+    lookAtView();
     if (page.picture.explains_more) pause = kSoon;
   } catch (problem) {
     page.failures += 1;
@@ -231,9 +248,18 @@ function keptTheme() {
   }
 }
 
+// Paper is white, and shows the whole map.
+function setPrinting(prints) {
+  if (!prints && theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = prints ? "light" : theme;
+  repaintMap();
+  if (prints) drawAllGroups();
+}
+
 function start() {
   map.box = byId("map");
   map.onOpen = name => { location.hash = addressOf("node", name); };
+  readView();
   openTables();
   setTheme(keptTheme());
   byId("theme").onclick = () => setTheme(kThemes[(kThemes.indexOf(theme) + 1) % kThemes.length]);
@@ -242,6 +268,11 @@ function start() {
   byId("query").oninput = () => { clearTimeout(later); later = setTimeout(() => page.picture && drawLists(), 120); };
   byId("query").onkeydown = event => { if (event.key === "Enter") openFound(); };
   byId("group-by").onchange = byId("size").onchange = draw;
+  byId("waiting-by").onchange = () => page.picture && drawLists();
+  byId("view").onchange = () => {
+    const [, kind, name] = /^(\w+) (.*)$/.exec(byId("view").value) || ["", "", ""];
+    chooseView(kind, name);
+  };
   new ResizeObserver(() => page.picture && draw()).observe(map.box);
   const mark = () => { for (const table of Object.values(tables)) table.draw(); };
   addEventListener("hashchange", () => { showDetail(page.picture, isLive); mark(); });
@@ -250,7 +281,9 @@ function start() {
     if (event.key === "Escape" && detail.open) closeDetail();
     else if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName)) { event.preventDefault(); byId("query").focus(); }
   });
-  addEventListener("beforeprint", drawAllGroups);
+  addEventListener("popstate", () => { readView(); if (page.picture) draw(); lookAtView(); });
+  addEventListener("beforeprint", () => setPrinting(true));
+  addEventListener("afterprint", () => setPrinting(false));
   document.addEventListener("visibilitychange", wake);
   if (!isLive) show(readPicture(JSON.parse(embedded.textContent)));
   sayStatus();

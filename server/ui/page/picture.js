@@ -59,6 +59,17 @@ function readPicture(live) {
   return {...live, nodes, byName: new Map(nodes.map(node => [node.name, node]))};
 }
 
+// [[key, rows], ...] in the order in which the keys come.
+function gather(rows, keyOf) {
+  const groups = new Map();
+  for (const row of rows) {
+    const key = keyOf(row);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(row);
+  }
+  return [...groups];
+}
+
 const kCounted = Object.keys(countCells(""));
 
 function sumUp(nodes) {

@@ -3,10 +3,11 @@
 "use strict";
 
 // columns: [{label, cell(row) -> text, element or list, sort(row) -> value, kind: "n" | "one" | "words" | "name", spare}]; the first
-// is the head of its row. options: {key(row), most, empty, cards, isOpen(row)}
+// is the head of its row. A row with `children`, rows too, is a group: its first column has the button that shows them.
+// options: {key(row), most, empty, cards, isOpen(row)}
 class Table {
   constructor(box, columns, options) {
-    Object.assign(this, {box, columns, options, rows: [], order: null, down: false, shown: options.most || 50, kept: new Map()});
+    Object.assign(this, {box, columns, options, rows: [], order: null, down: false, shown: options.most || 50, kept: new Map(), unfolded: new Set()});
     this.heads = columns.map((column, i) => this.headOf(column, i));
     this.body = make("tbody");
     this.scroll = make("div", {class: options.cards ? "scroll cards" : "scroll", role: "region", "aria-label": options.name, tabindex: "0"},
@@ -37,29 +38,50 @@ class Table {
     this.draw();
   }
 
-  sorted() {
-    if (this.order === null) return this.rows;
+  sorted(rows) {
+    if (this.order === null) return rows;
     const value = this.columns[this.order].sort;
     const sign = this.down ? -1 : 1;
-    return [...this.rows].sort((a, b) => {
+    return [...rows].sort((a, b) => {
       const x = value(a), y = value(b);
       return sign * (typeof x === "string" ? x.localeCompare(y, "en", {numeric: true}) : x - y);
     });
   }
 
+  // The rows as they stand below each other: those of a group behind it, where it is unfolded.
+  below(rows, depth = 0) {
+    return this.sorted(rows).flatMap(row => {
+      const inner = row.children && this.unfolded.has(this.options.key(row)) ? this.below(row.children, depth + 1) : [];
+      return [{row, depth}, ...inner];
+    });
+  }
+
+  fold(key) {
+    if (!this.unfolded.delete(key)) this.unfolded.add(key);
+    this.draw();
+    this.kept.get(key)?.cells[0].querySelector("button").focus({preventScroll: true});
+  }
+
+  // The content of a group's first column.
+  folder(row, text) {
+    const key = this.options.key(row);
+    return make("button", {type: "button", class: "folder", "aria-expanded": String(this.unfolded.has(key)), onclick: () => this.fold(key)}, text);
+  }
+
   draw() {
     this.none.hidden = this.rows.length > 0;
     this.scroll.hidden = this.rows.length === 0;
-    const rows = this.sorted().slice(0, this.shown);
-    this.more.hidden = rows.length === this.rows.length;
-    setText(this.more, `Show more of ${this.rows.length.toLocaleString("en")}`);
+    const all = this.below(this.rows), lines = all.slice(0, this.shown), rows = lines.map(line => line.row);
+    this.more.hidden = lines.length === all.length;
+    setText(this.more, `Show more of ${all.length.toLocaleString("en")}`);
     this.hideSpare(rows);
     const kept = new Map();
-    const elements = rows.map(row => {
+    const elements = lines.map(({row, depth}) => {
       const key = this.options.key(row);
       const line = this.kept.get(key) || this.lineOf();
       kept.set(key, line);
       this.fill(line, row);
+      line.row.dataset.depth = depth;
       return line.row;
     });
     this.kept = kept;
@@ -109,16 +131,6 @@ function meter(part, whole, text) {
   return [make("span", {class: "meter", "aria-hidden": "true"}, bar), text];
 }
 
-const waitingColumns = [
-  {label: "Pod", kind: "name", cell: row => linkTo("pod", row.pod), sort: row => row.pod},
-  {label: "Requests", kind: "one", cell: row => row.asks + (row.models ? " of " + row.models.join(" or ") : ""), sort: row => row.gpus || 0},
-  {label: "Age", kind: "n one", cell: row => row.since ? since(row.since) : "", sort: row => row.since ? -row.since : 0},
-  {label: "Priority", kind: "n", spare: true, cell: row => row.priority ? String(row.priority) : "", sort: row => row.priority || 0},
-  {label: "Gang", kind: "name", spare: true, cell: row => row.gang ? linkTo("group", row.gang) : "", sort: row => row.gang || ""},
-  {label: "Why", kind: "words", cell: row => row.why || (row.gated ? "gated" : "open it to see why"), sort: row => row.why || ""},
-  {label: "Fits if", kind: "words", spare: true, cell: row => row.fits || ""},
-];
-
 // A page outlives the server that it came from: an older one, after a way back, says nothing of drivers.
 const driversOf = row => row.drivers || [];
 
@@ -139,7 +151,7 @@ const modelColumns = [
   {label: "Unhealthy", kind: "n", spare: true, cell: row => row.out_of_order ? String(row.out_of_order) : "", sort: row => row.out_of_order},
   {label: "Closed", kind: "n", spare: true, cell: row => row.closed ? String(row.closed) : "", sort: row => row.closed || 0},
   {label: "Partitioned", kind: "n", spare: true, cell: row => row.mig_gpus ? String(row.mig_gpus) : "", sort: row => row.mig_gpus},
-  {label: "Driver", kind: "words", spare: true, sort: row => driversOf(row).length ? driversOf(row)[0].driver : "",
+  {label: "Driver", spare: true, sort: row => driversOf(row).length ? driversOf(row)[0].driver : "",
     cell: row => driversOf(row).map((found, i, all) => all.length > 1 ? found.driver + " on " + found.nodes : found.driver).join(", ")},
   {label: "Free GPU replicas", kind: "n one", spare: true, cell: row => row.places ? row.free_places + " of " + row.places : "", sort: row => row.free_places},
 ];
@@ -152,6 +164,17 @@ const nodeColumns = [
   {label: "Idle", kind: "n", cell: row => row.counts.gpus ? String(row.counts.idle) : "", sort: row => row.counts.idle},
   {label: "Use", kind: "words", cell: row => nodeText(row), sort: row => row.counts.held + row.counts.gang + row.counts.part},
   {label: "State", kind: "one", spare: true, cell: row => row.state ? make("span", {class: "tag"}, row.state) : "", sort: row => row.state},
+];
+
+// of: "namespace" or "class". Of a namespace's name the link shows its part of the page (views.js).
+const ownerColumns = of => [
+  {label: of === "class" ? "Class" : "Namespace", kind: "name", cell: row => linkToView(of, row.name), sort: row => row.name},
+  {label: "GPUs held", kind: "one", sort: row => row.gpus, cell: row => meter(row.gpus, row.all, `${short(row.gpus)} (${percent(row.gpus, row.all)})`)},
+  {label: "MIG devices", kind: "n", spare: true, cell: row => row.mig_devices ? row.mig_devices.toLocaleString("en") : "", sort: row => row.mig_devices},
+  {label: "Pods", kind: "n", cell: row => row.pods.toLocaleString("en"), sort: row => row.pods},
+  {label: "Nodes", kind: "n", cell: row => row.nodes.toLocaleString("en"), sort: row => row.nodes},
+  {label: "Waiting pods", kind: "n", cell: row => row.waiting.toLocaleString("en"), sort: row => row.waiting},
+  {label: "GPUs they request", kind: "n", cell: row => short(row.asked), sort: row => row.asked},
 ];
 
 const groupColumns = [

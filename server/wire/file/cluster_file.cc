@@ -99,6 +99,29 @@ Json LearnedJson(const LearnedMix::Memory& learned) {
   return {{"pods", learned.pods}, {"classes", std::move(classes)}};
 }
 
+Json ClassJson(const DeviceClass& of) {
+  Json json = {{"name", of.name}};
+  if (!of.extended_resource.empty()) json["extended_resource"] = of.extended_resource;
+  if (!of.created.empty()) json["created"] = of.created;
+  if (of.profile) json["profile"] = MigProfileName(*of.profile);
+  if (of.whole) json["whole"] = true;
+  return json;
+}
+
+Result<DeviceClass> ReadDeviceClass(const Json& json, const std::string& path) {
+  Fields fields(json, path);
+  DeviceClass read;
+  fields.Text("name", read.name);
+  fields.Text("extended_resource", read.extended_resource);
+  fields.Text("created", read.created);
+  fields.Profile("profile", read.profile);
+  fields.Bool("whole", read.whole);
+  BERTH_TRY_STATUS(fields.Finish());
+  if (read.name.empty()) return Invalid(path + ".name: want a name, got none");
+  read.readable = false;
+  return read;
+}
+
 Status ReadTaint(const Json& json, const std::string& path, NodeSpec& spec) {
   std::vector<Taint> read;
   BERTH_TRY_STATUS(ReadItem(json, path, read));
@@ -263,6 +286,10 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
   fields.Object("learned_mix", [&](const Json& item, const std::string& path) {
     return ReadLearned(item, path, file.learned.emplace());
   });
+  fields.List("device_classes", [&](const Json& item, const std::string& path) -> Status {
+    BERTH_TRY(file.classes.emplace_back(), ReadDeviceClass(item, path));
+    return {};
+  });
   BERTH_TRY_STATUS(fields.Finish());
   if (version == 0) return Invalid("version: want 1, got none");
   return file;
@@ -425,7 +452,8 @@ Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
 }  // namespace
 
 std::string EncodeCluster(const ClusterState::Contents& contents,
-                          const std::optional<LearnedMix::Memory>& learned) {
+                          const std::optional<LearnedMix::Memory>& learned,
+                          std::span<const DeviceClass> classes) {
   // A document of all of it would be ten times as large as the text.
   std::string text = R"({"version":1,"observed":true,"nodes":[)";
   const auto append = [&text](const Json& item, bool is_first) {
@@ -444,7 +472,11 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
     text += ",\n\"learned_mix\":";
     text += JsonText(LearnedJson(*learned));
   }
-  return text += '}';
+  for (const DeviceClass& of : classes) {
+    text += &of == classes.data() ? ",\n\"device_classes\":[" : ",";
+    text += JsonText(ClassJson(of));
+  }
+  return text += classes.empty() ? "}" : "]}";
 }
 
 Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, const PodRules* pods,

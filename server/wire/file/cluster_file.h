@@ -37,6 +37,10 @@
 // Nodes that say how much disk pods can have, and pods that ask for some, have "ephemeral_bytes"; a
 // node without it refuses no pod for it.
 //
+// What kube-scheduler counts beside is "most_pods" and "others" of nodes and "others" of pods:
+// {"rdma/hca": 1}; plans look at it. "device_classes" say what resources stand for that kube-scheduler
+// gives out by claims: [{"name", "extended_resource", "created", "profile": "1g.5gb", "whole": false}].
+//
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
 // all but the name may be left out. A Kubernetes NodeList is taken as well, and a List of nodes,
 // pods, PodGroups and others (kubectl get nodes,pods,podgroups -A -o json): pods that have ended
@@ -45,12 +49,14 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "cluster/claims/device_classes.h"
 #include "cluster/groups/pod_groups.h"
 #include "cluster/state/cluster_event.h"
 #include "cluster/state/cluster_state.h"
@@ -61,13 +67,16 @@
 
 namespace berth::wire {
 
+// classes: by which pods ask for what kube-scheduler gives by claims.
 std::string EncodeCluster(const ClusterState::Contents& contents,
-                          const std::optional<LearnedMix::Memory>& learned = {});
+                          const std::optional<LearnedMix::Memory>& learned = {},
+                          std::span<const DeviceClass> classes = {});
 
 struct ClusterFile {
   std::vector<ClusterEvent> events;           // that build the cluster
   std::vector<WaitingPod> waiting;            // of a List: the pods without a node, in its order
   std::optional<LearnedMix::Memory> learned;  // where the file has it
+  std::vector<DeviceClass> classes;           // of a dump: without their selectors, not readable
   bool is_list = false;                       // of objects of Kubernetes
   // What the nodes of a NodeList do without (node_json.h), pods whose devices cannot be read, what
   // cannot be read of PodGroups; and how many objects are of kinds that nobody reads.

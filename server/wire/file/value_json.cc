@@ -52,6 +52,11 @@ class MemberWriter {
     for (const auto& [key, value] : labels) json[key] = value;
     return json;
   }
+  [[nodiscard]] Json JsonOf(const OtherResources& others) const {
+    Json json = Json::object();
+    for (const OtherResource& other : others) json[other.name] = JsonOf(other.amount);
+    return json;
+  }
   [[nodiscard]] Json JsonOf(const GpuAsk& ask) const {
     if (const auto* mig = std::get_if<MigSlices>(&ask)) return {{"mig", MigWantsJson(*mig)}};
     return std::visit([](const auto& kind) { return ObjectOf(kind); }, ask);
@@ -62,6 +67,7 @@ class MemberWriter {
   [[nodiscard]] Json JsonOf(TaintEffect effect) const {
     return kTaintEffectWords[static_cast<std::size_t>(effect)];
   }
+  [[nodiscard]] Json JsonOf(TopologyPolicy policy) const { return berth::NameOf(policy); }
   [[nodiscard]] Json JsonOf(GpuSharing sharing) const {
     return kSharingWords[static_cast<std::size_t>(sharing)];
   }
@@ -76,6 +82,21 @@ Status ReadLabelsOf(const Json& json, const std::string& path, Labels& labels) {
     labels.emplace_back(key, value);
   }
   std::ranges::sort(labels);
+  return {};
+}
+
+Status ReadOthersOf(const Json& json, const std::string& path, OtherResources& others) {
+  for (const auto& [name, amount] : json.items()) {
+    std::int64_t* const read = AmountOf(others, name);
+    if (read == nullptr) {
+      return Invalid(path + ": want at most " + std::to_string(kMostOtherResources) +
+                     " resources with names of at most " + std::to_string(kMostOtherNameBytes) +
+                     " bytes");
+    }
+    Fields fields(json, path);
+    fields.Integer(name.c_str(), 0, kMostAmount, *read);
+    BERTH_TRY_STATUS(fields.FinishForeign());
+  }
   return {};
 }
 
@@ -149,6 +170,25 @@ class MemberReader {
     auto read = std::make_shared<Labels>();
     Read(*read);
     labels = std::move(read);
+  }
+  void Read(TopologyManager& manager) {
+    Object(manager, [](const Json& json, const std::string& path, TopologyManager& read) {
+      Fields fields(json, path);
+      ReadMembers(fields, read);
+      return fields.Finish();
+    });
+  }
+  void Read(TopologyPolicy& policy) {
+    const std::array<std::string_view, 4> kPolicies = {
+        berth::NameOf(TopologyPolicy::kNone), berth::NameOf(TopologyPolicy::kBestEffort),
+        berth::NameOf(TopologyPolicy::kRestricted), berth::NameOf(TopologyPolicy::kSingleNumaNode)};
+    fields_.Word(name_, kPolicies, policy);
+  }
+  void Read(OtherResources& others) { Object(others, ReadOthersOf); }
+  void Read(std::shared_ptr<const OtherResources>& others) {
+    auto read = std::make_shared<OtherResources>();
+    Read(*read);
+    if (!read->empty()) others = std::move(read);
   }
   void Read(GpuPlaces& places) {
     Object(places, [](const Json& json, const std::string& path, GpuPlaces& read) {

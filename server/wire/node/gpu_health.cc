@@ -13,7 +13,8 @@ constexpr std::string_view kSaidBy = "annotation berth.dev/gpu-health";
 }  // namespace
 
 std::string CloseUnwell(std::string_view ids, NodeSpec& spec) {
-  if (ids.empty() || std::ranges::all_of(spec.gpus, &std::string::empty, &GpuSpec::uuid)) return "";
+  const bool has_names = !std::ranges::all_of(spec.gpus, &std::string::empty, &GpuSpec::uuid);
+  if (ids.empty() || (!has_names && !spec.mig.known())) return "";
   const std::string key = std::string(kSaidBy) + ": ";
   std::string problem;
   std::size_t read = 0;
@@ -22,10 +23,8 @@ std::string CloseUnwell(std::string_view ids, NodeSpec& spec) {
       problem = key + "want at most " + std::to_string(kMostUnwellIds) + " IDs, got more";
       break;
     }
-    const auto gpu = std::ranges::find(spec.gpus, id, &GpuSpec::uuid);
-    if (gpu != spec.gpus.end()) {
-      CloseGpu(spec, *gpu, kSaidBy);
-    } else if (problem.empty() && !id.starts_with("MIG-")) {
+    const bool known = CloseNamed(spec, id, kSaidBy);
+    if (!known && has_names && problem.empty() && !id.starts_with("MIG-")) {
       problem = key + "want UUIDs of the node's " + std::to_string(spec.gpus.size()) +
                 " GPUs, got \"" + Shortened(id, 64) + "\"";
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The annotation berth.dev/gpu-health of a Node: the GPUs that the device plugin calls unhealthy,
-// by its IDs, joined by commas. The node's agent writes it.
+// The annotation berth.dev/gpu-health of a Node: the GPUs and MIG devices that the device plugin
+// calls unhealthy, by its IDs, joined by commas. The node's agent writes it.
 //
 // The kubelet takes the same GPUs from what is allocatable, sooner or later. So each is closed by
 // its name, and is one less of the GPUs that are missing without one (NodeSpec::missing).
@@ -20,9 +20,8 @@ inline constexpr std::string_view kGpuUuidsKey = "berth.dev/gpu-uuids";
 inline constexpr std::string_view kGpuHealthKey = "berth.dev/gpu-health";
 inline constexpr std::size_t kMostUnwellIds = 256;  // of one node, those of MIG devices among them
 
-// Closes these GPUs in a node that has its GPUs and their UUIDs. IDs of MIG devices are passed
-// over, and all of them where the node does not say its UUIDs. Returns what could not be read, with
-// the key; the rest counts. Empty = nothing.
+// Closes these GPUs and MIG devices in a node that says their names (CloseNamed); others are passed
+// over. Returns what could not be read, with the key; the rest counts. Empty = nothing.
 std::string CloseUnwell(std::string_view ids, NodeSpec& spec);
 
 }  // namespace berth::wire

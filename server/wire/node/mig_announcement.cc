@@ -96,6 +96,8 @@ Status LayOut(const MigProduct& product, const AnnouncedMigGpu& announced, MigGp
                      ", got " + std::to_string(instance.start));
     } else if (Status added = layout.Add(*placement); !added) {
       return Invalid(announced.path + ": " + added.error().message);
+    } else if (!instance.uuid.empty()) {
+      gpu.names.push_back({*placement, instance.uuid});
     }
   }
   gpu.instances = layout.set();

@@ -18,8 +18,9 @@ namespace berth::wire {
 
 struct MigInstance {
   MigProfile profile;
-  int start = -1;  // -1: not said
-  int count = 1;   // above 1 only without a start
+  int start = -1;         // -1: not said
+  int count = 1;          // above 1 only without a start
+  std::string uuid = {};  // beside a start: the device plugin's name of it; empty = not known
 };
 
 struct AnnouncedMigGpu {

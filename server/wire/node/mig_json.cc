@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/node/mig_json.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
 
 #include "cluster/node/node.h"
 #include "server/wire/node/mig_announcement.h"
+#include "server/wire/pod/mig_grant_json.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::wire {
@@ -69,7 +71,12 @@ Status ReadInstance(const Json& json, const std::string& path,
   fields.Profile("profile", instance.profile);
   fields.Int("start", 0, kMaxMigUnits - 1, instance.start);
   fields.Int("count", 1, kMaxMigUnits, instance.count);
+  fields.Text("uuid", instance.uuid);
   BERTH_TRY_STATUS(fields.Finish());
+  BERTH_TRY_STATUS(CheckGpuUuid(path + ".uuid", instance.uuid));
+  if (instance.start < 0 && !instance.uuid.empty()) {
+    return Invalid(path + ".uuid: want a start beside it, got none");
+  }
   if (instance.start >= 0 && instance.count > 1) {
     return Invalid(path + ": want start or count, got both");
   }
@@ -113,6 +120,19 @@ Json InstancesJson(const MigProduct& product, MigSet instances) {
         product.placements()[static_cast<std::size_t>(std::countr_zero(instances))];
     const MigRow& row = product.rows()[static_cast<std::size_t>(place.row)];
     json.push_back({{"profile", MigProfileName(row.profile)}, {"start", place.start}});
+  }
+  return json;
+}
+
+// With the names of those whose names are known.
+Json NamedJson(const MigProduct& product, const MigGpu& gpu) {
+  Json json = InstancesJson(product, gpu.instances);
+  MigSet instances = gpu.instances;
+  for (Json& instance : json) {
+    const auto name =
+        std::ranges::find(gpu.names, std::countr_zero(instances), &MigName::placement);
+    if (name != gpu.names.end()) instance["uuid"] = name->id;
+    instances &= instances - 1;
   }
   return json;
 }
@@ -243,7 +263,7 @@ Json MigJson(const MigSpec& spec) {
   Json gpus = Json::array();
   for (const MigGpu& gpu : spec.gpus) {
     Json entry = {{"index", gpu.index}, {"uuid", gpu.uuid}};
-    if (!spec.dynamic) entry["instances"] = InstancesJson(*spec.product, gpu.instances);
+    if (!spec.dynamic) entry["instances"] = NamedJson(*spec.product, gpu);
     if (~gpu.offered != 0) entry["offered"] = InstancesJson(*spec.product, gpu.offered);
     gpus.push_back(std::move(entry));
   }

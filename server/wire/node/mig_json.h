@@ -4,8 +4,9 @@
 // cluster file.
 //
 //   {"product": "A100-40GB", "partitioning": "static",
-//    "gpus": [{"index": 0, "uuid": "GPU-..", "instances": [{"profile": "3g.20gb", "start": 4},
-//                                                          {"profile": "1g.5gb", "count": 2}]}]}
+//    "gpus": [{"index": 0, "uuid": "GPU-..",
+//              "instances": [{"profile": "3g.20gb", "start": 4, "uuid": "MIG-.."},
+//                            {"profile": "1g.5gb", "count": 2}]}]}
 //
 //   product       a name of the catalogue (topology/mig/mig_catalog.h); left out: that of the
 //                 node's label. Where it is in neither, "memory_units" and "compute_slices" say
@@ -24,7 +25,8 @@
 //   dialect       where the allocator is berth, the agent that makes the devices: "berth" (one that
 //                 reads berth.dev/devices) or the name of another dialect (MigSpec::agent)
 //   instances     with "start", or "count" of them (1) whose starts are assumed as the driver
-//                 would have chosen them, the largest first
+//                 would have chosen them, the largest first. "uuid", beside a start: the device
+//                 plugin's name, by which the status of a pod says that it has the device
 //   profiles      rows in place of those of the product: {"profile": "1g.5gb", "size": 1,
 //                 "starts": [0, 1], "max": 7, "memory_mib": 4864}
 //

@@ -133,7 +133,9 @@ class NodeReader {
       const bool other = !gpus && rules_.dialects->ReadsNodeResource(name);
       const bool of_trait = rules_.traits.Reads(name);
       const bool native = name == "cpu" || name == "memory" || name == "ephemeral-storage";
-      if (!gpus && !mig && !other && !of_trait && !native) continue;
+      const bool counted =
+          name == "pods" || (!gpus && !mig && !other && !native && IsOtherResource(name));
+      if (!gpus && !mig && !other && !of_trait && !native && !counted) continue;
       const auto quantity = ReadAmount("allocatable", name, field.value(), gpus.has_value());
       if (!quantity) continue;
       if (name == "cpu") spec_.cpu_milli = quantity->MilliValue();
@@ -143,6 +145,17 @@ class NodeReader {
       if (mig) AddMigDevices(name, quantity->Value());
       if (other) Other(name).allocatable = quantity->Value();
       if (of_trait && quantity->Value() > 0) of_traits_.emplace_back(name);
+      if (counted) AddOther(name, quantity->Value());
+    }
+  }
+
+  // What kube-scheduler counts there, and Berth gives to nobody.
+  void AddOther(std::string_view name, std::int64_t amount) {
+    if (name == "pods") {
+      spec_.most_pods = static_cast<int>(std::clamp<std::int64_t>(amount, 0, kMostPods));
+    } else if (amount > 0) {
+      if (std::int64_t* const has = AmountOf(spec_.others, name))
+        *has = std::min(amount, kMostOtherAmount);
     }
   }
 
@@ -249,14 +262,20 @@ class NodeReader {
       spec_.agent_serves_all = !spec_.share_agent.empty();
     }
     spec_.topology_manager = found.topology_manager;
+    const bool has = !spec_.gpus.empty() || (spec_.places.count > 0 && !spec_.places.foreign);
     spec_.carries_out =
-        !spec_.gpus.empty() && spec_.share_agent.empty() &&
+        has && spec_.share_agent.empty() &&
         std::ranges::find(found.carried_out, spec_.gpu_resource) != found.carried_out.end();
     as_chosen_ = spec_.carries_out;
     if (!found.uuids) return;
     if (!spec_.gpus.empty()) return AddUuids(*found.uuids);
-    if (found.uuids->by_gpu && spec_.places.count == 0)
-      spec_.beside.uuids = *std::move(found.uuids->by_gpu);
+    if (!found.uuids->by_gpu) return;
+    std::vector<std::string>& uuids = *found.uuids->by_gpu;
+    if (spec_.places.count == 0) {
+      spec_.beside.uuids = std::move(uuids);
+    } else if (std::ssize(uuids) == spec_.places.gpus && uuids.size() <= kMaxGpusPerNode) {
+      spec_.places.uuids = std::move(uuids);
+    }
   }
 
   void AddShared(SharedGpus said) {
@@ -330,6 +349,7 @@ class NodeReader {
     problem += added;
   }
 
+  static constexpr std::int64_t kMostPods = 1'000'000;
   static constexpr std::int64_t kMostMigDevices = 10'000;  // with their users, of one name
 
   const NodeRules& rules_;

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/node/gpu_division.h"
 #include "cluster/node/mig_use.h"
 #include "server/wire/json/strict_json.h"
@@ -16,10 +17,12 @@ namespace {
 
 using ByContainer = std::map<std::string, std::vector<DeviceGrant>>;
 using MigOfContainer = std::map<std::string, std::vector<MigGrant>>;
+using PlacesOfContainer = std::map<std::string, std::vector<int>>;
 
 struct Containers {
   ByContainer gpus;
   MigOfContainer mig;
+  PlacesOfContainer places;
 };
 
 // As in GrantsByContainer: consecutive containers add up, and an init container that ends first
@@ -36,6 +39,10 @@ Json GpuJson(const DeviceGrant& grant, const NodeSpec& node) {
   json["milli"] = grant.milli;
   json["memory_mib"] = grant.memory_mib;
   return json;
+}
+
+Json PlaceJson(int gpu, const NodeSpec& node) {
+  return {{"index", gpu}, {"uuid", node.places.uuids[static_cast<std::size_t>(gpu)]}};
 }
 
 Json MigDeviceJson(const MigGrant& grant, const NodeSpec& node) {
@@ -61,6 +68,18 @@ Status ReadGpu(const Json& json, const std::string& path, std::vector<DeviceGran
   return {};
 }
 
+Status ReadPlace(const Json& json, const std::string& path, std::vector<int>& places) {
+  Fields fields(json, path);
+  int gpu = -1;
+  std::string uuid;
+  fields.Int("index", 0, kMaxGpusPerNode - 1, gpu);
+  fields.Text("uuid", uuid);
+  BERTH_TRY_STATUS(fields.Finish());
+  if (gpu < 0) return Invalid(path + ".index: want the index of a GPU, got none");
+  places.push_back(gpu);
+  return {};
+}
+
 Result<Containers> ReadContainers(std::string_view text, std::string_view node) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid("want JSON, got something else");
@@ -81,6 +100,10 @@ Result<Containers> ReadContainers(std::string_view text, std::string_view node) 
       });
       of_container.List("mig", [&mig](const Json& device, const std::string& place) {
         return ReadMigGrant(device, place, mig);
+      });
+      std::vector<int>& places = containers.places[name];
+      of_container.List("places", [&places](const Json& gpu, const std::string& place) {
+        return ReadPlace(gpu, place, places);
       });
       BERTH_TRY_STATUS(of_container.Finish());
     }
@@ -147,6 +170,27 @@ std::vector<MigGrant> MergeMig(const PodRequest& pod, const MigOfContainer& cont
   }
   std::ranges::sort(merged);
   return merged;
+}
+
+// The inverse of PlacesByContainer.
+std::vector<int> MergePlaces(const PodRequest& pod, const PlacesOfContainer& containers) {
+  std::vector<int> merged;
+  std::size_t next = 0;
+  for (const ContainerAsk& container : pod.containers) {
+    const auto entry = containers.find(container.name);
+    if (entry == containers.end()) continue;
+    const std::vector<int>& own = entry->second;
+    merged.resize(std::max(merged.size(), next + own.size()));
+    std::ranges::copy(own, merged.begin() + static_cast<std::ptrdiff_t>(next));
+    if (!container.ends_first) next += own.size();
+  }
+  return merged;
+}
+
+std::string TextOf(const std::vector<int>& places) {
+  return places.empty() ? "no replica" : Join(places, ", ", [](int gpu) {
+    return "a replica of GPU " + std::to_string(gpu);
+  });
 }
 
 std::string TextOf(const std::vector<MigGrant>& grants) {
@@ -233,6 +277,9 @@ std::string EncodeDevices(const PodRequest& pod, const Placement& placement, con
     for (const MigGrant& grant : grants)
       containers[name]["mig"].push_back(MigDeviceJson(grant, node));
   }
+  for (const auto& [name, gpus] : PlacesByContainer(pod, placement)) {
+    for (const int gpu : gpus) containers[name]["places"].push_back(PlaceJson(gpu, node));
+  }
   return JsonText(
       {{"version", 1}, {"node", placement.node}, {"containers", std::move(containers)}});
 }
@@ -249,27 +296,30 @@ std::string VisibleDevices(const PodRequest& pod, const Placement& placement,
   return uuids;
 }
 
-Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
-                                     std::string_view node) {
+Result<PodDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
+                                 std::string_view node) {
   BERTH_TRY(Containers containers, ReadContainers(text, node));
   const auto* share = std::get_if<GpuShare>(&pod.shape.gpus);
   Placement placement;
   placement.grants =
       share != nullptr ? MergeShare(pod, *share, containers.gpus) : MergeWhole(containers.gpus);
   placement.mig = MergeMig(pod, containers.mig);
+  placement.places_on = MergePlaces(pod, containers.places);
   // Only what comes apart the same way again has been put together right.
   if (!DividesWhole(pod, containers.gpus)) {
     BERTH_TRY_STATUS(CheckSame(GrantsByContainer(pod, placement), std::move(containers.gpus)));
   }
   BERTH_TRY_STATUS(CheckSame(MigByContainer(pod, placement), std::move(containers.mig)));
+  BERTH_TRY_STATUS(CheckSame(PlacesByContainer(pod, placement), std::move(containers.places)));
   const MigSlices* const mig = pod.shape.mig();
   const int wanted = mig != nullptr ? mig->count() : pod.shape.gpu_count();
-  const auto got = static_cast<int>(placement.grants.size() + placement.mig.size());
+  const auto got =
+      static_cast<int>(placement.grants.size() + placement.mig.size() + placement.places_on.size());
   if (got != wanted) {
     return Invalid("containers: want " + std::to_string(wanted) +
                    (mig != nullptr ? " MIG devices, got " : " GPUs, got ") + std::to_string(got));
   }
-  return GrantedDevices{std::move(placement.grants), std::move(placement.mig)};
+  return DevicesOf(placement);
 }
 
 }  // namespace berth::wire

@@ -8,7 +8,9 @@
 //   {"version":1,"node":"n1","containers":
 //     {"main":{"gpus":[{"index":3,"uuid":"GPU-..","milli":1000,"memory_mib":81920}]}}}
 //     {"main":{"mig":[{"gpu":2,"uuid":"GPU-..","profile":"1g.10gb","start":4}]}}
+//     {"main":{"places":[{"index":2,"uuid":"GPU-.."}]}}
 //
+// "places" are replicas of GPUs (time slicing, MPS), where an agent carries out on which they are.
 // GPU and start are there where Berth chose them; where the node's own allocator does, the profile
 // alone. "shared" is true for one user of several of a device.
 #pragma once
@@ -29,12 +31,6 @@ inline constexpr std::string_view kDevicesKey = "berth.dev/devices";
 inline constexpr std::string_view kDecisionKey = "berth.dev/decision";
 inline constexpr std::string_view kVisibleDevicesKey = "berth.dev/visible-devices";
 
-// As in Placement.
-struct GrantedDevices {
-  std::vector<DeviceGrant> gpus;
-  std::vector<MigGrant> mig;
-};
-
 // The value for that pod; UUIDs are those of the node, where they are known. Requires: the node has
 // the devices (CheckDevices).
 std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node);
@@ -46,7 +42,7 @@ std::string VisibleDevices(const PodRequest& pod, const Placement& placement, co
 // took apart. Error: kInvalidArgument with the path of the key for another version or node, a wrong
 // type, an unknown key, a GPU that is there twice, and for containers whose GPUs are not what such
 // a pod would have been given ("containers.main: want ..., got ...").
-Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
-                                     std::string_view node);
+Result<PodDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
+                                 std::string_view node);
 
 }  // namespace berth::wire

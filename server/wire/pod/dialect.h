@@ -39,6 +39,7 @@
 
 namespace berth::wire {
 
+class PodRules;
 struct ObservedPod;
 
 using Annotations = std::vector<std::pair<std::string, std::string>>;
@@ -214,6 +215,14 @@ class Dialect {
                                             const TopologyLevels&, PodGroups&,
                                             std::string& /*problem*/) const {
     return {};
+  }
+
+  // Puts the object of a controller (Job, JobSet, LeaderWorkerSet) into the groups, which says how
+  // many of its pods start together. False: it reads no such kind. problem, and error: as above.
+  [[nodiscard]] virtual Result<bool> ReadController(std::string_view /*kind*/, const PaddedText&,
+                                                    const PodRules&, PodGroups&,
+                                                    std::string& /*problem*/) const {
+    return false;
   }
 
   // Reads the value of one of keys().grants into the placement (recorded_devices.h). asked: the

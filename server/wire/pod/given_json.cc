@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/wire/json/strict_json.h"
+#include "topology/mig/mig_profile.h"
 
 namespace berth::wire {
 namespace {
@@ -17,40 +18,68 @@ void SortUnique(std::vector<std::string>& ids) {
 // More are not kept while reading: what is beyond the bound may come many times.
 constexpr std::size_t kMostRead = 4 * GivenDevices::kMostIds;
 
-Status AddIds(const Json& ids, const std::string& path, GivenCollector& given) {
+Status AddIds(GivenKind kind, const Json& ids, const std::string& path, GivenCollector& given) {
   if (!ids.is_array()) return Invalid(path + ": want a list of IDs, got " + ids.type_name());
   for (const Json& id : ids) {
     if (!id.is_string()) return Invalid(path + ": want IDs as texts, got " + id.type_name());
-    given.Add(id.get_ref<const std::string&>());
+    given.Add(kind, id.get_ref<const std::string&>());
   }
   return {};
 }
 
+std::vector<std::string>& ListOf(GivenKind kind, GivenDevices& given) {
+  if (kind == GivenKind::kMig) return given.mig;
+  return kind == GivenKind::kClaimed ? given.claimed : given.ids;
+}
+
 }  // namespace
 
-void GivenCollector::Add(std::string_view id, std::string_view health) {
-  id = id.substr(0, id.find("::"));
-  if (id.empty() || id.size() > GivenDevices::kLongestId) {
-    problem_ = "want device IDs of 1.." + std::to_string(GivenDevices::kLongestId) +
-               " bytes, got one of " + std::to_string(id.size());
+void GivenCollector::Add(GivenKind kind, std::string_view id, std::string_view health) {
+  if (kind == GivenKind::kOther) return;
+  const std::string_view whole = id;
+  const bool claimed = kind == GivenKind::kClaimed;
+  const std::size_t longest = claimed ? GivenDevices::kLongestClaimed : GivenDevices::kLongestId;
+  if (!claimed) id = id.substr(0, id.find("::"));
+  if (id.empty() || id.size() > longest || whole.size() > 2 * longest) {
+    problem_ = "want device IDs of 1.." + std::to_string(longest) + " bytes, got one of " +
+               std::to_string(whole.size());
   }
-  if (given_.ids.size() >= kMostRead) {
+  std::vector<std::string>& list = ListOf(kind, given_);
+  if (list.size() >= kMostRead) {
     problem_ = "want at most " + std::to_string(GivenDevices::kMostIds) + " devices, got more";
   }
   if (!problem_.empty()) return;
-  given_.ids.emplace_back(id);
+  list.emplace_back(id);
+  if (kind == GivenKind::kGpus && whole.size() > id.size()) replicas_.emplace(whole);
   if (health == "Unhealthy") given_.unwell.emplace_back(id);
 }
 
 Result<GivenDevices> GivenCollector::Finish() {
   if (!problem_.empty()) return Invalid(problem_);
-  SortUnique(given_.ids);
   SortUnique(given_.unwell);
-  if (given_.ids.size() > GivenDevices::kMostIds) {
-    return Invalid("want at most " + std::to_string(GivenDevices::kMostIds) + " devices, got " +
-                   std::to_string(given_.ids.size()));
+  for (const GivenKind kind : {GivenKind::kGpus, GivenKind::kMig, GivenKind::kClaimed}) {
+    std::vector<std::string>& list = ListOf(kind, given_);
+    SortUnique(list);
+    if (list.size() > GivenDevices::kMostIds) {
+      return Invalid("want at most " + std::to_string(GivenDevices::kMostIds) + " devices, got " +
+                     std::to_string(list.size()));
+    }
+  }
+  for (const std::string& id : given_.ids) {
+    if (replicas_.empty()) break;
+    const std::string begin = id + "::";
+    const auto is_of = [&begin](const std::string& replica) { return replica.starts_with(begin); };
+    const auto count = std::ranges::count_if(replicas_, is_of);
+    given_.replicas.push_back(std::max(static_cast<int>(count), 1));
   }
   return std::move(given_);
+}
+
+GivenKind KindOfResource(std::string_view resource, const IsGpuResource& is_gpus) {
+  constexpr std::string_view kClaim = "claim:";
+  if (resource.starts_with(kClaim)) return GivenKind::kClaimed;
+  if (is_gpus(resource)) return GivenKind::kGpus;
+  return resource.starts_with(kMigResourcePrefix) ? GivenKind::kMig : GivenKind::kOther;
 }
 
 Result<GivenDevices> DecodeGiven(std::string_view text, const IsGpuResource& is_gpus) {
@@ -68,7 +97,9 @@ Result<GivenDevices> DecodeGiven(std::string_view text, const IsGpuResource& is_
         return Invalid(place + ": want an object, got " + resources.type_name());
       }
       for (const auto& [resource, ids] : resources.items()) {
-        if (is_gpus(resource)) BERTH_TRY_STATUS(AddIds(ids, place + "." + resource, given));
+        const GivenKind kind = KindOfResource(resource, is_gpus);
+        if (kind != GivenKind::kGpus && kind != GivenKind::kMig) continue;
+        BERTH_TRY_STATUS(AddIds(kind, ids, place + "." + resource, given));
       }
     }
     return {};

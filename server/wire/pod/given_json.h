@@ -12,12 +12,14 @@
 //
 //   {"version":1,"containers":{"main":{"vendor.com/gpu":["GPU-..."]}}}
 //
-// "GPU-...::3" is a replica of a GPU. Devices of resources that are no whole GPUs are left out: of
-// MIG devices and claims ("claim:NAME") the ID does not say which they are, and the health of one
-// closes nothing.
+// "GPU-...::3" is a replica of a GPU. Of MIG devices the resource is one of those names
+// (nvidia.com/mig-1g.10gb), of claims "claim:NAME" or "claim:NAME/REQUEST". Devices of other
+// resources are left out.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -28,22 +30,27 @@ namespace berth::wire {
 
 inline constexpr std::string_view kGivenKey = "berth.dev/given";
 
+enum class GivenKind : std::uint8_t { kOther, kGpus, kMig, kClaimed };
+
 // Collects devices, of all containers of one pod.
 class GivenCollector {
  public:
   explicit GivenCollector(Evidence by) { given_.by = by; }
 
   // health: "Unhealthy" is; anything else is not known to be.
-  void Add(std::string_view id, std::string_view health = {});
+  void Add(GivenKind kind, std::string_view id, std::string_view health = {});
   // Error: kInvalidArgument with what is too long, or too much; nothing counts then.
   Result<GivenDevices> Finish();
 
  private:
   GivenDevices given_;
+  std::set<std::string, std::less<>> replicas_;  // whole IDs
   std::string problem_;
 };
 
+// is_gpus: whether pods ask for whole GPUs by that name.
 using IsGpuResource = std::function<bool(std::string_view resource)>;
+GivenKind KindOfResource(std::string_view resource, const IsGpuResource& is_gpus);
 
 // The annotation. Error: kInvalidArgument with the path of the key, what is wanted, what was found.
 Result<GivenDevices> DecodeGiven(std::string_view text, const IsGpuResource& is_gpus);

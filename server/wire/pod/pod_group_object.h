@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A PodGroup in a file: an object that has the minimum of a gang, read by the dialect whose API it
-// is of.
+// A PodGroup in a file, or the object of a controller: what has the minimum of a gang, read by the
+// dialect whose API it is of.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "cluster/groups/pod_groups.h"
@@ -18,5 +19,9 @@ namespace berth::wire {
 // field. Requires: an object.
 Result<bool> TakePodGroup(const Json& object, const PodRules& rules, PodGroups& groups,
                           std::string& problem);
+
+// The same of an object of that kind which a controller makes gangs of. False: no dialect reads it.
+Result<bool> TakeController(const Json& object, std::string_view kind, const PodRules& rules,
+                            PodGroups& groups, std::string& problem);
 
 }  // namespace berth::wire

@@ -253,17 +253,18 @@ class PodReader {
   // The name comes first, as in all lists that the API server writes; a resource without one is
   // nobody's.
   void ReadAllocated(object resource) {
-    bool gpus = false;
+    GivenKind kind = GivenKind::kOther;
+    const auto is_gpus = [this](std::string_view name) { return rules_.CountsGpus(name); };
     ForEachField(resource, [&](std::string_view key, value content) {
-      if (IsField(key, "name")) gpus = rules_.CountsGpus(content.get_string());
-      if (!gpus || !IsField(key, "resources")) return;
+      if (IsField(key, "name")) kind = KindOfResource(content.get_string(), is_gpus);
+      if (kind == GivenKind::kOther || !IsField(key, "resources")) return;
       for (auto device : content.get_array()) {
         std::string_view id, health;
         ForEachField(device.get_object(), [&](std::string_view name, value text) {
           if (IsField(name, "resourceID")) id = text.get_string();
           if (IsField(name, "health")) health = text.get_string();
         });
-        given_.Add(id, health);
+        given_.Add(kind, id, health);
       }
     });
   }

@@ -91,4 +91,13 @@ Status ApplyMigNeed(const MigWant& need, PodRequest& pod) {
   return {};
 }
 
+Status CheckMigName(std::string_view resource) {
+  constexpr std::string_view kNearly = "nvidia.com/mig";
+  if (!resource.starts_with(kNearly)) return {};
+  const std::string meant = std::string(kMigResourcePrefix).append(resource.substr(kNearly.size()));
+  if (!ParseMigResource(meant)) return {};
+  return Invalid(std::string(resource) + ": no node has this resource, did you mean " + meant +
+                 "?");
+}
+
 }  // namespace berth::wire

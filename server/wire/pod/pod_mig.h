@@ -50,4 +50,7 @@ Status ReadMigNeed(std::string_view key, std::string_view value, MigWant& need);
 // kInvalidArgument where the pod asks for something else than whole GPUs.
 Status ApplyMigNeed(const MigWant& need, PodRequest& pod);
 
+// Error: a MIG resource as the pages of some clouds write it, "nvidia.com/mig1g.5gb".
+Status CheckMigName(std::string_view resource);
+
 }  // namespace berth::wire

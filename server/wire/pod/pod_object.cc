@@ -72,15 +72,16 @@ void Place(ObservedPod& observed, const Dialect* dialect, const Annotation& gran
 // What it was given. agents: the annotation of the node's agent; empty: none.
 void TakeGiven(PodFields& fields, const Annotation& agents, const PodRules& rules,
                ObservedPod& observed) {
-  if (observed.node.empty() || observed.over || !observed.pod.shape.wants_gpu()) return;
+  if (observed.node.empty() || observed.over) return;
+  if (!observed.pod.shape.wants_gpu() && fields.given.claimed.empty()) return;
   std::string problem = std::move(fields.given_problem);
-  if (!fields.given.ids.empty()) {
+  if (!fields.given.empty()) {
     observed.given = std::make_shared<const GivenDevices>(std::move(fields.given));
   } else if (!agents.empty()) {
     const auto is_gpus = [&rules](std::string_view resource) { return rules.CountsGpus(resource); };
     if (auto given = DecodeGiven(agents.mapped(), is_gpus); !given) {
       problem = "annotation " + agents.key() + ": " + given.error().message.substr(0, 1024);
-    } else if (!given->ids.empty()) {
+    } else if (!given->empty()) {
       observed.given = std::make_shared<const GivenDevices>(*std::move(given));
     }
   }

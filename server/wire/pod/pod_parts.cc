@@ -16,6 +16,11 @@ ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
     agent_amounts[i] = Capped(agent_amounts[i] + other.agent_amounts[i]);
   }
   mig += other.mig;
+  for (const OtherResource& added : other.others) {
+    if (std::int64_t* const amount = AmountOf(others, added.name)) {
+      *amount = Capped(*amount + added.amount);
+    }
+  }
   return *this;
 }
 
@@ -32,6 +37,11 @@ void ResourceAsk::Raise(const ResourceAsk& other) {
     agent_amounts[i] = std::max(agent_amounts[i], other.agent_amounts[i]);
   }
   mig.Raise(other.mig);
+  for (const OtherResource& raised : other.others) {
+    if (std::int64_t* const amount = AmountOf(others, raised.name)) {
+      *amount = std::max(*amount, raised.amount);
+    }
+  }
 }
 
 void ResourceAsk::AddWords(const ResourceAsk& other) {

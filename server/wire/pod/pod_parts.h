@@ -61,6 +61,7 @@ struct ResourceAsk {
   // By which resource of the rules the GPUs are asked for, and another one; empty = none.
   std::string gpu_resource = {};
   std::string other_gpu_resource = {};
+  OtherResources others = {};  // as in PodRequest
   bool other_devices = false;  // of resources that nobody here reads
   bool rdma_devices = false;   // among these
   bool unread = false;         // such resources, and those of Kubernetes that only it reads

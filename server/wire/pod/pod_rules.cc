@@ -28,10 +28,13 @@ std::int64_t ResourceAsk::*BytesOf(std::string_view resource) {
   return resource == "ephemeral-storage" ? &ResourceAsk::ephemeral_bytes : nullptr;
 }
 
-// Extended resources have a domain, and it is not Kubernetes' own.
-bool IsDevice(std::string_view resource) {
-  const std::size_t domain = resource.find('/');
-  return domain != std::string_view::npos && !resource.substr(0, domain).ends_with("kubernetes.io");
+// What Kubernetes would refuse is no ask.
+void AddOther(std::string_view resource, std::string_view text, OtherResources& others) {
+  const auto quantity = Quantity::Parse(text);
+  if (!quantity || quantity->Value() < 0 || !IsOtherResource(resource)) return;
+  if (std::int64_t* const amount = AmountOf(others, resource)) {
+    *amount = Capped(*amount + Capped(quantity->Value()));
+  }
 }
 
 bool BelongsOnAnyNode(const PodParts& parts, const ResourceAsk& ask) {
@@ -165,7 +168,9 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   const Dialect* const dialect =
       is_other && !of_class ? dialects_->ReaderOfResource(resource) : nullptr;
   if (is_other && !of_class && dialect == nullptr) {
-    ask.other_devices = ask.other_devices || IsDevice(resource);
+    ask.other_devices = ask.other_devices || IsExtendedResource(resource);
+    BERTH_TRY_STATUS(CheckMigName(resource));
+    AddOther(resource, text, ask.others);
     ask.rdma_devices = ask.rdma_devices || IsRdma(resource);
     ask.unread = true;
     return {};
@@ -309,6 +314,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   request.belongs_on_any_node = BelongsOnAnyNode(parts, ask);
   request.own_to_scheduler = parts.own_to_scheduler;
   request.own_to_scheduler.resources = ask.unread || parts.claims_devices;
+  if (!ask.others.empty()) request.others = std::make_shared<const OtherResources>(ask.others);
   request.priority = parts.priority;
   request.may_preempt = parts.may_preempt;
   request.scheduler = std::move(parts.scheduler);

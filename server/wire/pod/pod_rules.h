@@ -47,6 +47,7 @@ class PodRules {
   [[nodiscard]] const TopologyLevels& levels() const { return levels_; }
   [[nodiscard]] const Dialects& dialects() const { return *dialects_; }
   [[nodiscard]] const PodGroups* groups() const { return groups_; }
+  [[nodiscard]] const DeviceClasses* classes() const { return classes_; }
   // The same, with other PodGroups, which outlive it.
   [[nodiscard]] PodRules With(const PodGroups& groups) const {
     PodRules rules = *this;

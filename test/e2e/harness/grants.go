@@ -30,6 +30,8 @@ type Devices struct {
 type Assigned struct {
 	GPUs []AssignedGPU `json:"gpus"`
 	MIG  []AssignedMIG `json:"mig"`
+	// Places are the GPUs of its replicas.
+	Places []AssignedGPU `json:"places"`
 }
 
 // AssignedGPU is a GPU or a share of one.

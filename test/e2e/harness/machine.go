@@ -21,6 +21,8 @@ type MachineOptions struct {
 	Name string
 	// GPUs are what the plugin advertises, as fakegpu's -gpus takes them; "-" starts no plugin. "" is 8 GPUs.
 	GPUs string
+	// Replicas has the plugin offer each GPU so many times, as NVIDIA's does with time slicing; 0 is once.
+	Replicas int
 	// PluginFlags are given to fakegpu beside its own.
 	PluginFlags []string
 	// Agent has the plugin register with berth-node, which StartAgent starts, instead of the kubelet.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -129,6 +130,9 @@ func (m *Machine) StartPlugin() {
 	if m.MachineOptions.Agent {
 		args = append(args, "-kubelet-socket", AgentSocket)
 	}
+	if m.Replicas > 0 {
+		args = append(args, "-replicas", strconv.Itoa(m.Replicas))
+	}
 	m.Plugin = m.Start("fakegpu", Binary(m.plane.T, "fakegpu"), append(args, m.PluginFlags...)...)
 	m.Annotate(UUIDsAnnotation, m.uuids())
 }
@@ -156,7 +160,7 @@ func (m *Machine) Sick(ids ...string) {
 // WaitGPUs waits until the node offers as many GPUs as it has; number, where given, says how many.
 func (m *Machine) WaitGPUs(number ...int) {
 	m.plane.T.Helper()
-	want := int64(strings.Count(m.uuids(), ",") + 1)
+	want := int64((strings.Count(m.uuids(), ",") + 1) * max(m.Replicas, 1))
 	if len(number) > 0 {
 		want = int64(number[0])
 	}

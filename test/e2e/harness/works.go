@@ -102,7 +102,7 @@ func (m *Machine) Planned(pod *v1.Pod) map[string][]string {
 	}
 	planned := map[string][]string{}
 	for name, assigned := range devices.Containers {
-		for _, gpu := range assigned.GPUs {
+		for _, gpu := range slices.Concat(assigned.GPUs, assigned.Places) {
 			planned[name] = append(planned[name], m.GPUID(gpu.Index))
 		}
 		slices.Sort(planned[name])
@@ -117,7 +117,10 @@ func (m *Machine) AsPlanned(pod *v1.Pod, given map[string][]string) error {
 	planned := m.Planned(pod)
 	var want, got []string
 	for name, ids := range given {
-		got = append(got, ids...)
+		for _, id := range ids {
+			gpu, _, _ := strings.Cut(id, "::")
+			got = append(got, gpu)
+		}
 		want = append(want, planned[name]...)
 	}
 	slices.Sort(want)

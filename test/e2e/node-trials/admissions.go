@@ -24,6 +24,9 @@ type admitted struct {
 	Books                        books          `json:"books_of_those_on_others"`
 	Unseen                       int            `json:"ended_before_their_status_was_seen"`
 	Refused                      map[string]int `json:"refused_by_cause"`
+	OthersAfter                  map[string]int `json:"on_others_by_the_fault_before"`
+	LateAfter                    map[string]int `json:"of_these_not_booked_in_time_by_the_fault_before"`
+	RefusedAfter                 map[string]int `json:"refused_by_the_fault_before"`
 	KubeletRestarts              int
 	PluginRestarts, AgentKills   int
 	BindToAllocateMedianMs       float64
@@ -56,7 +59,8 @@ func admit(t harness.T, a arm, s settings) admitted {
 	l := newLab(a, s, s.nodes, harness.TwoQuads)
 	defer l.close()
 	random := rand.New(rand.NewPCG(s.seed, 0))
-	r := admitted{Arm: a.Name, Refused: map[string]int{}}
+	r := admitted{Arm: a.Name, Refused: map[string]int{}, OthersAfter: map[string]int{}, LateAfter: map[string]int{},
+		RefusedAfter: map[string]int{}}
 	start := time.Now()
 	for made := 0; made < s.pods && time.Since(start) < s.longest; {
 		batch := 1 + random.IntN(20)
@@ -104,16 +108,42 @@ func (l *lab) fault(random *rand.Rand, a arm, r *admitted, pods int) {
 	kubelet, plugin, agent := happens(300), happens(200), happens(100)
 	switch {
 	case kubelet:
+		l.faults = append(l.faults, fault{node.Name, "kubelet restart", time.Now()})
 		node.RestartKubelet()
 		r.KubeletRestarts++
 	case plugin:
+		l.faults = append(l.faults, fault{node.Name, "plugin restart", time.Now()})
 		node.Plugin.Kill()
 		node.StartPlugin()
 		r.PluginRestarts++
 	case agent && a.agent:
+		l.faults = append(l.faults, fault{node.Name, "agent kill", time.Now()})
 		killWorker(node)
 		r.AgentKills++
 	}
+}
+
+// fault is one that the trial made.
+type fault struct {
+	node, kind string
+	at         time.Time
+}
+
+// faultBefore is the last fault of the node in the 10 s before that time, in words.
+func (l *lab) faultBefore(node string, at time.Time) string {
+	for _, f := range slices.Backward(l.faults) {
+		if f.node != node || f.at.After(at) {
+			continue
+		}
+		switch after := at.Sub(f.at); {
+		case after < time.Second:
+			return f.kind + ", less than 1 s before"
+		case after < 10*time.Second:
+			return f.kind + ", 1 to 10 s before"
+		}
+		break
+	}
+	return "none in 10 s"
 }
 
 // count compares plans with what was given.
@@ -133,6 +163,7 @@ func (l *lab) count(r *admitted) {
 		switch {
 		case seen.Pod.Status.Phase == v1.PodFailed:
 			r.Refused[cause(seen.Pod)]++
+			r.RefusedAfter[l.faultBefore(seen.Pod.Spec.NodeName, seen.Bound)]++
 		case node == nil || len(seen.GPUs) == 0:
 			r.Unseen++
 		default:
@@ -147,7 +178,11 @@ func (l *lab) count(r *admitted) {
 			} else {
 				r.Others++
 				r.FirstOthers = append(r.FirstOthers, fmt.Sprintf("%s (bound at %s)", err, seen.Bound.Format("05.000")))
-				r.Books.look(node, seen, had, all)
+				before := l.faultBefore(node.Name, had)
+				r.OthersAfter[before]++
+				if r.Books.look(node, seen, had, all) {
+					r.LateAfter[before]++
+				}
 			}
 		}
 	}

@@ -24,8 +24,8 @@ func (b *books) sentence() string {
 		"cases a decision planned GPUs that such a pod had.", b.Corrected, b.Late, b.Clashes)
 }
 
-// look looks at the decisions for the node that followed when the pod had its GPUs.
-func (b *books) look(node *harness.Machine, pod harness.GivenPod, had time.Time, all []harness.GivenPod) {
+// look looks at the decisions for the node that followed when the pod had its GPUs, and says whether one came too early.
+func (b *books) look(node *harness.Machine, pod harness.GivenPod, had time.Time, all []harness.GivenPod) bool {
 	late, clash := false, ""
 	for _, next := range all {
 		after := next.Pod.Spec.NodeName == node.Name && next.Bound.After(had) && next.Pod.UID != pod.Pod.UID
@@ -49,6 +49,7 @@ func (b *books) look(node *harness.Machine, pod harness.GivenPod, had time.Time,
 		b.Clashes++
 		b.FirstClashes = append(b.FirstClashes[:min(4, len(b.FirstClashes))], clash)
 	}
+	return late
 }
 
 func gpusOf(containers map[string][]string) []string {

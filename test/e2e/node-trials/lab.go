@@ -22,6 +22,8 @@ type lab struct {
 	given *harness.Given
 	berth *harness.Berth
 	close func()
+
+	faults []fault
 }
 
 // arm is who chooses: berth-node, the kubelet alone, or the plugin by its own preference.

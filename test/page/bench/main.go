@@ -43,6 +43,9 @@ func measure(nodes, waits, rounds int) error {
 		return err
 	}
 	defer berth.Stop()
+	if err := ready(berth.URL); err != nil {
+		return err
+	}
 	fmt.Printf("%d nodes of 8 GPUs, %d pods, %d of them wait\n", nodes, len(cluster.Pods), waits)
 	if err := sizes(berth.URL); err != nil {
 		return err
@@ -59,6 +62,21 @@ func measure(nodes, waits, rounds int) error {
 		return err
 	}
 	return hidden(tab)
+}
+
+// ready waits until Berth has read the cluster.
+func ready(url string) error {
+	for begun := time.Now(); time.Since(begun) < 2*time.Minute; time.Sleep(100 * time.Millisecond) {
+		answer, err := http.Get(url + "/readyz")
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode == http.StatusOK {
+			return nil
+		}
+	}
+	return errors.New("berth has not read the cluster after two minutes")
 }
 
 // packed is the length of an answer as it is sent.
@@ -134,6 +152,11 @@ func first(tab *page.Tab, url string) error {
 		}
 		paint, drawn = append(paint, at[0]), append(drawn, at[1])
 	}
+	high, err := page.Eval[int](tab, `document.documentElement.scrollHeight`)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("the page is %d pixels high in a window of 1440\n", high)
 	fmt.Printf("first paint %.0f ms, all drawn %.0f ms after the address was opened (median of 5; worst %.0f, %.0f)\n",
 		median(paint), median(drawn), slices.Max(paint), slices.Max(drawn))
 	return nil
@@ -146,7 +169,7 @@ func refreshes(tab *page.Tab, api *page.APIServer, cluster page.Cluster, rounds 
 	}
 	gone := 0
 	for _, where := range []string{"top", "map"} {
-		if _, err := page.Eval[any](tab, `(scrollTo(0, `+map[string]string{"top": "0", "map": "4000"}[where]+`), 0)`); err != nil {
+		if _, err := page.Eval[any](tab, `(scrollTo(0, `+map[string]string{"top": "0", "map": "1200"}[where]+`), 0)`); err != nil {
 			return err
 		}
 		before, err := tab.TaskSeconds()

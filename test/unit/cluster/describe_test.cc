@@ -46,6 +46,10 @@ std::vector<Change> Changes() {
       {"domain", kGroup, [](PodRequest& pod) { pod.domain.required = 1; }},
       {"role", kGroup, [](PodRequest& pod) { pod.role = "worker"; }},
       {"leads", kGroup, [](PodRequest& pod) { pod.leads = true; }},
+      {"others", kKind,
+       [](PodRequest& pod) {
+         pod.others = std::make_shared<const OtherResources>(OtherResources{{"rdma/hca", 1}});
+       }},
       {"checkpointed", kLoss, [](PodRequest& pod) { pod.checkpointed = WallTime(); }},
       {"keep", kLoss, [](PodRequest& pod) { pod.keep = true; }},
       {"labels", kShown,

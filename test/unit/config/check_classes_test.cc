@@ -133,7 +133,8 @@ TEST(WorkloadClassSettings, TheProfileOfAClassIsBuiltInOrAmongTheProfiles) {
   for (const ProfileSpec& profile : ClassProfiles(*config)) names.push_back(profile.name);
   EXPECT_THAT(names, ElementsAre("mine", "spreading")) << "each once, without the chosen one";
   EXPECT_THAT(CheckConfig(kText, "f").notes,
-              ElementsAre(HasSubstr("workloadClasses[1]: prefer and avoid have no effect: "
+              ElementsAre(HasSubstr("profiles[0].scorers: without expected-waste, "),
+                          HasSubstr("workloadClasses[1]: prefer and avoid have no effect: "
                                     "the profile \"spreading\"")))
       << "the profile \"mine\" is used";
 }

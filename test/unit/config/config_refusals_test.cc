@@ -175,6 +175,9 @@ constexpr Refusal kRanges[] = {
     {"PriceInfinite", "machineTypes: [{name: x, gpus: 1, pricePerHour: .inf}]",
      "berth.yaml:1: machineTypes[0].pricePerHour: want a number from 0"},
     {"LogLevel", "logLevel: loud", "berth.yaml:1: logLevel: want one of debug, info, warn, error"},
+    {"ClusterName", "clusterName: \"a\\nb\"",
+     "berth.yaml:1: clusterName: want one line of at most 63 bytes, got 3 with a control "
+     "character"},
     {"Meaning", "resources: [{name: x, meaning: y}]",
      "berth.yaml:1: resources[0].meaning: want one"},
     {"Devices", "profiles: [{name: x, devices: y}]", "berth.yaml:1: profiles[0].devices: want one"},

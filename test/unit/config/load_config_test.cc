@@ -49,7 +49,7 @@ topology:
     - nodeLabel: my/rack
     - {name: chassis, nodeLabel: my/chassis}
     - labels: [my/tray, my/sled]
-dra: {chooseDevices: true}
+dra: {chooseDevices: true, preempt: true}
 hami: {giveDevices: true}
 server:
   listen: "[::1]:0"
@@ -62,6 +62,7 @@ leaderElection: {enabled: false, namespace: my-system, name: my.berth-2, leaseSe
 reservationSeconds: 3600
 nodesToScore: 0
 logLevel: debug
+clusterName: "prod: eu"
 )";
 
 Config Load(const std::string& text) {
@@ -101,6 +102,7 @@ TEST(LoadConfig, EveryFieldIsRead) {
                               {"chassis", {"my/chassis"}},
                               {"my/tray", {"my/tray", "my/sled"}}};
   expected.dra.choose_devices = true;
+  expected.dra.preempt = true;
   expected.hami.give_devices = true;
   expected.server.listen = "[::1]:0";
   expected.server.debug_listen = "off";
@@ -112,6 +114,7 @@ TEST(LoadConfig, EveryFieldIsRead) {
   expected.reservation_seconds = 3600;
   expected.nodes_to_score = 0;
   expected.log_level = "debug";
+  expected.cluster_name = "prod: eu";
   EXPECT_EQ(Load(kFull), expected);
 }
 

@@ -44,6 +44,7 @@ TEST(Reload, WhatNeedsARestartIsNamedAndLeftAlone) {
       {"machineTypes: [{name: x, gpus: 1}]", {"machineTypes"}},
       {"topology: {levels: [{preset: gke}]}", {"topology.levels"}},
       {"dra: {chooseDevices: true}", {"dra.chooseDevices"}},
+      {"dra: {preempt: true}", {"dra.preempt"}},
       {"hami: {giveDevices: true}", {"hami.giveDevices"}},
       {"gpuNodes: {conditions: [Bad]}", {"gpuNodes.conditions"}},
       {"traits: [{name: a, resource: x}]", {"traits"}},
@@ -69,7 +70,7 @@ resources: []
 nodeLabels: {gpuModel: a, gpuMemoryMib: b}
 machineTypes: [{name: x, gpus: 1}]
 topology: {levels: []}
-dra: {chooseDevices: true}
+dra: {chooseDevices: true, preempt: true}
 hami: {giveDevices: true}
 server: {listen: ":1", debugListen: ":2", threads: 1, maxBodyBytes: 1024, drainSeconds: 0,
          tls: {certificateFile: a, keyFile: b, clientCaFile: c}}

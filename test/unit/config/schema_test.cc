@@ -115,7 +115,7 @@ TEST(ConfigSchema, TheDocumentationHasTheSchemaOfTheCode) {
 TEST(ConfigSchema, WhatShipsIsValid) {
   for (const char* file :
        {"manifests/base/config/berth.yaml", "manifests/components/mtls/config/berth.yaml",
-        "test/fuzz/seeds/configuration/all.yaml"}) {
+        "manifests/overlays/aks/config/berth.yaml", "test/fuzz/seeds/configuration/all.yaml"}) {
     const auto text = ReadFile(SourceDir() + "/" + file);
     ASSERT_TRUE(text) << text.error().message;
     ASSERT_TRUE(LoadConfig(*text, file));

@@ -68,6 +68,36 @@ TEST(Crowding, IsNoCondition) {
             0);
 }
 
+// Replicas of GPUs (time slicing): on the GPU with the fewest users, of one workload apart.
+TEST(Crowding, SpreadsUsersOverTheGpusThatTheyShare) {
+  NodeSpec spec = ANode("n").Places(6).CarriesOut().Spec();
+  spec.places.gpus = 3;
+  spec.places.uuids = {"GPU-0", "GPU-1", "GPU-2"};
+  const auto shared = std::make_shared<const NodeSpec>(spec);
+  PodRecords pods;
+  const auto put = [&](const APod& pod) {
+    Placement placement = PlacementFor(Node(shared, pods), pod.Shape(), DeviceChoice{});
+    const std::vector<int> on = placement.places_on;
+    auto record = std::make_shared<PodRecord>(*pod.BoundOn("n"));
+    record->placement = std::move(placement);
+    const auto at = PositionOf(pods, record->pod.id.uid);
+    pods.insert(at, std::move(record));
+    return on;
+  };
+  EXPECT_EQ(put(APod("a").Whole(1)), std::vector{0});
+  EXPECT_EQ(put(APod("b").Whole(2)), (std::vector{1, 2})) << "of two containers";
+  EXPECT_EQ(put(APod("c").Whole(1)), std::vector{0});
+  EXPECT_EQ(put(APod("d").Whole(3)), std::vector<int>{}) << "two are left; the node refuses it";
+  pods.pop_back();
+  EXPECT_EQ(put(APod("e").Whole(1)), std::vector{1});
+  spec.carries_out = false;
+  EXPECT_EQ(PlacementFor(Node(std::make_shared<const NodeSpec>(spec), {}),
+                         APod("x").Whole(1).Shape(), DeviceChoice{})
+                .places_on,
+            std::vector<int>{})
+      << "the kubelet picks";
+}
+
 // Places so many replicas, one after the other, with the default policy. Returns where each is.
 std::vector<std::pair<std::string, int>> Deploy(std::vector<ANode> nodes, int replicas,
                                                 Spread spread) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/explain/what_if.h"
 
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -154,6 +156,74 @@ TEST_F(WhatIfTest, BeyondSomeKindsOfPodsTheyAreCountedAlone) {
   ASSERT_EQ(told.whys.size(), kMostWhys + 1);
   EXPECT_FALSE(told.whys.back().told);
   EXPECT_EQ(told.whys.back().pods, 5);
+}
+
+TEST_F(WhatIfTest, TheHighestPriorityComesFirst) {
+  On({ANode("n1").Gpus(1)});
+  EXPECT_EQ(NodesOf(Tell({APod("low").Whole(1), APod("high").Whole(1).Priority(7)})), "- n1");
+}
+
+// --- what kube-scheduler counts beside
+
+// A node for so many pods, with so many devices of another plugin.
+ANode NodeFor(const std::string& name, int pods, std::int64_t devices) {
+  ANode node = ANode(name).Gpus(4);
+  node.Counts(pods, devices == 0 ? OtherResources() : OtherResources{{"rdma/hca", devices}});
+  return node;
+}
+
+TEST_F(WhatIfTest, ANodeTakesAsManyPodsAsItSays) {
+  On({NodeFor("n1", 2, 0).Holding(APod("a").Cpu(1)), NodeFor("n2", 1, 0)});
+  const WhatIfAnswer told =
+      Tell({APod("p").Whole(1), APod("q").Whole(1), APod("r").Whole(1), APod("s").Whole(1)});
+  EXPECT_EQ(told.fitting, 2);
+  EXPECT_EQ(WhyOf(told, 3),
+            "has the GPUs, CPU and memory that it needs on 2 nodes, but 2 take no more pods");
+}
+
+TEST_F(WhatIfTest, DevicesOfOtherPluginsAreCounted) {
+  On({NodeFor("n1", 10, 2).Holding(APod("a").Cpu(1).Others({{"rdma/hca", 1}})),
+      NodeFor("n2", 10, 0), ANode("n3").Gpus(1)});
+  const APod pod = APod("p").Whole(1).Others({{"rdma/hca", 1}});
+  APod two = pod, three = pod;
+  const WhatIfAnswer told = Tell({pod, two.Named("q"), three.Named("r")});
+  EXPECT_EQ(NodesOf(told), "n3 n1 -") << "n3 does not say what it has";
+  EXPECT_EQ(WhyOf(told, 2),
+            "has the GPUs, CPU and memory that it needs on 2 nodes, but 2 lack rdma/hca");
+}
+
+TEST_F(WhatIfTest, AGangIsPlacedWhereItsDevicesAre) {
+  On({NodeFor("n1", 10, 1), NodeFor("n2", 10, 2), NodeFor("n3", 10, 1)});
+  std::vector<APod> gang = Gang(3, 1, 3);
+  for (APod& pod : gang) pod.Others({{"rdma/hca", 1}});
+  const WhatIfAnswer told = Tell(gang);
+  EXPECT_EQ(told.fitting, 3) << NodesOf(told);
+  std::map<std::string, int> on;
+  for (const WhatIfPod& pod : told.pods) ++on[pod.placement->node];
+  EXPECT_LE(on["n1"], 1);
+  EXPECT_LE(on["n2"], 2);
+  gang = Gang(4, 1, 4);
+  for (APod& pod : gang) pod.Others({{"rdma/hca", 2}});
+  EXPECT_EQ(Tell(gang).fitting, 0);
+}
+
+TEST_F(WhatIfTest, APodThatIsHeldBackHoldsNothing) {
+  On({ANode("n1").Gpus(1)});
+  const std::vector<PodRequest> pods = {APod("p").Whole(1).Request(), APod("q").Whole(1).Request()};
+  const std::vector<std::string_view> held_back = {"scheduling gates hold it back", ""};
+  const auto told = WhatIf(engine_, {.snapshot = snapshot_, .pods = pods, .held_back = held_back});
+  ASSERT_TRUE(told);
+  EXPECT_EQ(NodesOf(*told), "- n1");
+  EXPECT_EQ(WhyOf(*told, 0), "scheduling gates hold it back");
+}
+
+TEST_F(WhatIfTest, TheGuardKeepsPodsWithoutGpusOffGpuNodes) {
+  On({ANode("n1").Gpus(1)});
+  const std::vector<PodRequest> pods = {APod("p").Cpu(1).Request()};
+  WhatIfAsk ask{.snapshot = snapshot_, .pods = pods};
+  EXPECT_EQ(WhatIf(engine_, ask)->fitting, 1);
+  ask.guard = NodeGuard::kRefuse;
+  EXPECT_EQ(WhatIf(engine_, ask)->fitting, 0);
 }
 
 // --- gangs

@@ -101,7 +101,7 @@ TEST_F(CommandLineTest, TheScriptsAskTheProgram) {
   }
   const Said other = Parse({"completion", "tcsh"});
   EXPECT_EQ(other.code, 2);
-  EXPECT_EQ(other.err, "tool: completion: want bash, zsh or fish, got \"tcsh\"\n");
+  EXPECT_EQ(other.err, "tool: completion: want bash, zsh, fish or kubectl, got \"tcsh\"\n");
 }
 
 TEST_F(CommandLineTest, TheManualHasEveryCommandAndOption) {

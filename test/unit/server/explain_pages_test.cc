@@ -135,6 +135,7 @@ TEST_F(ExplainPages, NothingIsExplainedByAProcessThatDoesNotLead) {
   service_.readiness().Set("another process leads");
   EXPECT_EQ(ExplainPodPage(live_, "/debug/pods/ns/p", "").status, 503);
   EXPECT_EQ(TopPage(live_, "/debug/top", "").status, 503);
+  EXPECT_EQ(NamespacePage(live_, "/debug/namespaces/ns", "").status, 503);
 }
 
 TEST_F(ExplainPages, ANodeIsToldWithItsPods) {
@@ -146,6 +147,20 @@ TEST_F(ExplainPages, ANodeIsToldWithItsPods) {
   const std::string text = ExplainNodePage(live_, "/debug/nodes/n1", "text").body;
   EXPECT_NE(text.find("GPU 0: held by ns/pod-1\n"), std::string::npos) << text;
   EXPECT_NE(text.find("GPU 1: idle\n"), std::string::npos) << text;
+}
+
+TEST_F(ExplainPages, ANamespaceIsToldWithTheNodesOfItsPods) {
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 1), "n1"), "");
+  const Json told = Json::parse(NamespacePage(live_, "/debug/namespaces/ns", "").body);
+  EXPECT_EQ(told["version"], 1);
+  EXPECT_EQ(told["namespace"], "ns");
+  EXPECT_EQ(told["gpus"], 1);
+  EXPECT_EQ(told["nodes"], Json::parse(R"([{"node":"n1","gpus":1.0,"mig_devices":0,"pods":1}])"));
+  const std::string text = NamespacePage(live_, "/debug/namespaces/ns", "text").body;
+  EXPECT_NE(text.find("Namespace ns holds:\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("n1"), std::string::npos) << text;
+  EXPECT_EQ(ClassPage(live_, "/debug/classes/training", "text").body,
+            "Workload class training: no pod holds GPUs\n");
 }
 
 TEST_F(ExplainPages, TopTellsModelsAndWhatWaits) {

@@ -48,7 +48,7 @@ class LiveViewTest : public testing::Test {
                    .node_rules = service_.live().node_rules,
                    .readiness = service_.readiness(),
                    .binds = &binds_};
-  LivePages pages_ = MakeLivePages(live_, "1.2.3");
+  LivePages pages_ = MakeLivePages(live_, "1.2.3", "prod-eu");
 };
 
 TEST_F(LiveViewTest, AllNodesWithGpusAreThereWithTheirPlaces) {
@@ -65,6 +65,35 @@ TEST_F(LiveViewTest, AllNodesWithGpusAreThereWithTheirPlaces) {
   EXPECT_EQ(live["place"], Json::array({0, 0, 1, 1}));
   EXPECT_EQ(live["without_gpus"], 1);
   EXPECT_EQ(live["top"][0]["gpus"], 8);
+  EXPECT_EQ(live["cluster"], "prod-eu");
+  EXPECT_EQ(live["namespaces"], Json::parse(R"([{"name":"ns","gpus":1.0,"mig_devices":0,"pods":1,
+                                                 "nodes":1}])"));
+  EXPECT_EQ(live["classes"], Json::array());
+}
+
+TEST_F(LiveViewTest, APodThatWaitsSaysItsClass) {
+  PodRequest pod = APod("p").Whole(1).Request();
+  pod.classes = {"training", "batch"};
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(pod)});
+  EXPECT_EQ(Shown()["waiting"][0]["class"], "training");
+}
+
+TEST_F(LiveViewTest, OfVeryManyNamespacesThoseWithTheMostGpusAreListed) {
+  PodRecords pods;
+  for (std::size_t i = 0; i < wire::kMostOwnerRows + 7; ++i) {
+    const std::string number = std::to_string(i);
+    pods.push_back(APod("p" + number)
+                       .Share(1 + static_cast<int>(i))
+                       .Namespace("ns" + number)
+                       .BoundOn("a1", {0}));
+  }
+  const std::vector<std::shared_ptr<const Node>> nodes = {
+      std::make_shared<const Node>(std::make_shared<const NodeSpec>(MachineWith("a1", 1)), pods)};
+  const Snapshot snapshot(nodes);
+  const Json live = Json::parse(wire::EncodeLive(wire::EncodeNews({}), snapshot,
+                                                 wire::EncodeNodeSet(snapshot, {}, nullptr), true));
+  EXPECT_EQ(live["namespaces"].size(), wire::kMostOwnerRows);
+  EXPECT_EQ(live["namespaces"][0]["name"], "ns" + std::to_string(wire::kMostOwnerRows + 6));
 }
 
 TEST_F(LiveViewTest, ANodeSaysWhyItTakesNoPods) {

@@ -4,10 +4,13 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "server/wire/file/cluster_file.h"
 #include "test/support/builders.h"
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::test::plan_page_test {
@@ -47,6 +50,32 @@ TEST_F(PlanPageTest, OrOfThoseOfTheRequestIfItHasAny) {
   request["pods"].push_back(PodWithGpus("1", 8));
   const Json told = Ask(request.dump());
   EXPECT_EQ(told["nowhere"], Json::array({"ns/pod-1"}));
+}
+
+// What decides is in a dump: whether shares are carried out, what Topology Managers refuse, how many
+// pods and devices of other plugins a node takes.
+TEST(PlanOfADump, IsThatOfTheServer) {
+  std::vector<NodeSpec> specs;
+  for (const char* name : {"n1", "n2", "n3"}) specs.push_back(MachineWith(name, 4));
+  specs[0].shares_need_uuids = true;
+  specs[0].most_pods = 10;
+  specs[1].most_pods = 1;
+  specs[1].others = {{"rdma/hca", 1}};
+  specs[2].most_pods = 0;
+  TestService served(specs), offline(std::vector<NodeSpec>{});
+  const std::string dump = wire::EncodeCluster(served.state().Everything());
+  const auto file = wire::DecodeCluster(dump, wire::NodeRules(DefaultConfig(), AllDialects()));
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(offline.state().Apply(file->events));
+  Json share = PodWithGpus("share", 0), rdma = PodWithGpus("rdma", 1);
+  share["spec"]["containers"][0]["resources"]["limits"]["berth.dev/gpu-milli"] = "500";
+  rdma["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"] = "1";
+  Json request = {{"pods", Json::array({share, rdma, PodWithGpus("1", 1), PodWithGpus("2", 4)})}};
+  const auto told = MakePlan(served.live(), request.dump(), false);
+  const auto again = MakePlan(offline.live(), request.dump(), false);
+  ASSERT_TRUE(told && again);
+  EXPECT_EQ(*told, *again);
+  EXPECT_EQ(Json::parse(*told)["fitting"], 2) << *told;
 }
 
 // A plan for thousands of pods takes seconds.

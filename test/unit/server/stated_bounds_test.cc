@@ -16,6 +16,7 @@
 #include "scoring/engine/profile_tables.h"
 #include "scoring/explain/what_if.h"
 #include "server/dialects/dra/device_claims.h"
+#include "server/extender/device_preemption.h"
 #include "server/extender/extender.h"
 #include "server/extender/gang_table.h"
 #include "server/extender/pending_pods.h"
@@ -76,12 +77,16 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(GangTable::kMostGangs, 16'384u);
   EXPECT_EQ(OpenClaims::kMostBytes, 32 * kMiB);
   EXPECT_EQ(dialects::DeviceClaims::kMostPublished, 512 * kMiB);
+  EXPECT_EQ(EarmarkLine::kMostPods, 16'384u);
   EXPECT_EQ(kube::ApiGangHistory::kMostPods, 20'000);
   EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);
   EXPECT_EQ(kube::ApiPodWaker::kMostWaiting, 1'024u);
   EXPECT_EQ(kube::KubeletRefusals::kMostWaiting, 200u);
   EXPECT_EQ(kube::KubeletRefusals::kMostRunning, 4'096u);
   EXPECT_EQ(kube::KubeletRefusals::kForgotten, std::chrono::hours(24));
+  EXPECT_EQ(DevicePreemption::kMostPerMinute, 64);
+  EXPECT_EQ(DeviceRooms::kMost, 32u);
+  EXPECT_EQ(DevicePreemption::kMostRemembered, 4'096u);
   EXPECT_EQ(kMostRequestBytes, 2 * kMiB);
   EXPECT_EQ(kMostRefusalBytes, 1'000u);
   EXPECT_EQ(kMostLabelBytes, 64 * kKiB);
@@ -101,13 +106,21 @@ TEST(StatedBounds, OfPlansAndLists) {
 
 // All tables go when there are as many as may be.
 TEST(StatedBounds, OfTheTablesOfAPlan) {
-  const Engine engine(ProfileOf(CoresOf));
+  int evaluations = 0;
+  const auto count = [&evaluations](const Node&, const DeviceChoice&) { return ++evaluations % 2; };
+  const Engine engine(ProfileOf(count));
   EngineApart apart(engine);
-  const auto asked = [&apart](int i) { return &apart.For(APod("p").Whole(1).CpuMilli(i).Shape()); };
-  const Engine* const first = asked(0);
-  for (int i = 1; i < 128; ++i) EXPECT_EQ(asked(i), first) << i;
-  EXPECT_EQ(asked(0), first);
-  EXPECT_NE(asked(128), first);
+  const auto snapshot = SnapshotOf({ANode("a").Gpus(1)});
+  const auto evaluated = [&](int i) {
+    const int before = evaluations;
+    const RequestShape shape = APod("p").Whole(1).CpuMilli(i).Shape();
+    (void)apart.For(shape).Best(snapshot, shape);
+    return evaluations - before;
+  };
+  for (int i = 0; i < 128; ++i) EXPECT_EQ(evaluated(i), 1) << i;
+  EXPECT_EQ(evaluated(0), 0) << "all are still known";
+  EXPECT_EQ(evaluated(128), 1);
+  EXPECT_EQ(evaluated(127), 1) << "all were forgotten";
 }
 
 RequestShape LargeShape(int i, std::size_t bytes) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "server/wire/extender/extender_v1.h"
+#include "server/wire/node/gpu_health.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
@@ -251,6 +252,41 @@ TEST(NodeMig, TellsWhatItPassesOver) {
     EXPECT_EQ(decoded.problem, "annotation berth.dev/mig: " + message) << annotation;
     ASSERT_TRUE(decoded.spec.mig.known());
     EXPECT_EQ(decoded.spec.mig->gpus.size(), 8U) << "the counts are taken instead";
+  }
+}
+
+TEST(NodeMig, KnowsTheNamesOfInstancesAndWhichAreSick) {
+  ANodeObject node = Mixed({{"nvidia.com/mig-1g.5gb", "2"}, {"nvidia.com/mig-3g.20gb", "1"}});
+  const auto said = [](const std::string& allocator) {
+    return R"({"allocator":")" + allocator + R"(","gpus":[{"index":0,"instances":[
+      {"profile":"3g.20gb","start":4,"uuid":"MIG-a"},{"profile":"1g.5gb","start":1,"uuid":"MIG-b"},
+      {"profile":"1g.5gb","start":2}]}]})";
+  };
+  node.annotation = said("berth");
+  const DecodedNode decoded = Decode(node);
+  EXPECT_EQ(decoded.problem, "");
+  const MigSpec& spec = *decoded.spec.mig;
+  EXPECT_EQ(spec.FindNamed("MIG-a"), test::AGrant(0, "3g.20gb", 4));
+  EXPECT_EQ(spec.FindNamed("MIG-b"), test::AGrant(0, "1g.5gb", 1));
+  EXPECT_EQ(spec.FindNamed(""), std::nullopt);
+  MigLibrary library;
+  const auto again = ReadMig(MigJson(spec), "mig", "", library);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, spec);
+
+  const MigSet b = test::SetOf(*spec.product, {{"1g.5gb", 1}});
+  NodeSpec sick = decoded.spec;
+  EXPECT_EQ(CloseUnwell("MIG-b,MIG-of-another-time", sick), "");
+  EXPECT_EQ(sick.mig->gpus[0].offered & sick.mig->gpus[0].instances, spec.gpus[0].instances & ~b);
+  node.annotation = said("first-fit");
+  sick = Decode(node).spec;
+  EXPECT_EQ(CloseUnwell("MIG-b", sick), "");
+  EXPECT_EQ(sick, Decode(node).spec) << "the kubelet offers that one no more, and picks another";
+  for (const std::string& instance :
+       {std::string(R"({"profile":"1g.5gb","count":2,"uuid":"MIG-b"})"),
+        R"({"profile":"1g.5gb","start":1,"uuid":")" + std::string(65, 'x') + "\"}"}) {
+    node.annotation = R"({"gpus":[{"index":0,"instances":[)" + instance + "]}]}";
+    EXPECT_NE(Decode(node).problem, "") << instance;
   }
 }
 

@@ -48,6 +48,17 @@ MigWant Want(const std::string& profile, int count, bool shared = false) {
   return {test::ProfileOf(profile), shared, 0, 0, count};
 }
 
+TEST(PodMig, ANameThatLacksItsHyphenIsToldAsItIs) {
+  const auto refusal = [](const char* resource) {
+    return Read(PodObject(Object::array({Container("a", {{resource, "1"}})}))).pod.refusal;
+  };
+  EXPECT_EQ(refusal("nvidia.com/mig1g.5gb"),
+            "containers[0].resources.requests.nvidia.com/mig1g.5gb: no node has this resource, did "
+            "you mean nvidia.com/mig-1g.5gb?");
+  EXPECT_EQ(refusal("nvidia.com/mig-1g.5gb"), "");
+  EXPECT_EQ(refusal("nvidia.com/migration"), "");
+}
+
 TEST(PodMig, ReadsTheResourcesOfDeviceClasses) {
   DeviceClasses classes;
   classes.Reset({{"", "small", "example.com/small", "", test::ProfileOf("1g.5gb")},

@@ -158,6 +158,8 @@ TEST(Probe, DescribesMigDevicesByGpuProfileAndStart) {
   EXPECT_EQ(mig->gpus[0].uuid, "GPU-2");
   EXPECT_EQ(mig->knowledge, MigKnowledge::kExact);
   EXPECT_EQ(mig->product->name(), "A100-80GB");
+  EXPECT_EQ(mig->FindNamed("MIG-b"),
+            (MigGrant{.gpu = 2, .start = 0, .profile = ParseMigProfile("1g.10gb").value()}));
 }
 
 TEST(Probe, OfMigDevicesThatItMayNotSeePublishesNone) {

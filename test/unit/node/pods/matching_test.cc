@@ -185,6 +185,18 @@ TEST(DevicesOf, GoesByTheUuidThenByTheIndexAndTakesAnyReplica) {
   EXPECT_EQ(DevicesOf(plan, {"x1", "g2"}, facts), (Names{"x1", "g2"}));
 }
 
+TEST(DevicesOf, TakesAsManyReplicasOfAGpuAsThePlanHas) {
+  const auto plan = *node::ParsePlan(
+      R"({"version":1,"node":"n1","containers":{
+          "a":{"places":[{"index":0,"uuid":"g0"}]},"b":{"places":[{"index":0,"uuid":"g0"}]}}})",
+      "n1");
+  const Names available = {"g0::1", "g0::2", "g0::3", "g1::0"};
+  EXPECT_EQ(DevicesOf(plan.containers.at("a"), available, {}).size(), 1U);
+  const Names both = DevicesOf(plan.Whole(), available, {});
+  EXPECT_EQ(both.size(), 2U);
+  for (const std::string& id : both) EXPECT_TRUE(id.starts_with("g0::")) << id;
+}
+
 TEST(DevicesOf, FindsMigDevicesByGpuProfileAndStart) {
   node::ContainerPlan plan;
   plan.mig = {{2, "1g.10gb", 4}, {2, "1g.10gb", -1}};

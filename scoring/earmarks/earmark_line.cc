@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/earmarks/earmark_line.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "scoring/admission.h"
+#include "scoring/devices/device_picker.h"
+#include "scoring/registry.h"
+
+namespace berth {
+namespace {
+
+int GpusOf(const RequestShape& shape) {
+  const int whole = shape.gpu_count();
+  return whole > 0 ? whole : 1;  // MIG devices are of one GPU at least
+}
+
+bool IsWorthKeepingFor(const PodRequest& pod) {
+  return pod.shape.wants_gpu() && pod.refusal.empty() && !pod.domain.required;
+}
+
+std::int64_t HealthyGpus(const Snapshot& snapshot) {
+  std::int64_t sum = 0;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) sum += snapshot.node(i).healthy_gpus();
+  return sum;
+}
+
+// The node with the pod on it; nullptr: it does not fit.
+std::shared_ptr<const Node> With(const Node& node, const PodRequest& pod) {
+  if (!Fits(node, pod.shape)) return nullptr;
+  const auto choices = DeviceChoices(node, pod.shape, DeviceRule::kTightest);
+  if (choices.empty()) return nullptr;
+  auto record = std::make_shared<PodRecord>();
+  record->pod = pod;
+  record->placement = PlacementFor(node, pod.shape, choices.front());
+  record->state = PodState::kPlanned;
+  auto with = std::make_shared<Node>(node);
+  with->Put(std::move(record));
+  return with;
+}
+
+}  // namespace
+
+class EarmarkLine::Fitting {
+ public:
+  explicit Fitting(std::size_t shapes) : known_(shapes) {}
+  bool operator()(const Node& node, const PodRequest& pod, std::size_t shape) {
+    if (Admits(node.spec(), pod) != Reason::kFits) return false;
+    if (!known_[shape]) known_[shape] = Fits(node, pod.shape);
+    return *known_[shape];
+  }
+  void NodeChanged() { std::ranges::fill(known_, std::nullopt); }
+
+ private:
+  std::vector<std::optional<bool>> known_;
+};
+
+std::size_t EarmarkLine::Waiter::kept() const {
+  return nodes.size() - static_cast<std::size_t>(std::ranges::count(nodes, kNoNode));
+}
+
+bool EarmarkLine::Order::operator()(const Waiter* a, const Waiter* b) const {
+  const PodRequest &one = a->first(), &other = b->first();
+  return std::tie(other.priority, a->since, one.id.uid) <
+         std::tie(one.priority, b->since, other.id.uid);
+}
+
+std::string EarmarkLine::NameOf(const PodRequest& first) {
+  return first.gang.empty() ? first.id.uid : first.gang.id.text();
+}
+
+std::size_t EarmarkLine::NumberOf(const RequestShape& shape) {
+  if (shapes_.size() > 2 * kMostPods) {  // of many that have left: numbered anew
+    shapes_.clear();
+    for (Waiter* const waiter : line_) {
+      for (std::size_t i = 0; i < waiter->pods.size(); ++i) {
+        waiter->shapes[i] =
+            shapes_.try_emplace(waiter->pods[i]->shape, shapes_.size()).first->second;
+      }
+    }
+  }
+  return shapes_.try_emplace(shape, shapes_.size()).first->second;
+}
+
+void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& refused_on,
+                        Instant now) {
+  const PodRequest& first = *waiter.pods.front();
+  if (!std::ranges::all_of(waiter.pods, IsWorthKeepingFor,
+                           [](const auto& pod) -> const PodRequest& { return *pod; })) {
+    return;
+  }
+  const std::string name = NameOf(first);
+  auto entry = std::make_unique<Waiter>();
+  if (const auto before = by_name_.find(name); before != by_name_.end()) {
+    Waiter& known = *before->second;
+    if (known.pods.size() == waiter.pods.size() && known.first().shape == first.shape &&
+        known.first().priority == first.priority) {
+      known.stood = now;  // where it stood
+      return;
+    }
+    entry->passed_over = known.passed_over;
+    entry->times_passed_over = known.times_passed_over;
+    Leave(name);
+  }
+  if (line_.size() >= kMost || pods_ + waiter.pods.size() > kMostPods) return;
+  if (line_.empty()) {  // what changed before is nobody's
+    snapshot_ = refused_on;
+    gpus_ = HealthyGpus(*snapshot_);
+    changed_.clear();
+    released_.clear();
+  }
+  entry->pods = std::move(waiter.pods);
+  for (const auto& pod : entry->pods) entry->shapes.push_back(NumberOf(pod->shape));
+  entry->nodes.assign(entry->pods.size(), kNoNode);
+  entry->since = waiter.since;
+  entry->stood = now;
+  // A gang was refused because not all of it fits: some of it may.
+  entry->looks_everywhere = entry->is_gang() || !refused_on->SameNodes(*snapshot_);
+  if (!entry->looks_everywhere) {
+    snapshot_->ForEachDifference(*refused_on, [this](NodeIndex node) { changed_.insert(node); });
+  }
+  pods_ += entry->pods.size();
+  line_.insert(entry.get());
+  by_name_.emplace(name, std::move(entry));
+}
+
+void EarmarkLine::Release(Waiter& waiter) {
+  for (std::size_t i = 0; i < waiter.nodes.size(); ++i) {
+    const NodeIndex node = std::exchange(waiter.nodes[i], kNoNode);
+    if (node == kNoNode) continue;
+    kept_gpus_ -= GpusOf(waiter.pods[i]->shape);
+    std::erase_if(marked_.at(node).owners,
+                  [&waiter](const auto& owner) { return owner.first == &waiter; });
+    released_.insert(node);
+    changed_.insert(node);
+    is_new_ = true;
+  }
+  waiter.offered.reset();
+}
+
+void EarmarkLine::Leave(std::string_view name) {
+  const auto found = by_name_.find(std::string(name));
+  if (found == by_name_.end()) return;
+  Release(*found->second);
+  pods_ -= found->second->pods.size();
+  line_.erase(found->second.get());
+  by_name_.erase(found);
+}
+
+void EarmarkLine::KeepIf(const std::function<bool(const PodRequest& first)>& waits) {
+  std::vector<std::string> gone;
+  for (const auto& [name, waiter] : by_name_) {
+    if (!waits(waiter->first())) gone.push_back(name);
+  }
+  for (const std::string& name : gone) Leave(name);
+}
+
+// What changed is found by the identity of the nodes' objects; where nodes have come or gone, by
+// name, and what is kept moves with its node.
+void EarmarkLine::FindChanged(const std::shared_ptr<const Snapshot>& snapshot) {
+  if (snapshot == snapshot_) return;
+  if (snapshot->SameNodes(*snapshot_)) {
+    snapshot->ForEachDifference(*snapshot_, [this](NodeIndex node) { changed_.insert(node); });
+    snapshot_ = snapshot;
+    return;
+  }
+  const std::shared_ptr<const Snapshot> before = std::exchange(snapshot_, snapshot);
+  std::map<NodeIndex, Marked> marked;
+  for (auto& [node, mark] : marked_) {
+    const NodeIndex now = snapshot->names().Find(before->names().name(node));
+    for (const auto& [waiter, pod] : mark.owners) {
+      waiter->nodes[pod] = now;
+      if (now == kNoNode) {
+        kept_gpus_ -= GpusOf(waiter->pods[pod]->shape);
+        waiter->looks_everywhere = true;
+      }
+    }
+    if (now != kNoNode) marked.emplace(now, std::move(mark));
+  }
+  marked_ = std::move(marked);
+  changed_.clear();
+  released_.clear();
+  for (NodeIndex i = 0; i < snapshot->size(); ++i) {
+    const NodeIndex then = before->names().Find(snapshot->names().name(i));
+    if (then == kNoNode || snapshot->shared(i) != before->shared(then)) changed_.insert(i);
+  }
+  for (const auto& [node, mark] : marked_) changed_.insert(node);
+  gpus_ = HealthyGpus(*snapshot);
+  is_new_ = true;
+}
+
+// Puts the owners on the node as it is now, the first in line first; who does not fit any more has
+// nothing kept there.
+void EarmarkLine::Rebuild(NodeIndex node) {
+  const auto found = marked_.find(node);
+  if (found == marked_.end()) return;
+  Marked& mark = found->second;
+  std::shared_ptr<const Node> as_if = snapshot_->shared(node);
+  std::erase_if(mark.owners, [&](const auto& owner) {
+    auto& [waiter, pod] = owner;
+    const PodRequest& request = *waiter->pods[pod];
+    const bool admits = Admits(as_if->spec(), request) == Reason::kFits;
+    if (auto with = admits ? With(*as_if, request) : nullptr) {
+      as_if = std::move(with);
+      return false;
+    }
+    waiter->nodes[pod] = kNoNode;
+    waiter->looks_everywhere = true;
+    kept_gpus_ -= GpusOf(request.shape);
+    return true;
+  });
+  mark.as_if = std::move(as_if);
+  if (mark.owners.empty()) marked_.erase(found);
+  is_new_ = true;
+}
+
+bool EarmarkLine::MayKeep(const Waiter& waiter, int gpus, const EarmarkLimits& limits) const {
+  if (kept_gpus_ == 0 && !waiter.is_gang()) return true;
+  return (kept_gpus_ + gpus) * 100 <= gpus_ * limits.most_gpus;
+}
+
+void EarmarkLine::OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& limits,
+                          Instant now) {
+  for (std::size_t i = 0; i < waiter.pods.size(); ++i) {
+    if (waiter.nodes[i] != kNoNode) continue;
+    const PodRequest& pod = *waiter.pods[i];
+    if (!MayKeep(waiter, GpusOf(pod.shape), limits)) return;
+    const auto mark = marked_.find(node);
+    const Node& free = mark == marked_.end() ? snapshot_->node(node) : *mark->second.as_if;
+    auto with = With(free, pod);
+    if (with == nullptr) {
+      if (i + 1 < waiter.pods.size() && waiter.shapes[i + 1] != waiter.shapes[i]) continue;
+      return;
+    }
+    Marked& kept = marked_[node];
+    kept.owners.emplace_back(&waiter, i);
+    kept.as_if = std::move(with);
+    waiter.nodes[i] = node;
+    kept_gpus_ += GpusOf(pod.shape);
+    if (!waiter.offered) waiter.offered = now;
+    if (released_.contains(node) && !waiter.is_gang()) wakes_.push_back(pod.id);
+    is_new_ = true;
+  }
+}
+
+void EarmarkLine::Offer(NodeIndex node, const EarmarkLimits& limits, Instant now) {
+  Fitting fits(shapes_.size());
+  for (Waiter* const waiter : line_) {
+    if (now < waiter->passed_over) continue;
+    const auto open = std::ranges::find(waiter->nodes, kNoNode);
+    if (open == waiter->nodes.end()) continue;
+    const auto pod = static_cast<std::size_t>(open - waiter->nodes.begin());
+    const auto mark = marked_.find(node);
+    const Node& free = mark == marked_.end() ? snapshot_->node(node) : *mark->second.as_if;
+    if (!fits(free, *waiter->pods[pod], waiter->shapes[pod])) continue;
+    const std::int64_t before = kept_gpus_;
+    OfferTo(*waiter, node, limits, now);
+    if (kept_gpus_ != before) fits.NodeChanged();
+  }
+}
+
+// One waiter of a look: the others have the next ones.
+void EarmarkLine::LookEverywhere(const EarmarkLimits& limits, Instant now) {
+  const auto found = std::ranges::find_if(line_, [now](const Waiter* waiter) {
+    return waiter->looks_everywhere && now >= waiter->passed_over;
+  });
+  if (found == line_.end()) return;
+  Waiter& waiter = **found;
+  waiter.looks_everywhere = false;
+  for (NodeIndex i = 0; i < snapshot_->size(); ++i) {
+    const auto open = std::ranges::find(waiter.nodes, kNoNode);
+    if (open == waiter.nodes.end()) break;
+    const auto pod = static_cast<std::size_t>(open - waiter.nodes.begin());
+    if (Admits(snapshot_->node(i).spec(), *waiter.pods[pod]) != Reason::kFits) continue;
+    if (Fits(snapshot_->node(i), waiter.pods[pod]->shape)) OfferTo(waiter, i, limits, now);
+  }
+}
+
+void EarmarkLine::PassOver(const EarmarkLimits& limits, Instant now) {
+  std::vector<std::string> forgotten;
+  for (const Waiter* const waiter : line_) {
+    if (waiter->is_gang() || now - waiter->stood < kForgotten) continue;
+    forgotten.push_back(NameOf(waiter->first()));
+  }
+  for (const std::string& name : forgotten) Leave(name);
+  for (Waiter* const waiter : line_) {
+    if (!waiter->offered) continue;
+    const Duration most = waiter->is_gang() ? limits.gang : kOffer;
+    if (now - *waiter->offered < most) continue;
+    Release(*waiter);
+    Duration pause = waiter->is_gang() ? limits.gang : kPassOver;
+    for (int i = 0; i < waiter->times_passed_over && pause < kLongestPassOver; ++i) pause *= 2;
+    waiter->passed_over = now + std::min(pause, std::max(kLongestPassOver, limits.gang));
+    waiter->times_passed_over = std::min(waiter->times_passed_over + 1, 16);
+    waiter->looks_everywhere = true;
+  }
+}
+
+std::optional<Instant> EarmarkLine::NextLook() const {
+  std::optional<Instant> next;
+  const auto or_at = [&next](Instant at) { next = next ? std::min(*next, at) : at; };
+  for (const Waiter* const waiter : line_) {
+    if (waiter->offered && !waiter->is_gang()) or_at(*waiter->offered + kOffer);
+    if (waiter->looks_everywhere) or_at(waiter->passed_over);
+  }
+  return next;
+}
+
+std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snapshot,
+                                     const EarmarkLimits& limits, Instant now) {
+  FindChanged(snapshot);
+  PassOver(limits, now);
+  for (const NodeIndex node : changed_) Rebuild(node);
+  for (const NodeIndex node : changed_) Offer(node, limits, now);
+  changed_.clear();
+  released_.clear();
+  LookEverywhere(limits, now);
+  for (Waiter* const waiter : line_) {
+    if (waiter->offered && waiter->kept() == 0) waiter->offered.reset();
+  }
+  if (std::exchange(is_new_, false)) Publish();
+  return std::exchange(wakes_, {});
+}
+
+void EarmarkLine::Publish() {
+  std::vector<Earmarks::OnNode> nodes;
+  for (const auto& [index, mark] : marked_) {
+    Earmarks::OnNode on{.node = index, .owners = {}, .as_if = mark.as_if};
+    for (const auto& [waiter, pod] : mark.owners) {
+      const PodRequest& request = *waiter->pods[pod];
+      const int gpus = GpusOf(request.shape);
+      const bool same_gang =
+          !on.owners.empty() && waiter->is_gang() && on.owners.back().gang == request.gang.id;
+      if (same_gang) {
+        on.owners.back().gpus += gpus;
+        continue;
+      }
+      on.owners.push_back({request.id, request.gang.id, request.priority, request.may_preempt,
+                           waiter->since, gpus});
+    }
+    nodes.push_back(std::move(on));
+  }
+  earmarks_ = std::make_shared<const Earmarks>(snapshot_, std::move(nodes));
+}
+
+std::vector<std::shared_ptr<const PodRequest>> EarmarkLine::Owners() const {
+  std::vector<std::shared_ptr<const PodRequest>> owners;
+  for (const Waiter* const waiter : line_) {
+    if (waiter->kept() > 0) owners.push_back(waiter->pods.front());
+  }
+  return owners;
+}
+
+}  // namespace berth

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EarmarkLine: the pods and gangs that found no room, in line, and what is kept for them.
+//
+// Without it who comes first after a pod has ended takes the room: small pods come all the time,
+// large ones once in ten seconds (kube-scheduler's back-off), and wait for hours. So the room that
+// fits a waiting pod now is kept until it comes: of what becomes free the first in line that fits
+// takes its part, and what is left is for anyone. Nothing is kept empty for a pod that it does not
+// hold yet; for a gang, which needs many nodes at the same moment, it is, up to the bounds of
+// EarmarkLimits. Who does not take what is kept for it is passed over for a while: what keeps it
+// away is nothing that Berth knows.
+//
+//   line.Stand({.pods = {pod}, .since = created}, snapshot, now);   // no node took it
+//   line.Look(snapshot, now);                                  // after every change of the nodes
+//   line.earmarks()->KeepFrom(other, *snapshot, node);
+//   line.Leave(pod->id.uid);                                   // it has its node, or is gone
+//
+// First in line: the higher priority, then who waits longer. Deterministic; not thread-safe.
+// Look takes time for nodes that changed, times the line: 1,000 waiting pods of ten shapes and one
+// node some microseconds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/earmarks/earmarks.h"
+
+namespace berth {
+
+struct EarmarkLimits {
+  // Of all GPUs, percent, 0..100: more are kept for one waiting pod alone.
+  int most_gpus = 25;
+  // For a gang, which gets no more after that until it has been passed over for as long.
+  Duration gang = std::chrono::hours(1);
+  friend bool operator==(const EarmarkLimits&, const EarmarkLimits&) = default;
+};
+
+struct InLine {
+  // A pod, or members of one gang: as many as it lacks. Never empty; all ask for GPUs.
+  std::vector<std::shared_ptr<const PodRequest>> pods;
+  WallTime since;
+};
+
+class EarmarkLine {
+ public:
+  static constexpr std::size_t kMost = 1024;        // in line; the last ones are not taken in
+  static constexpr std::size_t kMostPods = 16'384;  // of all gangs
+  static constexpr Duration kOffer = std::chrono::seconds(60);
+  static constexpr Duration kPassOver = std::chrono::minutes(5);  // doubled by each, up to...
+  static constexpr Duration kLongestPassOver = std::chrono::hours(1);
+  // kube-scheduler tries every pod again after five and a half minutes at the latest.
+  static constexpr Duration kForgotten = std::chrono::minutes(10);
+
+  // No node took it on that snapshot: it stands in line, in the place of what had its name before.
+  // A pod has to do so again within kForgotten.
+  void Stand(InLine waiter, const std::shared_ptr<const Snapshot>& refused_on, Instant now);
+  // By the UID of the pod / the text of the gang's id.
+  void Leave(std::string_view name);
+  // Those for which the function is false leave.
+  void KeepIf(const std::function<bool(const PodRequest& first)>& waits);
+
+  // Takes up what changed. Returns the pods that may go now by what others left to them, and that
+  // no change of a node tells kube-scheduler to try again.
+  std::vector<PodId> Look(const std::shared_ptr<const Snapshot>& snapshot,
+                          const EarmarkLimits& limits, Instant now);
+  // When a Look is due though nothing changes; empty: never.
+  [[nodiscard]] std::optional<Instant> NextLook() const;
+
+  [[nodiscard]] const std::shared_ptr<const Earmarks>& earmarks() const { return earmarks_; }
+  [[nodiscard]] std::size_t size() const { return line_.size(); }
+  // Those for which something is kept, in line.
+  [[nodiscard]] std::vector<std::shared_ptr<const PodRequest>> Owners() const;
+
+ private:
+  struct Waiter {
+    std::vector<std::shared_ptr<const PodRequest>> pods;
+    std::vector<std::size_t> shapes;  // of `pods`, by number
+    std::vector<NodeIndex> nodes;     // where room is kept for each; kNoNode: nowhere
+    WallTime since;
+    std::optional<Instant> offered;  // something has been kept since
+    Instant passed_over;             // nothing is kept until then
+    Instant stood;                   // last
+    int times_passed_over = 0;
+    // May fit nodes that have not changed since.
+    bool looks_everywhere = false;
+    [[nodiscard]] const PodRequest& first() const { return *pods.front(); }
+    [[nodiscard]] bool is_gang() const { return !first().gang.empty(); }
+    [[nodiscard]] std::size_t kept() const;
+  };
+  struct Order {
+    bool operator()(const Waiter* a, const Waiter* b) const;
+  };
+  // A node on which room is kept, with the owners on it.
+  struct Marked {
+    std::vector<std::pair<Waiter*, std::size_t>> owners;  // and which of their pods; in line
+    std::shared_ptr<const Node> as_if;
+  };
+  // Which shapes fit a node as it is at the moment.
+  class Fitting;
+
+  static std::string NameOf(const PodRequest& first);
+  std::size_t NumberOf(const RequestShape& shape);
+  void Release(Waiter& waiter);
+  void PassOver(const EarmarkLimits& limits, Instant now);
+  void FindChanged(const std::shared_ptr<const Snapshot>& snapshot);
+  void Rebuild(NodeIndex node);
+  void Offer(NodeIndex node, const EarmarkLimits& limits, Instant now);
+  void OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& limits, Instant now);
+  void LookEverywhere(const EarmarkLimits& limits, Instant now);
+  [[nodiscard]] bool MayKeep(const Waiter& waiter, int gpus, const EarmarkLimits& limits) const;
+  void Publish();
+
+  std::unordered_map<std::string, std::unique_ptr<Waiter>> by_name_;
+  std::set<Waiter*, Order> line_;
+  std::size_t pods_ = 0;  // of the line
+  std::map<RequestShape, std::size_t> shapes_;
+  std::map<NodeIndex, Marked> marked_;
+  std::set<NodeIndex> changed_;   // to be looked at
+  std::set<NodeIndex> released_;  // of these: what was kept there is for others
+  std::shared_ptr<const Snapshot> snapshot_ = std::make_shared<const Snapshot>();
+  std::int64_t gpus_ = 0, kept_gpus_ = 0;  // of snapshot_; that are kept
+  bool is_new_ = false;                    // to be published
+  std::shared_ptr<const Earmarks> earmarks_ = std::make_shared<const Earmarks>();
+  std::vector<PodId> wakes_;
+};
+
+}  // namespace berth

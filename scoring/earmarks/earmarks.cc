@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/earmarks/earmarks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "scoring/registry.h"
+
+namespace berth {
+namespace {
+
+bool MayGoBefore(const PodRequest& pod, const EarmarkOwner& owner) {
+  if (pod.priority > owner.priority) return true;
+  return !owner.gang.empty() && owner.may_preempt && pod.priority < owner.priority;
+}
+
+}  // namespace
+
+bool IsOwnedBy(const EarmarkOwner& owner, const PodRequest& pod) {
+  return owner.gang.empty() ? owner.pod.uid == pod.id.uid : owner.gang == pod.gang.id;
+}
+
+Earmarks::Earmarks(std::shared_ptr<const Snapshot> snapshot, std::vector<OnNode> nodes)
+    : snapshot_(std::move(snapshot)), nodes_(std::move(nodes)), has_(snapshot_->size()) {
+  for (const OnNode& on : nodes_) has_[on.node] = true;
+}
+
+int Earmarks::gpus() const {
+  int sum = 0;
+  for (const OnNode& on : nodes_) {
+    for (const EarmarkOwner& owner : on.owners) sum += owner.gpus;
+  }
+  return sum;
+}
+
+const Earmarks::OnNode* Earmarks::On(const Snapshot& snapshot, NodeIndex node) const {
+  if (nodes_.empty()) return nullptr;
+  if (!snapshot_->SameNodes(snapshot)) node = snapshot_->names().Find(snapshot.names().name(node));
+  if (node == kNoNode || !has_[node]) return nullptr;
+  return &*std::ranges::lower_bound(nodes_, node, {}, &OnNode::node);
+}
+
+bool Earmarks::KeepFrom(const PodRequest& pod, const Snapshot& snapshot, NodeIndex node) const {
+  const OnNode* const on = On(snapshot, node);
+  if (on == nullptr) return false;
+  const auto is_owned = [&pod](const EarmarkOwner& owner) { return IsOwnedBy(owner, pod); };
+  if (std::ranges::any_of(on->owners, is_owned)) return false;
+  const auto may_go = [&pod](const EarmarkOwner& owner) { return MayGoBefore(pod, owner); };
+  if (std::ranges::all_of(on->owners, may_go)) return false;
+  return !Fits(*on->as_if, pod.shape);
+}
+
+}  // namespace berth

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/extender/device_preemption.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "cluster/values/alike.h"
+
+namespace berth {
+namespace {
+
+std::vector<PodId> IdsOf(const Node& node, std::span<const std::string> uids) {
+  std::vector<PodId> ids;
+  for (const std::string& uid : uids) {
+    if (const PodRecord* const held = node.FindPod(uid)) ids.push_back(held->pod.id);
+  }
+  return ids;
+}
+
+// Whether kube-scheduler would give the pod its GPUs by a claim, if it had a node for it.
+bool MayGetDevices(const PodRequest& pod) {
+  return !pod.device_class.empty() && pod.shape.wants_gpu() && pod.may_preempt &&
+         pod.refusal.empty() && pod.gang.empty();
+}
+
+}  // namespace
+
+void DevicePreemption::Look() {
+  const Instant now = parts_.clock.Now();
+  Tend(now);
+  const Extender::Moment moment = parts_.extender.Now();
+  std::vector<std::shared_ptr<const PodRequest>> tried;  // of this look, without success
+  for (const WaitingPod& waiting : InNeed(now)) {
+    const PodRequest& pod = *waiting.pod;
+    const bool is_tried = std::ranges::any_of(tried, [&pod](const auto& other) {
+      return other->priority >= pod.priority && SamePodKind(*other, pod);
+    });
+    if (is_tried) continue;
+    if (!tried.empty() && parts_.clock.Now() - now >= kBudget) return;
+    if (IsShort(moment, pod, now)) MakeRoomFor(moment, pod, now);
+    tried.push_back(waiting.pod);
+  }
+}
+
+void DevicePreemption::LetGo() {
+  const auto rooms = parts_.rooms.Current();
+  if (rooms == nullptr) return;
+  for (const auto& [node, room] : *rooms) Drop(room, parts_.clock.Now(), {});
+}
+
+DevicePreemption::Stats DevicePreemption::stats() const {
+  const auto rooms = parts_.rooms.Current();
+  return {evicted_.load(), blocked_.load(), failed_.load(),
+          rooms == nullptr ? std::size_t{0} : rooms->size()};
+}
+
+void DevicePreemption::Tend(Instant now) {
+  const auto rooms = parts_.rooms.Current();
+  if (rooms == nullptr) return;
+  for (const auto& [node, room] : *rooms) Tend(room, now);
+}
+
+void DevicePreemption::Tend(DeviceRoom room, Instant now) {
+  const std::optional<WaitingPod> waiting = parts_.waiting.Find(room.pod.uid);
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const bool is_there = snapshot->names().Find(room.node) != kNoNode;
+  if (!waiting || waiting->gated || !is_there) return Drop(room, now, {});
+  if (room.held) {
+    if (now - *room.held >= kComesWithin) Drop(room, now, kBlocked);
+    return;
+  }
+  if (now - room.since >= kKeepsFor) return Drop(room, now, kBlocked);
+  (void)Evict(room, now);
+  if (Hold(room, *waiting->pod)) {
+    room.held = now;
+    (void)parts_.waker.Wake(room.pod);  // kube-scheduler may know that the devices are free before
+  }
+  (void)parts_.rooms.Put(std::move(room));
+}
+
+bool DevicePreemption::Hold(const DeviceRoom& room, const PodRequest& pod) const {
+  const auto [snapshot, policy] = parts_.extender.Now();
+  const NodeIndex index = snapshot->names().Find(room.node);
+  if (index == kNoNode) return false;
+  auto placement = policy->engine->PlaceOn(snapshot, pod.shape, index);
+  if (!placement) return false;
+  const PodPlacement planned{pod, *std::move(placement)};
+  return parts_.state.Plan(std::span(&planned, 1)).has_value();
+}
+
+void DevicePreemption::Drop(const DeviceRoom& room, Instant now, Duration pause) {
+  parts_.rooms.Drop(room.node);
+  (void)parts_.state.Unplan(std::span(&room.pod.uid, 1));
+  short_.Put(room.pod.uid, {.since = {}, .next = now + pause});
+}
+
+std::vector<WaitingPod> DevicePreemption::InNeed(Instant now) {
+  const std::set<std::string> askers = parts_.extender.Askers();
+  const auto rooms = parts_.rooms.Current();
+  std::set<std::string> served;
+  if (rooms != nullptr) {
+    for (const auto& [node, room] : *rooms) served.insert(room.pod.uid);
+  }
+  std::vector<WaitingPod> need;
+  if (served.size() >= DeviceRooms::kMost) return need;
+  for (WaitingPod& waiting : parts_.waiting.Everybody()) {
+    const PodRequest& pod = *waiting.pod;
+    // A node for which kube-scheduler has nominated it is one where it makes room itself.
+    const bool waits = waiting.unschedulable && !waiting.gated && waiting.nominated.empty() &&
+                       askers.contains(pod.scheduler) && waiting.created &&
+                       parts_.clock.Wall() - *waiting.created >= kPatience;
+    if (!waits || !MayGetDevices(pod) || served.contains(pod.id.uid)) continue;
+    const Short* const known = short_.Find(pod.id.uid);
+    if (known == nullptr || now >= known->next) need.push_back(std::move(waiting));
+  }
+  std::ranges::stable_sort(need, [](const WaitingPod& a, const WaitingPod& b) {
+    return a.pod->priority != b.pod->priority ? a.pod->priority > b.pod->priority
+                                              : *a.created < *b.created;
+  });
+  return need;
+}
+
+bool DevicePreemption::IsShort(const Extender::Moment& moment, const PodRequest& pod, Instant now) {
+  Short* known = short_.Touch(pod.id.uid);
+  if (known == nullptr) known = &short_.Put(pod.id.uid);
+  if (parts_.extender.WouldFit(moment, pod)) {
+    *known = {.since = {}, .next = now + kRetry};
+    return false;
+  }
+  if (!known->since) known->since = now;
+  return now - *known->since >= kStaysShort;
+}
+
+void DevicePreemption::MakeRoomFor(const Extender::Moment& moment, const PodRequest& pod,
+                                   Instant now) {
+  const auto rooms = parts_.rooms.Current();
+  const auto skips = [&rooms](const std::string& node) {
+    return rooms != nullptr && rooms->contains(node);
+  };
+  const DeviceVictims found = parts_.extender.VictimsForDevices(moment, pod, skips);
+  Duration pause = kRetry;
+  if (found.outcome == DeviceVictims::Outcome::kEvict && MayEvict(found.uids.size(), now)) {
+    const Node& node = moment.snapshot->node(found.node);
+    DeviceRoom room{.pod = pod.id, .priority = pod.priority, .node = node.spec().name};
+    room.victims = room.left = IdsOf(node, found.uids);
+    room.since = now;
+    // First, so that nobody comes in between; at most kMost pods get here.
+    if (!parts_.rooms.Put(room)) return;
+    if (Evict(room, now) > 0) {
+      (void)parts_.rooms.Put(std::move(room));
+      return;
+    }
+    parts_.rooms.Drop(room.node);
+    pause = kBlocked;
+  }
+  if (Short* const known = short_.Find(pod.id.uid)) known->next = now + pause;
+}
+
+std::size_t DevicePreemption::Evict(DeviceRoom& room, Instant now) {
+  std::vector<PodId> gone, left;
+  bool goes_on = true;
+  for (const PodId& victim : room.left) {
+    const auto outcome = goes_on ? parts_.evictor.Evict(victim) : PodEvictor::Outcome::kFailed;
+    if (outcome == PodEvictor::Outcome::kEvicted) {
+      ++evicted_;
+      evictions_.push_back(now);
+      gone.push_back(victim);
+      continue;
+    }
+    if (goes_on) ++(outcome == PodEvictor::Outcome::kBlocked ? blocked_ : failed_);
+    goes_on = false;  // those behind it would be evicted in vain
+    left.push_back(victim);
+  }
+  room.left = std::move(left);
+  const std::size_t count = gone.size();
+  if (count > 0)
+    parts_.sink.Record(PodsEvicted{room.pod, room.priority, room.node, std::move(gone)});
+  return count;
+}
+
+bool DevicePreemption::MayEvict(std::size_t pods, Instant now) {
+  std::erase_if(evictions_, [now](Instant when) { return now - when >= std::chrono::minutes(1); });
+  return evictions_.size() + pods <= std::size_t{kMostPerMinute};
+}
+
+}  // namespace berth

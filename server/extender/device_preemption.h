@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DevicePreemption: makes room, by evictions, for pods that wait for GPUs of DRA (dra.preempt).
+//
+// kube-scheduler evicts nobody where devices are short, and does not ask Berth either. So Berth
+// looks at the pods that wait, the most important first. A pod is preempted for if
+//   - kube-scheduler has found no node for it, and it fits none as it is in two looks,
+//   - it is placed alone, by a scheduler that asks this Berth, and its preemptionPolicy allows it,
+//   - no eviction that kube-scheduler can do itself helps, and nobody is ending whose end suffices,
+//   - kube-scheduler judges nothing of it that Berth does not (ports, volumes, spread, affinity).
+// Whom, and where: device_victims.h. The API server carries it out (Eviction), and refuses what
+// exceeds a PodDisruptionBudget. What comes free is the pod's (device_rooms.h): first nobody else
+// is let in on the node, and as soon as there is room it is planned for the pod.
+//
+// One thread at a time; the rooms are for all threads.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/recent.h"
+#include "cluster/state/waiting_pods.h"
+#include "scoring/device_victims.h"
+#include "server/extender/device_rooms.h"
+#include "server/extender/extender.h"
+#include "server/extender/ports.h"
+
+namespace berth {
+
+class DevicePreemption {
+ public:
+  static constexpr Duration kPatience = std::chrono::seconds(5);  // since the pod was created
+  // A pod that fits nowhere is looked at again after this time before anybody is evicted for it.
+  static constexpr Duration kStaysShort = std::chrono::seconds(2);
+  static constexpr Duration kRetry = std::chrono::seconds(5);     // where no victims were found
+  static constexpr Duration kBlocked = std::chrono::seconds(30);  // where none could be evicted
+  // How long a node is kept for the pod: while victims end, and once there is room.
+  static constexpr Duration kKeepsFor = std::chrono::minutes(5);
+  static constexpr Duration kComesWithin = std::chrono::seconds(30);
+  static constexpr int kMostPerMinute = 64;  // evictions, of all pods together
+  // Of one look, which has this much time unless its first search takes longer.
+  static constexpr Duration kBudget = std::chrono::milliseconds(40);
+  static constexpr std::size_t kMostRemembered = 4096;  // pods that were found short
+
+  // References: they outlive the object.
+  struct Parts {
+    ClusterState& state;
+    const WaitingPods& waiting;
+    const Extender& extender;
+    DeviceRooms& rooms;
+    PodEvictor& evictor;
+    PodWaker& waker;
+    DecisionSink& sink;
+    const Clock& clock;
+  };
+
+  explicit DevicePreemption(const Parts& parts) : parts_(parts) {}
+
+  // Call it about once a second where this process leads. Blocks.
+  void Look();
+  // This process leads no longer: nothing is kept for anybody.
+  void LetGo();
+
+  struct Stats {
+    std::uint64_t evicted = 0;
+    std::uint64_t blocked = 0;  // by a PodDisruptionBudget, when it was tried
+    std::uint64_t failed = 0;   // no right, or the API server did not answer
+    std::size_t rooms = 0;      // nodes that are kept for a pod now
+  };
+  // Any thread.
+  [[nodiscard]] Stats stats() const;
+
+ private:
+  struct Short {
+    std::optional<Instant> since = {};  // it fits no node
+    Instant next{};                     // look at it
+  };
+
+  // What becomes of the rooms that there are.
+  void Tend(Instant now);
+  void Tend(DeviceRoom room, Instant now);
+  // Plans the pod there, if there is room now.
+  [[nodiscard]] bool Hold(const DeviceRoom& room, const PodRequest& pod) const;
+  // pause: the pod is not preempted for again before that time is over.
+  void Drop(const DeviceRoom& room, Instant now, Duration pause);
+  // The pods that may be preempted for, the most important first.
+  [[nodiscard]] std::vector<WaitingPod> InNeed(Instant now);
+  // Whether it fits no node, and has not for a while.
+  bool IsShort(const Extender::Moment& moment, const PodRequest& pod, Instant now);
+  void MakeRoomFor(const Extender::Moment& moment, const PodRequest& pod, Instant now);
+  // Evicts what is left of the room's victims; tells of them. How many were.
+  std::size_t Evict(DeviceRoom& room, Instant now);
+  [[nodiscard]] bool MayEvict(std::size_t pods, Instant now);
+
+  const Parts parts_;
+  std::atomic<std::uint64_t> evicted_{0}, blocked_{0}, failed_{0};
+  Recent<std::string, Short> short_{kMostRemembered};  // by UID
+  std::vector<Instant> evictions_;                     // of the last minute
+};
+
+}  // namespace berth

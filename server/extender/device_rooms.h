@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceRooms: nodes on which pods were evicted for a pod whose GPUs kube-scheduler gives by claims
+// (DRA). What comes free there is that pod's: until it is planned there, no other pod with GPUs and
+// no higher priority is let in.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "cluster/values/pod_request.h"
+
+namespace berth {
+
+struct DeviceRoom {
+  PodId pod = {};  // for which
+  int priority = 0;
+  std::string node = {};
+  std::vector<PodId> victims = {};   // all of them
+  std::vector<PodId> left = {};      // that are still to be evicted
+  Instant since{};                   // the first of them was
+  std::optional<Instant> held = {};  // since then its GPUs are planned for it
+};
+
+// Any thread may call it.
+class DeviceRooms {
+ public:
+  static constexpr std::size_t kMost = 32;
+
+  using ByNode = std::map<std::string, DeviceRoom, std::less<>>;
+  // nullptr: there are none.
+  [[nodiscard]] std::shared_ptr<const ByNode> Current() const BERTH_EXCLUDES(mutex_);
+  // That of the pod.
+  [[nodiscard]] std::optional<DeviceRoom> Of(const std::string& uid) const BERTH_EXCLUDES(mutex_);
+
+  // Adds it, or replaces that of its node. False: there are kMost.
+  bool Put(DeviceRoom room) BERTH_EXCLUDES(mutex_);
+  void Drop(const std::string& node) BERTH_EXCLUDES(mutex_);
+
+ private:
+  std::atomic<bool> any_{false};
+  mutable Mutex mutex_;
+  std::shared_ptr<const ByNode> rooms_ BERTH_GUARDED_BY(mutex_);
+};
+
+// Whether the room keeps that pod out of its node.
+bool KeepsOut(const DeviceRoom& room, const PodRequest& pod);
+
+}  // namespace berth

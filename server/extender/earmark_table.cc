@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/extender/earmark_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/cleanup.h"
+
+namespace berth {
+
+void EarmarkTable::Stand(InLine waiter, std::shared_ptr<const Snapshot> refused_on) {
+  const MutexLock lock(mutex_);
+  if (news_.size() < kMostNews) news_.emplace_back(Stood{std::move(waiter), std::move(refused_on)});
+}
+
+void EarmarkTable::Leave(std::string name) {
+  const MutexLock lock(mutex_);
+  if (is_empty_ && news_.empty()) return;
+  if (news_.size() < 2 * kMostNews) news_.emplace_back(std::move(name));  // else LookAt finds out
+}
+
+std::shared_ptr<const Earmarks> EarmarkTable::Newest() const {
+  const MutexLock lock(mutex_);
+  return newest_;
+}
+
+bool EarmarkTable::IsDue(const std::shared_ptr<const Snapshot>& snapshot, Instant now) const {
+  const MutexLock lock(mutex_);
+  if (!news_.empty()) return true;
+  if (is_empty_) return false;
+  return looked_at_ != snapshot || (next_ && *next_ <= now);
+}
+
+std::shared_ptr<const Earmarks> EarmarkTable::On(const std::shared_ptr<const Snapshot>& snapshot,
+                                                 const std::optional<EarmarkLimits>& limits,
+                                                 Instant now, const Waits& waits,
+                                                 const Wake& wake) {
+  static const auto kNothing = std::make_shared<const Earmarks>();
+  if (!limits) return kNothing;
+  if (IsDue(snapshot, now) && !looks_.exchange(true)) {
+    std::vector<PodId> wakes;
+    {
+      const Cleanup over([this] { looks_ = false; });
+      LookAt(snapshot, *limits, now, waits, wakes);
+    }
+    if (!wakes.empty()) wake(wakes);
+  }
+  return Newest();
+}
+
+void EarmarkTable::LookAt(const std::shared_ptr<const Snapshot>& snapshot,
+                          const EarmarkLimits& limits, Instant now, const Waits& waits,
+                          std::vector<PodId>& wakes) {
+  std::vector<News> news;
+  {
+    const MutexLock lock(mutex_);
+    news.swap(news_);
+  }
+  for (News& one : news) {
+    if (auto* const stood = std::get_if<Stood>(&one)) {
+      line_.Stand(std::move(stood->waiter), stood->refused_on, now);
+    } else {
+      line_.Leave(std::get<std::string>(one));
+    }
+  }
+  if (now - counted_ >= kBetweenCounts) {
+    line_.KeepIf(waits);
+    counted_ = now;
+  }
+  wakes = line_.Look(snapshot, limits, now);
+  std::optional<Instant> next = line_.NextLook();
+  if (line_.size() > 0) next = std::min(next.value_or(Instant::max()), counted_ + kBetweenCounts);
+  const MutexLock lock(mutex_);
+  newest_ = line_.earmarks();
+  looked_at_ = snapshot;
+  next_ = next;
+  is_empty_ = line_.size() == 0 && newest_->empty();
+}
+
+}  // namespace berth

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EarmarkTable: the one EarmarkLine of the service (scoring/earmarks/earmark_line.h), for all
+// threads. Who asks about a pod looks at the line first if something has changed; while one thread
+// looks the others take what was found last, and nobody waits.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/earmarks/earmark_line.h"
+
+namespace berth {
+
+// Any thread may call any function.
+class EarmarkTable {
+ public:
+  // Whether the pod still waits for a node, as the cluster has it.
+  using Waits = std::function<bool(const PodRequest& first)>;
+  using Wake = std::function<void(const std::vector<PodId>& pods)>;
+
+  // Pods that found no node, or a gang that did. Told between two looks beyond kMostNews it is
+  // forgotten: kube-scheduler asks again.
+  static constexpr std::size_t kMostNews = 4096;
+  void Stand(InLine waiter, std::shared_ptr<const Snapshot> refused_on) BERTH_EXCLUDES(mutex_);
+  // Who has its node: by the UID of the pod, by the text of the gang's id.
+  void Leave(std::string name) BERTH_EXCLUDES(mutex_);
+
+  // What is kept at this moment. limits: empty: nothing. wake: gets the pods that may go now, after
+  // all locks.
+  [[nodiscard]] std::shared_ptr<const Earmarks> On(const std::shared_ptr<const Snapshot>& snapshot,
+                                                   const std::optional<EarmarkLimits>& limits,
+                                                   Instant now, const Waits& waits,
+                                                   const Wake& wake) BERTH_EXCLUDES(mutex_);
+  // What was found last.
+  [[nodiscard]] std::shared_ptr<const Earmarks> Newest() const BERTH_EXCLUDES(mutex_);
+
+ private:
+  struct Stood {
+    InLine waiter;
+    std::shared_ptr<const Snapshot> refused_on;
+  };
+  using News = std::variant<Stood, std::string>;
+  static constexpr Duration kBetweenCounts = std::chrono::seconds(1);  // of who still waits
+
+  // Whether a look would find anything new.
+  [[nodiscard]] bool IsDue(const std::shared_ptr<const Snapshot>& snapshot, Instant now) const
+      BERTH_EXCLUDES(mutex_);
+  void LookAt(const std::shared_ptr<const Snapshot>& snapshot, const EarmarkLimits& limits,
+              Instant now, const Waits& waits, std::vector<PodId>& wakes) BERTH_EXCLUDES(mutex_);
+
+  std::atomic<bool> looks_ = false;  // a thread does; the next two are its own
+  EarmarkLine line_;
+  Instant counted_;  // when it was asked last who still waits
+
+  mutable Mutex mutex_;
+  std::vector<News> news_ BERTH_GUARDED_BY(mutex_);
+  std::shared_ptr<const Earmarks> newest_ BERTH_GUARDED_BY(mutex_) =
+      std::make_shared<const Earmarks>();
+  std::shared_ptr<const Snapshot> looked_at_ BERTH_GUARDED_BY(mutex_);
+  std::optional<Instant> next_ BERTH_GUARDED_BY(mutex_);
+  bool is_empty_ BERTH_GUARDED_BY(mutex_) = true;  // nobody stands in line
+};
+
+}  // namespace berth

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the verbs do for pods that wait: room that becomes free is kept for those who came first
+// (earmark_table.h).
+#include <utility>
+
+#include "server/extender/extender.h"
+
+namespace berth {
+
+Extender::Moment Extender::WithEarmarks(Moment now) {
+  const std::shared_ptr<const Earmarks> before = earmarks_.Newest();
+  now.earmarks = earmarks_.On(
+      now.snapshot, now.policy->earmarks, parts_.clock.Now(),
+      [this](const PodRequest& pod) { return StillWaits(pod); },
+      [this](const std::vector<PodId>& pods) { Wake(pods); });
+  if (parts_.gangs != nullptr && now.earmarks != before) parts_.gangs->Respect(now.earmarks);
+  return now;
+}
+
+void Extender::LookAtEarmarks() { (void)WithEarmarks({Current(), policy()}); }
+
+bool Extender::StillWaits(const PodRequest& pod) const {
+  if (parts_.state.FindPod(pod.id.uid)) return false;
+  return parts_.waiting == nullptr || !parts_.watches_arrivals ||
+         parts_.waiting->Find(pod.id.uid).has_value();
+}
+
+void Extender::StandInLine(const Moment& now, const PodRequest& pod) {
+  if (!now.policy->earmarks || !pod.refusal.empty() || !pod.shape.wants_gpu()) return;
+  auto waits = pending_.Find(pod.id.uid);
+  if (waits == nullptr) return;
+  const WallTime since = CreatedOf(pod.id).value_or(parts_.clock.Wall());
+  earmarks_.Stand({{std::move(waits)}, since}, now.snapshot);
+}
+
+void Extender::TakeUpGangs(GangActions& actions) {
+  if (!policy()->earmarks) return;
+  for (auto& members : actions.without_room) {
+    const WallTime since = CreatedOf(members.front()->id).value_or(parts_.clock.Wall());
+    earmarks_.Stand({std::move(members), since}, Current());
+  }
+  for (std::string& gang : actions.with_room) earmarks_.Leave(std::move(gang));
+}
+
+}  // namespace berth

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/why/plan_objects.h"
+
+#include <algorithm>
+#include <array>
+
+#include "server/why/plan_fields.h"
+
+namespace berth::wire {
+namespace {
+
+// Other APIs have objects of the same kind and of another form.
+bool IsOfApi(const Json& object, std::string_view api) {
+  const std::string version = WordOf(&object, "apiVersion");
+  return version.empty() || version.starts_with(api);
+}
+
+// "example.sh" of "batch.example.sh/v1"; "": it is of no such API.
+std::string DomainOf(const Json& object) {
+  constexpr std::string_view kBatch = "batch.";
+  const std::string version = WordOf(&object, "apiVersion");
+  const std::size_t slash = version.find('/');
+  if (!version.starts_with(kBatch) || slash == std::string::npos) return "";
+  return version.substr(kBatch.size(), slash - kBatch.size());
+}
+
+class PodSets {
+ public:
+  PodSets(const Json& object, const std::string& path, std::int64_t most)
+      : object_(object),
+        path_(path),
+        name_(WordOf(FieldOf(object, "metadata"), "name")),
+        most_(most) {}
+
+  Result<std::optional<ObjectPods>> Of(std::string_view kind) {
+    Status (PodSets::*const read)(const Json*) = ReaderOf(kind);
+    if (read == nullptr) return std::nullopt;
+    if (name_.empty()) return Invalid(path_ + ".metadata.name: want a name, got none");
+    kind_ = kind;
+    BERTH_TRY_STATUS((this->*read)(FieldOf(object_, "spec")));
+    return std::move(pods_);
+  }
+
+ private:
+  using Reader = Status (PodSets::*)(const Json* spec);
+
+  [[nodiscard]] Reader ReaderOf(std::string_view kind) const {
+    for (const char* owner : {"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"}) {
+      if (kind == owner) return &PodSets::ReadReplicas;
+    }
+    if (kind == "DaemonSet") return &PodSets::ReadDaemonSet;
+    if (kind == "Job" && IsOfApi(object_, "batch/")) return &PodSets::ReadJob;
+    if (kind == "Job" && !DomainOf(object_).empty()) return &PodSets::ReadJobOfTasks;
+    if (kind == "CronJob" && IsOfApi(object_, "batch/")) return &PodSets::ReadCronJob;
+    if (kind == "JobSet") return &PodSets::ReadJobSet;
+    if (kind == "LeaderWorkerSet") return &PodSets::ReadLeaderWorkerSet;
+    for (const char* job : {"PyTorchJob", "TFJob", "MPIJob", "JAXJob", "PaddleJob", "XGBoostJob"}) {
+      if (kind == job) return &PodSets::ReadRoles;
+    }
+    return nullptr;
+  }
+
+  // 1 where it is not said.
+  [[nodiscard]] Result<std::int64_t> Count(const Json* of, const std::string& path,
+                                           const char* key) const {
+    const Json* const count = FieldOf(of, key);
+    if (count == nullptr) return 1;
+    const bool is_count = count->is_number_unsigned() ||
+                          (count->is_number_integer() && count->get<std::int64_t>() >= 0);
+    if (!is_count) {
+      return Invalid(path + "." + key + ": want a number of pods, got " +
+                     JsonText(*count).substr(0, 100));
+    }
+    const auto most = static_cast<std::uint64_t>(most_ + 1);
+    return static_cast<std::int64_t>(std::min(count->get<std::uint64_t>(), most));
+  }
+
+  // As many as run at the same time.
+  [[nodiscard]] Result<std::int64_t> CountOfJob(const Json* spec, const std::string& path) const {
+    BERTH_TRY(const std::int64_t pods, Count(spec, path, "parallelism"));
+    if (FieldOf(spec, "completions") == nullptr) return pods;
+    BERTH_TRY(const std::int64_t completions, Count(spec, path, "completions"));
+    return std::min(pods, completions);
+  }
+
+  [[nodiscard]] bool IsEnough() const { return pods_so_far_ > most_; }
+
+  // Adds the pods of a template; nothing where there are none of them.
+  Status Add(PodSet set, const Json* of, const std::string& path, const char* field = "template") {
+    set.path = path + "." + field;
+    set.pod = FieldOf(of, field);
+    if (set.pod == nullptr || !set.pod->is_object()) {
+      return Invalid(set.path + ": want a template of pods, got none");
+    }
+    pods_so_far_ += set.count;
+    pods_.sets.push_back(std::move(set));
+    return {};
+  }
+
+  // The object itself says how many start together.
+  void SaysHowMany() {
+    pods_.group = object_;
+    pods_.group["kind"] = kind_;
+    Json& metadata = pods_.group["metadata"];
+    if (metadata.is_object()) metadata["uid"] = PlannedUid(name_);
+  }
+
+  Status ReadReplicas(const Json* spec) {
+    BERTH_TRY(const std::int64_t replicas, Count(spec, path_ + ".spec", "replicas"));
+    return Add({.name = name_, .count = replicas}, spec, path_ + ".spec");
+  }
+
+  Status ReadDaemonSet(const Json* spec) {
+    return Add({.name = name_,
+                .owner_kind = "DaemonSet",
+                .owner_api = "apps/v1",
+                .owner_name = name_,
+                .on_each_node = true},
+               spec, path_ + ".spec");
+  }
+
+  [[nodiscard]] static PodSet OfJob(const std::string& name, std::int64_t count) {
+    const std::string uid = PlannedUid(name);
+    return {.name = name,
+            .count = count,
+            .labels = {{"batch.kubernetes.io/controller-uid", uid},
+                       {"controller-uid", uid},
+                       {"batch.kubernetes.io/job-name", name},
+                       {"job-name", name}},
+            .owner_kind = "Job",
+            .owner_api = "batch/v1",
+            .owner_name = name};
+  }
+
+  Status ReadJob(const Json* spec) {
+    BERTH_TRY(const std::int64_t pods, CountOfJob(spec, path_ + ".spec"));
+    SaysHowMany();
+    return Add(OfJob(name_, pods), spec, path_ + ".spec");
+  }
+
+  // One run of it, whose Job is made of the template.
+  Status ReadCronJob(const Json* spec) {
+    const std::string path = path_ + ".spec.jobTemplate.spec";
+    const Json* const job = FieldOf(FieldOf(spec, "jobTemplate"), "spec");
+    BERTH_TRY(const std::int64_t pods, CountOfJob(job, path));
+    pods_.group = {{"apiVersion", "batch/v1"},
+                   {"kind", "Job"},
+                   {"metadata", {{"name", name_}, {"uid", PlannedUid(name_)}}},
+                   {"spec", job == nullptr ? Json() : *job}};
+    return Add(OfJob(name_, pods), job, path);
+  }
+
+  Status ReadJobSet(const Json* spec) {
+    SaysHowMany();
+    const Json& jobs = ItemsOf(spec, "replicatedJobs");
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const std::string path = path_ + ".spec.replicatedJobs[" + std::to_string(i) + "]";
+      const Json* const job = FieldOf(FieldOf(jobs[i], "template"), "spec");
+      BERTH_TRY(const std::int64_t replicas, Count(&jobs[i], path, "replicas"));
+      BERTH_TRY(const std::int64_t pods, CountOfJob(job, path + ".template.spec"));
+      const std::string role = WordOf(&jobs[i], "name");
+      for (std::int64_t r = 0; r < replicas && pods > 0 && !IsEnough(); ++r) {
+        const std::string index = std::to_string(r);
+        PodSet set = OfJob(name_ + "-" + role + "-" + index, pods);
+        set.labels.insert(set.labels.end(), {{"jobset.sigs.k8s.io/jobset-name", name_},
+                                             {"jobset.sigs.k8s.io/jobset-uid", PlannedUid(name_)},
+                                             {"jobset.sigs.k8s.io/replicatedjob-name", role},
+                                             {"jobset.sigs.k8s.io/job-index", index},
+                                             {"jobset.sigs.k8s.io/job-key", PlannedUid(set.name)}});
+        BERTH_TRY_STATUS(Add(std::move(set), job, path + ".template.spec"));
+      }
+    }
+    return {};
+  }
+
+  Status ReadLeaderWorkerSet(const Json* spec) {
+    SaysHowMany();
+    const std::string path = path_ + ".spec.leaderWorkerTemplate";
+    const Json* const both = FieldOf(spec, "leaderWorkerTemplate");
+    BERTH_TRY(const std::int64_t groups, Count(spec, path_ + ".spec", "replicas"));
+    BERTH_TRY(const std::int64_t size, Count(both, path, "size"));
+    const bool differs = FieldOf(both, "leaderTemplate") != nullptr;
+    for (std::int64_t g = 0; g < groups && size > 0 && !IsEnough(); ++g) {
+      const std::string index = std::to_string(g);
+      PodSet leader{.name = name_ + "-" + index,
+                    .count = 1,
+                    .labels = {{"leaderworkerset.sigs.k8s.io/name", name_},
+                               {"leaderworkerset.sigs.k8s.io/group-index", index},
+                               {"leaderworkerset.sigs.k8s.io/group-key", name_ + "-" + index}},
+                    .annotations = {{"leaderworkerset.sigs.k8s.io/size", std::to_string(size)}}};
+      PodSet workers = leader;
+      leader.labels.emplace_back("leaderworkerset.sigs.k8s.io/worker-index", "0");
+      workers.labels.emplace_back("leaderworkerset.sigs.k8s.io/worker-index", "1");
+      workers.count = size - 1;
+      workers.name += "-worker";
+      BERTH_TRY_STATUS(
+          Add(std::move(leader), both, path, differs ? "leaderTemplate" : "workerTemplate"));
+      if (size > 1) BERTH_TRY_STATUS(Add(std::move(workers), both, path, "workerTemplate"));
+    }
+    return {};
+  }
+
+  // spec.pytorchReplicaSpecs, spec.mpiReplicaSpecs, ...: pods by role.
+  Status ReadRoles(const Json* spec) {
+    if (spec == nullptr || !spec->is_object()) return {};
+    for (const auto& [key, roles] : spec->items()) {
+      if (!key.ends_with("ReplicaSpecs") || !roles.is_object()) continue;
+      for (const auto& [role, of] : roles.items()) {
+        const std::string path = path_ + ".spec." + key + "." + role;
+        BERTH_TRY(const std::int64_t replicas, Count(&of, path, "replicas"));
+        std::string lower = role;
+        std::ranges::transform(lower, lower.begin(), [](char c) {
+          return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        });
+        BERTH_TRY_STATUS(Add({.name = name_ + "-" + lower,
+                              .count = replicas,
+                              .labels = {{"training.kubeflow.org/job-name", name_},
+                                         {"training.kubeflow.org/replica-type", lower}},
+                              .owner_kind = std::string(kind_),
+                              .owner_api = "kubeflow.org/v1",
+                              .owner_name = name_},
+                             &of, path));
+      }
+    }
+    return {};
+  }
+
+  // A scheduler of that domain makes a PodGroup of the Job's name and UID.
+  Status ReadJobOfTasks(const Json* spec) {
+    const std::string domain = DomainOf(object_);
+    const std::string group = name_ + "-" + PlannedUid(name_);
+    const std::string scheduler = WordOf(spec, "schedulerName");
+    Json minimums = Json::object();
+    const Json& tasks = ItemsOf(spec, "tasks");
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const std::string path = path_ + ".spec.tasks[" + std::to_string(i) + "]";
+      BERTH_TRY(const std::int64_t replicas, Count(&tasks[i], path, "replicas"));
+      std::string task = WordOf(&tasks[i], "name");
+      if (task.empty()) task = "default" + std::to_string(i);
+      minimums[task] = replicas;
+      if (FieldOf(tasks[i], "minAvailable") != nullptr) {
+        BERTH_TRY(minimums[task], Count(&tasks[i], path, "minAvailable"));
+      }
+      BERTH_TRY_STATUS(Add(
+          {.name = name_ + "-" + task,
+           .count = replicas,
+           .annotations = {{"scheduling.k8s.io/group-name", group}, {domain + "/task-spec", task}},
+           .owner_kind = "Job",
+           .owner_api = WordOf(&object_, "apiVersion"),
+           .owner_name = name_,
+           .scheduler = scheduler.empty() ? domain.substr(0, domain.find('.')) : scheduler},
+          &tasks[i], path));
+    }
+    std::int64_t minimum = pods_so_far_;
+    if (FieldOf(spec, "minAvailable") != nullptr) {
+      BERTH_TRY(minimum, Count(spec, path_ + ".spec", "minAvailable"));
+    }
+    pods_.group = {{"apiVersion", "scheduling." + domain + "/v1beta1"},
+                   {"kind", "PodGroup"},
+                   {"metadata", {{"name", group}}},
+                   {"spec", {{"minMember", minimum}, {"minTaskMember", std::move(minimums)}}}};
+    return {};
+  }
+
+  const Json& object_;
+  const std::string& path_;
+  const std::string name_;
+  const std::int64_t most_;
+  std::string_view kind_;
+  std::int64_t pods_so_far_ = 0;
+  ObjectPods pods_;
+};
+
+}  // namespace
+
+std::string PlannedUid(std::string_view name) { return "plan-" + std::string(name); }
+
+Result<std::optional<ObjectPods>> PodsOf(const Json& object, std::string_view kind,
+                                         const std::string& path, std::int64_t most) {
+  return PodSets(object, path, most).Of(kind);
+}
+
+}  // namespace berth::wire

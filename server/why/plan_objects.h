@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pods that controllers make of their objects:
+//
+//   Deployment, ReplicaSet, ReplicationController, StatefulSet   spec.replicas of spec.template
+//   DaemonSet             one on each node that it chooses
+//   Job, CronJob          as many as run side by side, for a CronJob those of one run
+//   JobSet                spec.replicatedJobs: replicas times those of the Job
+//   LeaderWorkerSet       spec.replicas times a leader and size - 1 workers
+//   PyTorchJob, TFJob, MPIJob, JAXJob, PaddleJob, XGBoostJob   replicas of each role
+//   Job of batch.DOMAIN   replicas of each task, which start together as its PodGroup of
+//                         scheduling.DOMAIN has it
+//
+// They have the labels, annotations and owners by which their controllers name gangs.
+// Sources: the API types of batch/v1, jobset.x-k8s.io/v1alpha2, leaderworkerset.x-k8s.io/v1,
+// kubeflow.org/v1 and v2beta1.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "server/wire/json/strict_json.h"
+
+namespace berth::wire {
+
+// Pods that are alike but for their numbers.
+struct PodSet {
+  using Texts = std::vector<std::pair<std::string, std::string>>;
+
+  const Json* pod = nullptr;  // the template, in the object
+  std::string path = {};      // of the template, for errors
+  std::string name = {};      // they are NAME-0, NAME-1, ...
+  std::int64_t count = 1;
+  Texts labels = {}, annotations = {};
+  std::string owner_kind = {}, owner_api = {}, owner_name = {};  // their controller; "": none
+  std::string scheduler = {};                                    // if the template names none
+  bool on_each_node = false;
+};
+
+struct ObjectPods {
+  std::vector<PodSet> sets;
+  // What says how many of them start together: an object of the dialects, with the UID that the
+  // pods name; null: nothing does.
+  Json group = nullptr;
+};
+
+// The UID of an object that is only asked about.
+std::string PlannedUid(std::string_view name);
+
+// most: so many pods are enough; of an object with more any number beyond it is returned. Nothing:
+// no pods of that kind are known. Error: kInvalidArgument with the path of the field.
+Result<std::optional<ObjectPods>> PodsOf(const Json& object, std::string_view kind,
+                                         const std::string& path, std::int64_t most);
+
+}  // namespace berth::wire

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/earmarks/earmark_line.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "scoring/registry.h"
+#include "test/support/builders.h"
+
+namespace berth::test::earmark_line_test {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class EarmarkLineTest : public testing::Test {
+ protected:
+  using Snapshots = std::shared_ptr<const Snapshot>;
+
+  static std::shared_ptr<const PodRequest> Of(const APod& pod) {
+    return std::make_shared<const PodRequest>(pod.Request());
+  }
+  void Stand(const APod& pod, int since) {
+    line_.Stand({{Of(pod)}, WallTime(seconds(since))}, now_, at_);
+  }
+  void StandGang(const std::vector<APod>& members, int since) {
+    InLine gang{{}, WallTime(seconds(since))};
+    for (const APod& member : members) gang.pods.push_back(Of(member));
+    line_.Stand(std::move(gang), now_, at_);
+  }
+  // The same nodes, one of them as it is given.
+  void Becomes(NodeIndex index, const ANode& node) {
+    now_ = std::make_shared<const Snapshot>(now_->With(index, SnapshotOf({node})->shared(0)));
+  }
+  std::vector<PodId> Look() { return line_.Look(now_, limits_, at_); }
+  bool Keeps(NodeIndex node, const APod& from) {
+    return line_.earmarks()->KeepFrom(from.Request(), *now_, node);
+  }
+  // Who has something on the node, the first in line first.
+  std::string OwnersOn(NodeIndex node) {
+    std::string names;
+    const Earmarks::OnNode* const on = line_.earmarks()->On(*now_, node);
+    if (on == nullptr) return names;
+    for (const EarmarkOwner& owner : on->owners) {
+      names += (names.empty() ? "" : " ") + owner.pod.name;
+    }
+    return names;
+  }
+
+  EarmarkLine line_;
+  EarmarkLimits limits_{100, minutes(60)};
+  Snapshots now_ =
+      SnapshotOf({ANode("a").Gpus(8).Holding(APod("x").Whole(8), {0, 1, 2, 3, 4, 5, 6, 7}),
+                  ANode("b").Gpus(8).Holding(APod("y").Whole(8), {0, 1, 2, 3, 4, 5, 6, 7})});
+  Instant at_{};
+};
+
+TEST_F(EarmarkLineTest, KeepsWhatBecomesFreeForTheFirstThatFits) {
+  Stand(APod("large").Whole(8), 1);
+  Stand(APod("later").Whole(8), 2);
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty()) << "nothing is free";
+  Becomes(0, ANode("a").Gpus(8));
+  EXPECT_TRUE(Look().empty()) << "kube-scheduler tries them again by itself";
+  EXPECT_EQ(OwnersOn(0), "large");
+  EXPECT_TRUE(Keeps(0, APod("small").Whole(1)));
+  EXPECT_TRUE(Keeps(0, APod("share").Share(100)));
+  EXPECT_TRUE(Keeps(0, APod("later").Whole(8)));
+  EXPECT_FALSE(Keeps(0, APod("large").Whole(8)));
+  EXPECT_FALSE(Keeps(0, APod("urgent").Whole(1).Priority(1)));
+  EXPECT_FALSE(Keeps(1, APod("small").Whole(1))) << "nothing is kept there";
+  Becomes(1, ANode("b").Gpus(8));
+  Look();
+  EXPECT_EQ(OwnersOn(1), "later");
+}
+
+TEST_F(EarmarkLineTest, LeavesToAnyoneWhatItsOwnersDoNotNeed) {
+  Stand(APod("four").Whole(4), 1);
+  Stand(APod("two").Whole(2), 2);
+  Stand(APod("eight").Whole(8), 0);
+  Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Whole(1), {0}));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "four two") << "eight does not fit, and keeps nothing";
+  EXPECT_FALSE(Keeps(0, APod("one").Whole(1))) << "it fits beside them";
+  EXPECT_TRUE(Keeps(0, APod("pair").Whole(2)));
+  EXPECT_EQ(line_.earmarks()->gpus(), 6);
+}
+
+TEST_F(EarmarkLineTest, PutsHigherPrioritiesFirst) {
+  Stand(APod("old").Whole(8), 1);
+  Stand(APod("urgent").Whole(8).Priority(5), 9);
+  Becomes(0, ANode("a").Gpus(8));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "urgent");
+}
+
+TEST_F(EarmarkLineTest, GivesOnWhatIsLeftByWhoLeaves) {
+  Stand(APod("first").Whole(8), 1);
+  Stand(APod("second").Whole(8), 2);
+  Becomes(0, ANode("a").Gpus(8));
+  Look();
+  ASSERT_EQ(OwnersOn(0), "first");
+  line_.Leave("first");
+  const auto wakes = Look();
+  EXPECT_EQ(OwnersOn(0), "second");
+  ASSERT_EQ(wakes.size(), 1U) << "nothing that kube-scheduler sees has changed";
+  EXPECT_EQ(wakes[0].name, "second");
+  line_.KeepIf([](const PodRequest&) { return false; });
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty());
+  EXPECT_EQ(line_.size(), 0U);
+}
+
+TEST_F(EarmarkLineTest, PassesOverWhoDoesNotComeForLongerEachTime) {
+  Stand(APod("never").Whole(8), 1);
+  Becomes(0, ANode("a").Gpus(8));
+  Look();
+  ASSERT_EQ(OwnersOn(0), "never");
+  at_ += EarmarkLine::kOffer;
+  ASSERT_LE(*line_.NextLook(), at_);
+  Look();
+  EXPECT_EQ(OwnersOn(0), "");
+  Stand(APod("never").Whole(8), 1);  // asked about again: it is known
+  at_ += EarmarkLine::kPassOver - seconds(1);
+  Look();
+  EXPECT_EQ(OwnersOn(0), "");
+  at_ += seconds(1);
+  Look();
+  EXPECT_EQ(OwnersOn(0), "never") << "it has another try";
+  at_ += EarmarkLine::kOffer;
+  Look();
+  Stand(APod("never").Whole(8), 1);
+  at_ += EarmarkLine::kPassOver;
+  Look();
+  EXPECT_EQ(OwnersOn(0), "") << "later than the first time";
+  Stand(APod("never").Whole(8), 1);
+  at_ += EarmarkLine::kPassOver;
+  Look();
+  EXPECT_EQ(OwnersOn(0), "never");
+}
+
+TEST_F(EarmarkLineTest, ForgetsPodsThatNobodyAsksAboutAnyMore) {
+  Stand(APod("gone").Whole(8), 1);
+  at_ += EarmarkLine::kForgotten;
+  Look();
+  EXPECT_EQ(line_.size(), 0U);
+}
+
+TEST_F(EarmarkLineTest, GathersNodesForAGangUntilItsTimeIsOver) {
+  const auto member = [](const std::string& name) {
+    return APod(name).Whole(8).Gang("berth:default/train").GangSize(3);
+  };
+  Becomes(0, ANode("a").Gpus(8));
+  StandGang({member("m0"), member("m1"), member("m2")}, 1);
+  Look();
+  EXPECT_EQ(OwnersOn(0), "m0");
+  EXPECT_TRUE(Keeps(0, APod("small").Whole(1)));
+  EXPECT_FALSE(Keeps(0, member("m7"))) << "it is of the gang";
+  EXPECT_FALSE(Keeps(0, APod("cheap").Whole(1).Priority(-1))) << "the gang may evict it";
+  Becomes(1, ANode("b").Gpus(8));
+  Look();
+  EXPECT_EQ(line_.earmarks()->gpus(), 16);
+  at_ += limits_.gang;
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty());
+  at_ += limits_.gang - seconds(1);
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty());
+  at_ += seconds(1);
+  Look();
+  EXPECT_EQ(line_.earmarks()->gpus(), 16);
+}
+
+TEST_F(EarmarkLineTest, KeepsNoMoreThanItMayButOnePodsWorth) {
+  limits_.most_gpus = 25;  // four of sixteen
+  const auto member = [](const std::string& name) {
+    return APod(name).Whole(8).Gang("berth:default/train").GangSize(2);
+  };
+  Becomes(0, ANode("a").Gpus(8));
+  Becomes(1, ANode("b").Gpus(8));
+  StandGang({member("m0"), member("m1")}, 1);
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty()) << "more than a quarter";
+  Stand(APod("large").Whole(8), 2);
+  Stand(APod("next").Whole(2), 3);
+  Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Share(100), {0}));
+  Becomes(1, ANode("b").Gpus(8).Holding(APod("y").Share(100), {0}));
+  Look();
+  Becomes(1, ANode("b").Gpus(8));
+  Look();
+  EXPECT_EQ(line_.earmarks()->gpus(), 2) << "the first that fitted";
+}
+
+TEST_F(EarmarkLineTest, FollowsNodesThatComeAndGo) {
+  Stand(APod("large").Whole(8), 1);
+  Becomes(1, ANode("b").Gpus(8));
+  Look();
+  ASSERT_EQ(OwnersOn(1), "large");
+  now_ = SnapshotOf({ANode("aa"), ANode("ab"), ANode("b").Gpus(8)});
+  Look();
+  EXPECT_EQ(OwnersOn(2), "large");
+  now_ = SnapshotOf({ANode("aa").Gpus(8), ANode("c")});
+  Look();
+  EXPECT_EQ(OwnersOn(0), "large") << "its node has gone, and another one has room";
+  EXPECT_EQ(line_.earmarks()->gpus(), 8);
+}
+
+TEST_F(EarmarkLineTest, ReadsEarmarksOfOtherNodesByName) {
+  Stand(APod("large").Whole(8), 1);
+  Becomes(1, ANode("b").Gpus(8));
+  Look();
+  const auto later = SnapshotOf({ANode("aa").Gpus(8), ANode("b").Gpus(8), ANode("c").Gpus(8)});
+  EXPECT_TRUE(line_.earmarks()->KeepFrom(APod("s").Whole(1).Request(), *later, 1));
+  EXPECT_FALSE(line_.earmarks()->KeepFrom(APod("s").Whole(1).Request(), *later, 0));
+  EXPECT_FALSE(line_.earmarks()->KeepFrom(APod("s").Whole(1).Request(), *later, 2));
+}
+
+TEST_F(EarmarkLineTest, IsBounded) {
+  for (std::size_t i = 0; i < EarmarkLine::kMost + 10; ++i) {
+    Stand(APod("p" + std::to_string(i)).Whole(8), static_cast<int>(i));
+  }
+  EXPECT_EQ(line_.size(), EarmarkLine::kMost);
+}
+
+// Whatever comes and goes: owners fit their nodes together, nobody has more than one place, and
+// nothing is kept beyond the bound but for one pod.
+TEST_F(EarmarkLineTest, KeepsItsPromisesOnRandomClusters) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const auto nodes = static_cast<int>(2 + random.Below(6));
+    const auto node_with = [&](int index) {
+      ANode node("n" + std::to_string(index));
+      node.Gpus(8);
+      const auto held = static_cast<int>(random.Below(9));
+      std::vector<int> gpus;
+      for (int g = 0; g < held; ++g) gpus.push_back(g);
+      if (held > 0) node.Holding(APod("h" + std::to_string(index)).Whole(held), gpus);
+      return node;
+    };
+    std::vector<ANode> all;
+    for (int i = 0; i < nodes; ++i) all.push_back(node_with(i));
+    now_ = SnapshotOf(all);
+    line_ = EarmarkLine();
+    limits_.most_gpus = 50;
+    for (int step = 0; step < 200; ++step) {
+      at_ += seconds(random.Below(40));
+      const std::string name = "p" + std::to_string(random.Below(12));
+      switch (random.Below(4)) {
+        case 0:
+          Stand(APod(name)
+                    .Whole(static_cast<int>(1 + random.Below(8)))
+                    .Priority(static_cast<int>(random.Below(2))),
+                step);
+          break;
+        case 1:
+          line_.Leave(name);
+          break;
+        default: {
+          const auto index = static_cast<int>(random.Below(static_cast<std::uint64_t>(nodes)));
+          Becomes(static_cast<NodeIndex>(index), node_with(index));
+        }
+      }
+      Look();
+      std::map<std::string, int> places;
+      for (const Earmarks::OnNode& on : line_.earmarks()->nodes()) {
+        int kept = 0;
+        for (const EarmarkOwner& owner : on.owners) {
+          ++places[owner.pod.uid];
+          kept += owner.gpus;
+        }
+        int idle = 0;
+        for (const GpuFree& gpu : now_->node(on.node).gpus()) idle += gpu.idle() ? 1 : 0;
+        EXPECT_LE(kept, idle);
+      }
+      for (const auto& [uid, count] : places) EXPECT_EQ(count, 1) << uid;
+      const int kept = line_.earmarks()->gpus();
+      EXPECT_TRUE(kept * 2 <= nodes * 8 || places.size() == 1) << kept;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace berth::test::earmark_line_test

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Evictions for pods that wait for GPUs of DRA: when there are some, what is kept for whom, and
+// what kube-scheduler is answered meanwhile.
+#include "server/extender/device_preemption.h"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/bind_now.h"
+#include "test/support/builders.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth::test::device_preemption_test {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Names = std::vector<std::string>;
+
+constexpr const char* kResource = "nvidia.com/gpu";
+
+class ScriptedEvictor final : public PodEvictor {
+ public:
+  Outcome Evict(const PodId& pod) override {
+    asked.push_back(pod.name);
+    const auto says = answers.find(pod.name);
+    return says == answers.end() ? Outcome::kEvicted : says->second;
+  }
+  Names asked;
+  std::map<std::string, Outcome> answers;  // of others: evicted
+};
+
+class CountingWaker final : public PodWaker {
+ public:
+  bool Wake(const PodId& pod) override {
+    woken.push_back(pod.name);
+    return true;
+  }
+  Names woken;
+};
+
+class NewsSink final : public DecisionSink {
+ public:
+  void Record(const Decision&) override {}
+  void Record(const PodsEvicted& news) override {
+    std::string text = news.pod.name + " on " + news.node + ":";
+    for (const PodId& victim : news.victims) text += " " + victim.name;
+    texts.push_back(text);
+  }
+  Names texts;
+};
+
+// Nodes "n1" and "n2" with 2 GPUs of DRA each; a pod holds them by a claim of its own.
+class DevicePreemptionTest : public testing::Test {
+ protected:
+  DevicePreemptionTest() {
+    for (const char* const name : {"n1", "n2"}) {
+      NodeSpec spec = ANode(name).Gpus(2).Spec();
+      spec.by_claims = {{kResource, {0, 1}}};
+      Apply(NodeUpserted{spec});
+    }
+  }
+  void Apply(const ClusterEvent& event) { ASSERT_TRUE(state_.Apply(std::span(&event, 1))); }
+
+  static PodRequest Pod(const APod& pod) {
+    PodRequest request = pod.Request();
+    request.shape.gpu_resource = kResource;
+    request.device_class = "gpu.nvidia.com";
+    return request;
+  }
+  void Runs(const APod& pod, const std::string& node, const std::vector<int>& gpus) {
+    const PodRequest request = Pod(pod);
+    for (const int gpu : gpus) {
+      claims_[node].push_back({"default/" + request.id.name, "gpu-" + std::to_string(gpu), "", gpu,
+                               "", -1, request.id.uid});
+    }
+    Apply(GpusClaimed{node, claims_[node]});
+    Apply(PodBound{request, APod(pod).On(node, gpus), false});
+  }
+  void IsEnding(const APod& pod, const std::string& node, const std::vector<int>& gpus) {
+    PodBound bound{Pod(pod), APod(pod).On(node, gpus), false};
+    bound.leaving = true;
+    Apply(bound);
+  }
+  // The pod is gone, and its claim is deallocated.
+  void Ends(const std::string& name, const std::string& node) {
+    Apply(PodGone{"uid-" + name});
+    std::erase_if(claims_[node],
+                  [&name](const ClaimedGpu& claim) { return claim.pod == "uid-" + name; });
+    Apply(GpusClaimed{node, claims_[node]});
+  }
+  // Every node is full of pods "low-n1-0", "low-n1-1", ... of that priority.
+  void Fill(int priority = 0) {
+    for (const std::string node : {"n1", "n2"}) {
+      for (const int gpu : {0, 1}) Runs(Low(node, gpu).Priority(priority), node, {gpu});
+    }
+  }
+  static APod Low(const std::string& node, int gpu) {
+    return APod("low-" + node + "-" + std::to_string(gpu)).Whole(1);
+  }
+
+  // kube-scheduler found no node for it.
+  void Waits(const PodRequest& pod) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod),
+                  .unschedulable = true,
+                  .created = clock_.Wall()});
+  }
+  void Waits(const APod& pod) { Waits(Pod(pod)); }
+  // Somebody's pod was asked about.
+  void SchedulerAsks() { (void)Filter(APod("anybody").Whole(1)); }
+  // As many seconds, with a look in each.
+  Names After(seconds time) {
+    evictor_.asked.clear();
+    for (seconds passed{0}; passed < time; passed += seconds(1)) {
+      clock_.Advance(seconds(1));
+      preemption_.Look();
+    }
+    return evictor_.asked;
+  }
+  std::vector<Reason> Filter(const APod& pod) {
+    const std::vector<NodeIndex> nodes = {0, 1};
+    return extender_.Filter(extender_.Now(), Pod(pod), nodes).reasons;
+  }
+  Status Bind(const APod& pod, const std::string& node) {
+    const PodId id = Pod(pod).id;
+    return BindNow(extender_, {id.namespace_name, id.name, id.uid, node});
+  }
+
+  SimClock clock_;
+  ClusterState state_;
+  WaitingPods waiting_;
+  DisruptionBudgets budgets_;
+  ScriptedBinder binder_;
+  NewsSink sink_;
+  DeviceRooms rooms_;
+  ScriptedEvictor evictor_;
+  CountingWaker waker_;
+  std::map<std::string, std::vector<ClaimedGpu>> claims_;
+  Extender extender_{{.state = state_,
+                      .binder = binder_,
+                      .sink = sink_,
+                      .clock = clock_,
+                      .budgets = &budgets_,
+                      .behind_scheduler = true,
+                      .waiting = &waiting_,
+                      .rooms = &rooms_},
+                     {.engine = EngineOf("best-fit"), .reservation_time = seconds(30)}};
+  DevicePreemption preemption_{{.state = state_,
+                                .waiting = waiting_,
+                                .extender = extender_,
+                                .rooms = rooms_,
+                                .evictor = evictor_,
+                                .waker = waker_,
+                                .sink = sink_,
+                                .clock = clock_}};
+  static constexpr Reason kFits = Reason::kFits, kBusy = Reason::kGpusBusy;
+};
+
+const APod kHigh = APod("high").Whole(2).Priority(100);
+
+TEST_F(DevicePreemptionTest, EvictsForAPodThatStaysWithoutRoom) {
+  SchedulerAsks();
+  Fill();
+  Waits(kHigh);
+  EXPECT_EQ(After(seconds(4)), Names()) << "it has only just been created";
+  EXPECT_EQ(After(seconds(4)), (Names{"low-n1-0", "low-n1-1"}));
+  EXPECT_EQ(sink_.texts, Names{"high on n1: low-n1-0 low-n1-1"});
+  EXPECT_EQ(After(seconds(30)), Names()) << "nobody else, while these end";
+  EXPECT_EQ(preemption_.stats().evicted, 2u);
+  EXPECT_EQ(preemption_.stats().rooms, 1u);
+}
+
+TEST_F(DevicePreemptionTest, WhatComesFreeIsThePods) {
+  SchedulerAsks();
+  Fill();
+  Waits(kHigh);
+  After(seconds(8));
+  Ends("low-n1-0", "n1");
+  const APod other = APod("other").Whole(1).Priority(100),
+             higher = APod("b").Whole(1).Priority(101);
+  EXPECT_EQ(Filter(other)[0], kBusy) << "nobody of its priority or below gets in";
+  EXPECT_EQ(Filter(higher)[0], kFits);
+  EXPECT_NE(Filter(kHigh)[0], kFits) << "half of it is there";
+  EXPECT_FALSE(extender_.WouldFit(extender_.Now(), Pod(other)));
+  Ends("low-n1-1", "n1");
+  EXPECT_EQ(Filter(other)[0], kBusy);
+  After(seconds(1));
+  EXPECT_EQ(waker_.woken, Names{"high"});
+  EXPECT_NE(Filter(higher)[0], kFits) << "it is planned for the pod";
+  Ends("low-n2-0", "n2");
+  EXPECT_EQ(Filter(other)[1], kFits) << "other nodes are nobody's";
+  EXPECT_EQ(Filter(kHigh), (std::vector{kFits, Reason::kBetterElsewhere}));
+  ASSERT_TRUE(Bind(kHigh, "n1"));
+  waiting_.Remove("uid-high");
+  After(seconds(1));
+  EXPECT_EQ(preemption_.stats().rooms, 0u);
+  EXPECT_EQ(state_.FindPod("uid-high")->state, PodState::kBound) << "the room alone is dropped";
+}
+
+TEST_F(DevicePreemptionTest, NobodyIsEvictedForAPodThatNeedsNoRoom) {
+  SchedulerAsks();
+  Runs(Low("n1", 0), "n1", {0});
+  Waits(kHigh);  // n2 is free
+  Waits(APod("low").Whole(2).Priority(-1));
+  EXPECT_EQ(After(seconds(20)), Names());
+}
+
+TEST_F(DevicePreemptionTest, NorForPodsThatMayNotPreempt) {
+  SchedulerAsks();
+  Fill(50);
+  Waits(APod("same").Whole(1).Priority(50));
+  Waits(APod("never").Whole(1).Priority(100).NeverPreempts());
+  Waits(APod("member").Whole(1).Priority(100).Gang("default/g"));
+  Waits(APod("no-class").Whole(1).Priority(100).Request());
+  PodRequest other = Pod(APod("other").Whole(1).Priority(100));
+  other.scheduler = "others";
+  Waits(other);
+  Waits(APod("large").Whole(3).Priority(100));
+  waiting_.Put(
+      {.pod = std::make_shared<const PodRequest>(Pod(APod("gated").Whole(1).Priority(100))),
+       .gated = true,
+       .unschedulable = true,
+       .created = clock_.Wall()});
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(Pod(APod("new").Whole(1).Priority(100))),
+                .created = clock_.Wall()});
+  waiting_.Put(
+      {.pod = std::make_shared<const PodRequest>(Pod(APod("nominated").Whole(1).Priority(100))),
+       .unschedulable = true,
+       .created = clock_.Wall(),
+       .nominated = "n1"});
+  EXPECT_EQ(After(seconds(20)), Names());
+}
+
+TEST_F(DevicePreemptionTest, TheMostImportantPodComesFirstAndEachGetsItsOwnNode) {
+  SchedulerAsks();
+  Fill();
+  Waits(APod("high").Whole(2).Priority(100));
+  Waits(APod("highest").Whole(2).Priority(200));
+  Waits(APod("third").Whole(2).Priority(50));
+  After(seconds(20));
+  EXPECT_EQ(sink_.texts,
+            (Names{"highest on n1: low-n1-0 low-n1-1", "high on n2: low-n2-0 low-n2-1"}));
+  EXPECT_EQ(rooms_.Of("uid-third"), std::nullopt) << "the others' room is not taken from them";
+}
+
+TEST_F(DevicePreemptionTest, WaitsForPodsThatAreEndingAnyway) {
+  SchedulerAsks();
+  Fill();
+  IsEnding(Low("n2", 0), "n2", {0});
+  IsEnding(Low("n2", 1), "n2", {1});
+  Waits(kHigh);
+  EXPECT_EQ(After(seconds(30)), Names());
+  Ends("low-n2-0", "n2");
+  Runs(APod("came").Whole(1), "n2", {0});
+  EXPECT_EQ(After(seconds(10)), Names{"came"}) << "beside the one that is ending still";
+}
+
+TEST_F(DevicePreemptionTest, WhatABudgetBlocksIsLeftAndTriedLater) {
+  SchedulerAsks();
+  Fill();
+  evictor_.answers = {{"low-n1-0", PodEvictor::Outcome::kBlocked}};
+  Waits(kHigh);
+  EXPECT_EQ(After(seconds(8)), Names{"low-n1-0"}) << "the second one alone would help nobody";
+  EXPECT_EQ(preemption_.stats().rooms, 0u);
+  EXPECT_EQ(preemption_.stats().blocked, 1u);
+  EXPECT_NE(Filter(APod("other").Whole(1).Priority(1))[0], kFits);
+  EXPECT_EQ(After(seconds(20)), Names());
+  evictor_.answers.clear();
+  EXPECT_EQ(After(seconds(20)), (Names{"low-n1-0", "low-n1-1"}));
+}
+
+TEST_F(DevicePreemptionTest, TheRestIsEvictedAsSoonAsItMayBe) {
+  SchedulerAsks();
+  Fill();
+  evictor_.answers = {{"low-n1-1", PodEvictor::Outcome::kFailed}};
+  Waits(kHigh);
+  After(seconds(8));
+  EXPECT_EQ(preemption_.stats().rooms, 1u);
+  EXPECT_EQ(After(seconds(2)), (Names{"low-n1-1", "low-n1-1"}));
+  evictor_.answers.clear();
+  EXPECT_EQ(After(seconds(5)), Names{"low-n1-1"});
+  EXPECT_EQ(sink_.texts, (Names{"high on n1: low-n1-0", "high on n1: low-n1-1"}));
+}
+
+TEST_F(DevicePreemptionTest, ARoomEndsWithItsPodAndAfterATime) {
+  SchedulerAsks();
+  Fill();
+  Waits(kHigh);
+  After(seconds(8));
+  EXPECT_EQ(After(minutes(5) - seconds(3)), Names());
+  EXPECT_EQ(preemption_.stats().rooms, 1u) << "its victims take their time";
+  After(seconds(5));
+  EXPECT_EQ(preemption_.stats().rooms, 0u);
+  After(seconds(60));  // again
+  EXPECT_EQ(preemption_.stats().rooms, 1u);
+  waiting_.Remove("uid-high");
+  After(seconds(1));
+  EXPECT_EQ(preemption_.stats().rooms, 0u);
+}
+
+// Its volume is missing, for example.
+TEST_F(DevicePreemptionTest, WhatIsHeldForAPodThatDoesNotComeIsFreeAgain) {
+  SchedulerAsks();
+  Fill();
+  Waits(kHigh);
+  After(seconds(8));
+  Ends("low-n1-0", "n1");
+  Ends("low-n1-1", "n1");
+  After(seconds(2));
+  const APod other = APod("other").Whole(1).Priority(1);
+  EXPECT_NE(Filter(other)[0], kFits);
+  After(seconds(31));
+  EXPECT_EQ(Filter(other)[0], kFits);
+  EXPECT_FALSE(state_.FindPod("uid-high"));
+}
+
+TEST_F(DevicePreemptionTest, AProcessThatLeadsNoLongerKeepsNothing) {
+  SchedulerAsks();
+  Fill();
+  Waits(kHigh);
+  After(seconds(8));
+  Ends("low-n1-0", "n1");
+  Ends("low-n1-1", "n1");
+  After(seconds(1));
+  ASSERT_TRUE(state_.FindPod("uid-high"));
+  preemption_.LetGo();
+  EXPECT_FALSE(state_.FindPod("uid-high"));
+  EXPECT_EQ(preemption_.stats().rooms, 0u);
+}
+
+TEST_F(DevicePreemptionTest, SoManyEvictionsAMinuteAreTheMost) {
+  SchedulerAsks();
+  const int nodes = DevicePreemption::kMostPerMinute / 2 + 8;
+  for (int i = 0; i < nodes; ++i) {
+    const std::string name = "x" + std::to_string(100 + i);
+    NodeSpec spec = ANode(name).Gpus(2).Spec();
+    spec.by_claims = {{kResource, {0, 1}}};
+    Apply(NodeUpserted{spec});
+    for (const int gpu : {0, 1}) Runs(Low(name, gpu), name, {gpu});
+  }
+  Fill(1000);
+  for (int i = 0; i < nodes; ++i) {
+    Waits(APod("high-" + std::to_string(i)).Whole(2).Priority(100 + i));
+  }
+  // Those that are served leave, so that the number of rooms is not what ends it.
+  std::size_t most = 0, all = 0;
+  for (int second = 0; second < 59; ++second) {
+    all += After(seconds(1)).size();
+    most = std::max(most, preemption_.stats().rooms);
+    if (const auto rooms = rooms_.Current()) {
+      for (const auto& [node, room] : *rooms) {
+        for (const PodId& victim : room.victims) Ends(victim.name, node);
+        waiting_.Remove(room.pod.uid);
+      }
+    }
+  }
+  EXPECT_GT(all, 0u);
+  EXPECT_LE(all, std::size_t{DevicePreemption::kMostPerMinute});
+  EXPECT_LE(most, DeviceRooms::kMost);
+}
+
+}  // namespace
+}  // namespace berth::test::device_preemption_test

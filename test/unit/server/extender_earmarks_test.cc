@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Through the verbs: what becomes free goes to who waits longest, and what a hostile or a hopeless
+// pod can keep from others.
+#include <chrono>
+#include <numeric>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/extender/extender.h"
+#include "test/support/bind_now.h"
+#include "test/support/builders.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth::test::extender_earmarks_test {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class QuietSink final : public DecisionSink {
+ public:
+  void Record(const Decision&) override {}
+};
+
+class Woken final : public PodWaker {
+ public:
+  bool Wake(const PodId& pod) override {
+    names.insert(pod.name);
+    return true;
+  }
+  std::set<std::string> names;
+};
+
+class ExtenderEarmarksTest : public testing::Test {
+ protected:
+  void Apply(const ClusterEvent& event) {
+    ASSERT_TRUE(state_.Apply(std::span(&event, 1)).has_value());
+  }
+  void Add(const ANode& node) { Apply(NodeUpserted{node.Spec()}); }
+  // The API server shows it; so many seconds after the others.
+  APod Arrive(APod pod, int second) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod.Request()),
+                  .created = clock_.Wall() + seconds(second)});
+    return pod;
+  }
+  void End(const std::string& name) {
+    Apply(PodGone{APod(name).Request().id.uid});
+    waiting_.Remove(APod(name).Request().id.uid);
+  }
+  void Bound(const APod& pod, const std::string& node, const std::vector<int>& gpus) {
+    Apply(PodBound{pod.Request(), pod.On(node, gpus)});
+    waiting_.Remove(pod.Request().id.uid);
+  }
+  // The nodes that fit, or why the first does not.
+  std::string Filter(const APod& pod) {
+    const auto snapshot = state_.Current();
+    std::vector<NodeIndex> all(snapshot->size());
+    std::iota(all.begin(), all.end(), NodeIndex{0});
+    const FilterAnswer answer = extender_.Filter(extender_.Now(), pod.Request(), all);
+    if (!answer.fits) {
+      return answer.nowhere.empty() ? std::string(CodeOf(answer.reasons.front())) : "gang";
+    }
+    std::string fitting;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (answer.reasons[i] != Reason::kFits) continue;
+      fitting += (fitting.empty() ? "" : " ") + std::string(snapshot->names().name(all[i]));
+    }
+    return fitting;
+  }
+  Status Bind(const APod& pod, const std::string& node) {
+    const PodId& id = pod.Request().id;
+    return BindNow(extender_, {id.namespace_name, id.name, id.uid, node});
+  }
+  std::string Explained(const APod& pod) {
+    return extender_.Explain(extender_.Now(), pod.Request()).sentence;
+  }
+
+  SimClock clock_;
+  ClusterState state_;
+  WaitingPods waiting_;
+  ScriptedBinder binder_{{}};
+  QuietSink sink_;
+  Woken waker_;
+  NodeDomains domains_{{{"rack", {"rack"}}}};
+  GangTable gangs_{{state_, waiting_, domains_}};
+  Extender extender_{{.state = state_,
+                      .binder = binder_,
+                      .sink = sink_,
+                      .clock = clock_,
+                      .domains = &domains_,
+                      .watches_arrivals = true,
+                      .behind_scheduler = true,
+                      .gangs = &gangs_,
+                      .waiting = &waiting_,
+                      .waker = &waker_},
+                     {.engine = EngineOf("best-fit"),
+                      .reservation_time = seconds(30),
+                      .gangs = {{"berth"}, seconds(50)},
+                      .earmarks = EarmarkLimits{50, minutes(60)}}};
+};
+
+// The case that users report: small pods come all the time, and the large one never starts.
+TEST_F(ExtenderEarmarksTest, ALargePodGetsTheNodeThatBecomesFree) {
+  Add(ANode("n").Gpus(8));
+  const APod old = APod("old").Whole(8);
+  Bound(old, "n", {0, 1, 2, 3, 4, 5, 6, 7});
+  const APod large = Arrive(APod("large").Whole(8), 0);
+  EXPECT_EQ(Filter(large), "gpus_busy");
+  End("old");
+  const APod small = Arrive(APod("small").Whole(1), 5);
+  EXPECT_EQ(Filter(small), "kept_for_waiting");
+  EXPECT_EQ(Explained(small),
+            "waits its turn: default/large has waited longer; the room on 1 node is kept for it");
+  EXPECT_EQ(Filter(large), "n");
+  ASSERT_TRUE(Bind(large, "n"));
+  EXPECT_EQ(Filter(small), "gpus_busy") << "nothing is kept any more";
+}
+
+TEST_F(ExtenderEarmarksTest, WhoIsDeletedKeepsNothing) {
+  Add(ANode("n").Gpus(8));
+  Bound(APod("old").Whole(8), "n", {0, 1, 2, 3, 4, 5, 6, 7});
+  const APod large = Arrive(APod("large").Whole(8), 0);
+  Filter(large);
+  End("old");
+  const APod small = Arrive(APod("small").Whole(8), 5);
+  EXPECT_EQ(Filter(small), "kept_for_waiting");
+  End("large");
+  clock_.Advance(seconds(1));
+  extender_.LookAtEarmarks();
+  EXPECT_TRUE(waker_.names.contains("small")) << "nothing else tells kube-scheduler";
+  EXPECT_EQ(Filter(small), "n");
+}
+
+// A pod that kube-scheduler never binds, for reasons that Berth does not know, or on purpose.
+TEST_F(ExtenderEarmarksTest, WhoNeverComesIsPassedOver) {
+  Add(ANode("n").Gpus(8));
+  Bound(APod("old").Whole(8), "n", {0, 1, 2, 3, 4, 5, 6, 7});
+  const APod hopeless = Arrive(APod("hopeless").Whole(8), 0);
+  Filter(hopeless);
+  End("old");
+  const APod small = Arrive(APod("small").Whole(1), 5);
+  Duration kept{};
+  for (int second = 0; second < 3600; ++second) {
+    EXPECT_NE(Filter(small), "gpus_busy");
+    if (Filter(small) == "kept_for_waiting") kept += seconds(1);
+    Filter(hopeless);
+    clock_.Advance(seconds(1));
+  }
+  EXPECT_GT(kept, seconds(30));
+  EXPECT_LT(kept, minutes(6)) << "of an hour";
+}
+
+TEST_F(ExtenderEarmarksTest, AGangGathersNodesBesidesSmallPods) {
+  for (const char* node : {"a", "b", "c", "d"}) Add(ANode(node).Gpus(8));
+  Bound(APod("x").Whole(8), "c", {0, 1, 2, 3, 4, 5, 6, 7});
+  Bound(APod("y").Whole(7), "d", {0, 1, 2, 3, 4, 5, 6});
+  std::vector<APod> gang;
+  for (const char* name : {"g0", "g1", "g2"}) {
+    gang.push_back(Arrive(APod(name).Whole(8).Gang("berth:default/train").GangSize(3), 0));
+  }
+  EXPECT_EQ(Filter(gang[0]), "gang");
+  const APod small = Arrive(APod("small").Whole(1), 5), pair = Arrive(APod("pair").Whole(2), 6);
+  EXPECT_EQ(Filter(small), "d") << "a and b are kept for the gang";
+  EXPECT_EQ(Filter(pair), "kept_for_waiting");
+  EXPECT_EQ(Explained(pair),
+            "waits its turn: default/train has waited longer; the room on 2 nodes is kept for it");
+  End("x");
+  clock_.Advance(seconds(5));
+  extender_.LookAtGangs();
+  extender_.LookAtEarmarks();
+  EXPECT_EQ(Filter(gang[0]).size(), 1U) << "all three have a node";
+  EXPECT_EQ(Filter(pair), "gpus_busy");
+}
+
+// Kept for an older pod: a younger gang's plan goes round it.
+TEST_F(ExtenderEarmarksTest, AYoungerGangLeavesWhatIsKept) {
+  Add(ANode("a").Gpus(8));
+  Add(ANode("b").Gpus(8));
+  Bound(APod("x").Whole(8), "a", {0, 1, 2, 3, 4, 5, 6, 7});
+  Bound(APod("y").Whole(4), "b", {0, 1, 2, 3});
+  const APod large = Arrive(APod("large").Whole(8), 0);
+  EXPECT_EQ(Filter(large), "gpus_busy");
+  End("x");
+  extender_.LookAtEarmarks();
+  std::vector<APod> gang;
+  for (const char* name : {"g0", "g1"}) {
+    gang.push_back(Arrive(APod(name).Whole(4).Gang("berth:default/train").GangSize(2), 5));
+  }
+  EXPECT_EQ(Filter(gang[0]), "gang");
+  EXPECT_EQ(Filter(large), "a");
+}
+
+TEST_F(ExtenderEarmarksTest, NothingIsKeptWhereItIsOff) {
+  extender_.Use({.engine = EngineOf("best-fit"), .reservation_time = seconds(30)});
+  Add(ANode("n").Gpus(8));
+  Bound(APod("old").Whole(8), "n", {0, 1, 2, 3, 4, 5, 6, 7});
+  Filter(Arrive(APod("large").Whole(8), 0));
+  End("old");
+  EXPECT_EQ(Filter(Arrive(APod("small").Whole(1), 5)), "n");
+}
+
+// One tenant with thousands of pods: no more than the bound is kept.
+TEST_F(ExtenderEarmarksTest, ManyWaitingPodsKeepNoMoreThanTheBound) {
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    Add(ANode(name).Gpus(8));
+    Bound(APod("old" + std::to_string(i)).Whole(8), name, {0, 1, 2, 3, 4, 5, 6, 7});
+  }
+  for (int i = 0; i < 3000; ++i) {
+    Filter(Arrive(APod("p" + std::to_string(i)).Whole(8), i));
+  }
+  for (int i = 0; i < 8; ++i) End("old" + std::to_string(i));
+  const APod small = Arrive(APod("small").Whole(1), 5000);
+  EXPECT_EQ(Filter(small).size(), std::string("n0 n1 n2 n3").size()) << "half of 64 GPUs";
+}
+
+TEST_F(ExtenderEarmarksTest, AnyThreadsMayAskAtOnce) {
+  for (int i = 0; i < 16; ++i) Add(ANode("n" + std::to_string(i)).Gpus(8));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([this, t] {
+      for (int i = 0; i < 200; ++i) {
+        const std::string name = "t" + std::to_string(t) + "-" + std::to_string(i);
+        const APod pod = Arrive(APod(name).Whole(1 + i % 8), i);
+        const std::string fits = Filter(pod);
+        if (fits.starts_with("n")) Bound(pod, fits.substr(0, fits.find(' ')), {i % 8});
+        if (i % 3 == 0) End("t" + std::to_string(t) + "-" + std::to_string(i / 2));
+        extender_.LookAtEarmarks();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  clock_.Advance(minutes(20));
+  extender_.LookAtEarmarks();
+  EXPECT_LE(extender_.Now().earmarks->gpus(), 64);
+}
+
+}  // namespace
+}  // namespace berth::test::extender_earmarks_test
