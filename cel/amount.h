@@ -36,6 +36,11 @@ class Amount {
   [[nodiscard]] bool exact() const { return exact_; }
 
   friend bool operator==(const Amount& a, const Amount& b) { return a.value_ == b.value_; }
+  // Whether they were written alike too.
+  [[nodiscard]] bool IsSame(const Amount& other) const {
+    return value_ == other.value_ && exponent_ == other.exponent_ && decimal_ == other.decimal_ &&
+           exact_ == other.exact_;
+  }
   friend auto operator<=>(const Amount& a, const Amount& b) { return a.value_ <=> b.value_; }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 namespace berth::cel {
@@ -17,11 +18,14 @@ void Set(std::vector<Device::Domain<T>>& domains, std::string_view domain, std::
     at = domains.insert(at, Device::Domain<T>{std::string(domain), {}});
   }
   auto& entries = at->entries;
-  const auto entry = std::ranges::lower_bound(entries, id, {}, &Device::Named<T>::id);
-  if (entry != entries.end() && entry->id == id) {
-    entry->value = std::move(value);
+  const auto id_of = [](const auto& entry) -> std::string_view { return entry->id; };
+  const auto entry = std::ranges::lower_bound(entries, id, {}, id_of);
+  auto added =
+      std::make_shared<const Device::Named<T>>(Device::Named<T>{std::string(id), std::move(value)});
+  if (entry != entries.end() && (*entry)->id == id) {
+    *entry = std::move(added);
   } else {
-    entries.insert(entry, {std::string(id), std::move(value)});
+    entries.insert(entry, std::move(added));
   }
 }
 
@@ -47,8 +51,9 @@ void Device::SetCapacity(std::string_view name, Amount amount) {
 const AttributeValue* Device::attribute(std::string_view domain, std::string_view id) const {
   const auto at = std::ranges::find(attributes_, domain, &Domain<AttributeValue>::name);
   if (at == attributes_.end()) return nullptr;
-  const auto entry = std::ranges::find(at->entries, id, &Named<AttributeValue>::id);
-  return entry == at->entries.end() ? nullptr : &entry->value;
+  const auto id_of = [](const auto& entry) -> std::string_view { return entry->id; };
+  const auto entry = std::ranges::find(at->entries, id, id_of);
+  return entry == at->entries.end() ? nullptr : &(*entry)->value;
 }
 
 }  // namespace berth::cel

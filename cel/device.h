@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -47,7 +48,8 @@ class Device {
   template <class T>
   struct Domain {
     std::string name;
-    std::vector<Named<T>> entries;  // by id
+    // By id. Devices may share them (shared_values.h).
+    std::vector<std::shared_ptr<const Named<T>>> entries;
   };
   using Attributes = std::vector<Domain<AttributeValue>>;  // by name; no domain is empty
   using Capacities = std::vector<Domain<Amount>>;          // by name; no domain is empty
@@ -58,6 +60,8 @@ class Device {
   [[nodiscard]] const AttributeValue* attribute(std::string_view domain, std::string_view id) const;
 
  private:
+  friend class SharedValues;
+
   std::string driver_;
   bool allow_multiple_allocations_ = false;
   Attributes attributes_;

@@ -74,7 +74,7 @@ MapEntry DomainAt(const std::vector<Device::Domain<T>>& domains, std::size_t ind
 
 template <class T>
 MapEntry EntryAt(const Device::Domain<T>& domain, std::size_t index, Arena& arena) {
-  const auto& entry = domain.entries[index];
+  const auto& entry = *domain.entries[index];
   return {Value::Text(entry.id), ValueOf(entry.value, arena)};
 }
 
@@ -92,7 +92,7 @@ template <class T>
 Found FindEntry(const Device::Domain<T>& domain, const Value& id, Arena& arena) {
   if (!id.is(Kind::kString)) return {};
   for (const auto& entry : domain.entries) {
-    if (entry.id == id.text()) return {true, ValueOf(entry.value, arena)};
+    if (entry->id == id.text()) return {true, ValueOf(entry->value, arena)};
   }
   return {};
 }

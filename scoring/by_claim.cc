@@ -31,6 +31,12 @@ bool GetsClaimOn(const Node& node, const PodRequest& pod) {
          OffersNone(node, pod.shape.gpu_resource);
 }
 
+bool GivesByClaim(const Node& node, const PodRequest& pod) {
+  const NodeSpec& spec = node.spec();
+  const bool is_known = !spec.by_claims.empty() && spec.GivesGpusAs(pod.shape.gpu_resource);
+  return !pod.device_class.empty() && (is_known || GetsClaimOn(node, pod));
+}
+
 Reason ObjectionBesideGpus(const Node& node, const PodRequest& pod) {
   RequestShape rest;
   rest.cpu_milli = pod.shape.cpu_milli;

@@ -20,6 +20,9 @@ namespace berth {
 // Whether the pod would get its GPUs by a claim there, if the node has any.
 bool GetsClaimOn(const Node& node, const PodRequest& pod);
 
+// The same, or that Berth knows its GPUs there and kube-scheduler makes the claim all the same.
+bool GivesByClaim(const Node& node, const PodRequest& pod);
+
 // Requires: GetsClaimOn. kFits, or what speaks against the node beside its GPUs: CPU, memory, disk,
 // health, traits.
 Reason ObjectionBesideGpus(const Node& node, const PodRequest& pod);

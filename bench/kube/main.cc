@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "bench/kube/claim_bench.h"
 #include "bench/kube/fake_api_server.h"
 #include "bench/kube/measuring_sink.h"
 #include "cluster/state/cluster_state.h"
@@ -97,7 +98,13 @@ int Main(int argc, char** argv) {
   app.add_option("--nodes", size.nodes);
   app.add_option("--pods", size.pods);
   app.add_option("--events", size.events);
+  ClaimSize claims;
+  app.add_option("--dra-nodes", claims.nodes,
+                 "measures devices and claims of DRA in place of that");
+  app.add_option("--dra-partitioned", claims.partitioned);
+  app.add_option("--claims", claims.pods);
   CLI11_PARSE(app, argc, argv);
+  if (claims.nodes > 0) return MeasureClaims(claims);
 
   const FakeApiServer server(size);
   ClusterAccess access;

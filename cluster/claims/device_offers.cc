@@ -42,40 +42,46 @@ void DeviceOffers::Publish(const std::string& node, ByNode& next) const {
   next.insert_or_assign(node, with_holds ? Devices(std::move(with_holds)) : put->second);
 }
 
-Status DeviceOffers::Hold(const std::string& node, const Devices& chosen_from,
-                          const std::vector<ClaimHold>& holds, Instant now, Instant until) {
+Status DeviceOffers::Hold(const ByNode& chosen_from, const std::vector<ClaimHold>& holds,
+                          Instant now, Instant until) {
   const MutexLock lock(mutex_);
-  const auto there_is = current_->find(node);
-  if (there_is == current_->end() || there_is->second != chosen_from) {
-    return Fail(Errc::kConflict, "the devices of node " + node + " have changed");
-  }
-  for (auto held = holds_.begin(); held != holds_.end();) {
-    held = held->second.until <= now ? Drop(held) : std::next(held);
-  }
   for (const ClaimHold& hold : holds) {
-    if (const auto held = holds_.find(hold.claim); held != holds_.end()) Drop(held);
-  }
-  for (const ClaimHold& hold : holds) {
-    holds_.insert_or_assign(hold.claim, Held{node, hold.devices, until});
+    const auto there_is = current_->find(hold.node);
+    const auto before = chosen_from.find(hold.node);
+    if (there_is == current_->end() || before == chosen_from.end() ||
+        there_is->second != before->second) {
+      return Fail(Errc::kConflict, "the devices of node " + hold.node + " have changed");
+    }
   }
   auto next = std::make_shared<ByNode>(*current_);
-  Publish(node, *next);
+  for (auto held = holds_.begin(); held != holds_.end();) {
+    held = held->second.until <= now ? Drop(held, *next) : std::next(held);
+  }
+  for (const ClaimHold& hold : holds) {
+    if (const auto held = holds_.find(hold.claim); held != holds_.end()) Drop(held, *next);
+  }
+  for (const ClaimHold& hold : holds) {
+    holds_.insert_or_assign(hold.claim, Held{hold.node, hold.devices, until});
+  }
+  for (const ClaimHold& hold : holds) Publish(hold.node, *next);
   current_ = std::move(next);
   return {};
 }
 
-DeviceOffers::Holds::iterator DeviceOffers::Drop(Holds::iterator held) {
+DeviceOffers::Holds::iterator DeviceOffers::Drop(Holds::iterator held, ByNode& next) {
   const std::string node = held->second.node;
   const auto after = holds_.erase(held);
-  auto next = std::make_shared<ByNode>(*current_);
-  Publish(node, *next);
-  current_ = std::move(next);
+  Publish(node, next);
   return after;
 }
 
 void DeviceOffers::Release(std::string_view claim) {
   const MutexLock lock(mutex_);
-  if (const auto held = holds_.find(claim); held != holds_.end()) Drop(held);
+  const auto held = holds_.find(claim);
+  if (held == holds_.end()) return;
+  auto next = std::make_shared<ByNode>(*current_);
+  Drop(held, *next);
+  current_ = std::move(next);
 }
 
 }  // namespace berth

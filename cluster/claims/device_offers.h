@@ -7,6 +7,7 @@
 // All pools are of one driver, so that pool and name tell a device.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -31,6 +32,7 @@ struct NodeDevices {
 // What one claim is to have.
 struct ClaimHold {
   std::string claim;  // "namespace/name"
+  std::string node;
   std::vector<DeviceName> devices;
 };
 
@@ -45,13 +47,16 @@ class DeviceOffers {
   // Replaces everything known of these nodes; no pools: the node has no devices.
   void Put(std::vector<std::pair<std::string, NodeDevices>> nodes) BERTH_EXCLUDES(mutex_);
 
-  // Takes devices of a node for claims that do not have them yet, all or none, until Release or
-  // that time: they were chosen, and only a write and the watch will show the outcome. What a claim
-  // held before it gives back. `chosen_from`: what Current said of the node. Error: kConflict if
-  // that has changed.
-  Status Hold(const std::string& node, const Devices& chosen_from,
-              const std::vector<ClaimHold>& holds, Instant now, Instant until)
-      BERTH_EXCLUDES(mutex_);
+  // Whether there are nodes whose devices are not kept, as there are too many: they are not here.
+  void NoteInPart(bool in_part) { in_part_ = in_part; }
+  [[nodiscard]] bool in_part() const { return in_part_; }
+
+  // Takes devices for claims that do not have them yet, all or none, until Release or that time:
+  // they were chosen, and only a write and the watch will show the outcome. What a claim held
+  // before it gives back. `chosen_from`: what Current said. Error: kConflict if that has changed of
+  // one of the nodes.
+  Status Hold(const ByNode& chosen_from, const std::vector<ClaimHold>& holds, Instant now,
+              Instant until) BERTH_EXCLUDES(mutex_);
   // The claim is known to have its devices, or not to get them.
   void Release(std::string_view claim) BERTH_EXCLUDES(mutex_);
 
@@ -63,10 +68,12 @@ class DeviceOffers {
   };
   using Holds = std::map<std::string, Held, std::less<>>;  // by claim
 
-  Holds::iterator Drop(Holds::iterator held) BERTH_REQUIRES(mutex_);
+  // Its node is published to `next`.
+  Holds::iterator Drop(Holds::iterator held, ByNode& next) BERTH_REQUIRES(mutex_);
   // The node as it was put, with the held devices taken.
   void Publish(const std::string& node, ByNode& next) const BERTH_REQUIRES(mutex_);
 
+  std::atomic<bool> in_part_ = false;
   mutable Mutex mutex_;
   ByNode put_ BERTH_GUARDED_BY(mutex_);
   Holds holds_ BERTH_GUARDED_BY(mutex_);

@@ -32,7 +32,7 @@ bool IsSound(const Slices& slices) {
   for (const auto& slice : slices) {
     for (const PublishedDevice& device : slice->devices) {
       if (!devices.insert(device.name).second) return false;
-      for (const ConsumedCounter& used : device.consumes) {
+      for (const ConsumedCounter& used : device.consumed()) {
         if (!counters.contains({used.set, used.counter})) return false;
       }
     }

@@ -29,11 +29,18 @@ struct ConsumedCounter {
   friend bool operator==(const ConsumedCounter&, const ConsumedCounter&) = default;
 };
 
+using ConsumedCounters = std::vector<ConsumedCounter>;
+
 struct PublishedDevice {
   std::string name;
   cel::Device seen;           // by selectors and constraints
   std::vector<Taint> taints;  // NoSchedule and NoExecute
-  std::vector<ConsumedCounter> consumes;
+  // nullptr: none. Devices may share it (shared_devices.h).
+  std::shared_ptr<const ConsumedCounters> consumes;
+  [[nodiscard]] const ConsumedCounters& consumed() const {
+    static const ConsumedCounters kNone;
+    return consumes == nullptr ? kNone : *consumes;
+  }
   bool divisible = false;  // several claims may have parts of it (allowMultipleAllocations)
   bool binds = false;      // it has binding conditions: it is prepared before pods are bound
 };
@@ -46,8 +53,9 @@ struct PublishedSlice {
   std::int64_t generation = 0;
   std::int64_t slices_in_pool = 0;  // resourceSliceCount
   std::string node;                 // empty = not of one node
+  bool in_part = false;             // devices of it are not kept
   std::vector<PublishedDevice> devices;
-  std::vector<ConsumedCounter> counters;  // sharedCounters: how much there is
+  ConsumedCounters counters;  // sharedCounters: how much there is
 };
 
 struct DevicePool {

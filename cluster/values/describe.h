@@ -200,11 +200,11 @@ template <OneOf<PodRequest> V>
 constexpr auto MembersOf(V& value) {
   auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
          domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
-         device_class, checkpointed, keep, own_to_scheduler, role, leads, others] = value;
+         device_class, checkpointed, keep, own_to_scheduler, role, leads, others, claims] = value;
   return std::tuple(
-      OfRole<Role::kIdentity>(id), OfKind(shape), OfKind(containers, AtFront("containers")),
-      OfKind(refusal), OfKind(constraints), OfKind(belongs_on_any_node), OfKind(device_class),
-      OfKind(others, WhenSet("others")),
+      OfRole<Role::kIdentity>(id), OfRole<Role::kIdentity>(claims), OfKind(shape),
+      OfKind(containers, AtFront("containers")), OfKind(refusal), OfKind(constraints),
+      OfKind(belongs_on_any_node), OfKind(device_class), OfKind(others, WhenSet("others")),
       OfRole<Role::kTurn>(priority, WhenSet("priority", kMostPriority, -kMostPriority - 1)),
       OfRole<Role::kTurn>(may_preempt), OfRole<Role::kTurn>(own_to_scheduler),
       OfRole<Role::kGroup>(gang, WhenSet("gang")), OfRole<Role::kGroup>(scheduler),

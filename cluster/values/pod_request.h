@@ -205,6 +205,9 @@ struct OwnToScheduler {
   friend bool operator==(const OwnToScheduler&, const OwnToScheduler&) = default;
 };
 
+// Berth chooses devices for pods with so many ResourceClaims at most.
+inline constexpr std::size_t kMostPodClaims = 8;
+
 struct PodRequest {
   PodId id;
   RequestShape shape;
@@ -241,6 +244,9 @@ struct PodRequest {
   std::string role = {};  // in its gang (Gang::roles); empty = it says none
   bool leads = false;     // it is the leader of its gang, if others follow (Gang::followers)
   std::shared_ptr<const OtherResources> others = nullptr;  // that it asks for; nullptr = none
+  // Its ResourceClaims, by name in its namespace; "" = one that was not made yet from its template.
+  // Of more than kMostPodClaims the first, and one more.
+  std::vector<std::string> claims = {};
 
   // So many pods that ask for what it asks come when it runs.
   [[nodiscard]] int followers() const { return leads ? gang.followers : 0; }

@@ -81,7 +81,7 @@ class Counters {
   }
   std::vector<CounterUse> UsesOf(const PublishedDevice& device) const {
     std::vector<CounterUse> uses;
-    for (const ConsumedCounter& used : device.consumes) {
+    for (const ConsumedCounter& used : device.consumed()) {
       const auto number = numbers_.find(Name(used.set, used.counter));
       if (number != numbers_.end()) uses.push_back({number->second, used.milli});
     }
@@ -180,6 +180,7 @@ NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceNa
   NodeQuestion node;
   for (const DevicePool& pool : pools) AddPool(pool, taken, node);
   node.question.claims = searched_;
+  node.owners = owners_;
   for (std::size_t claim = 0; claim < claims_.size(); ++claim) {
     auto& constraints = node.question.claims[claim].constraints;
     for (std::size_t i = 0; i < constraints.size(); ++i) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -29,6 +30,9 @@ struct NodeQuestion {
     const PublishedDevice* device = nullptr;
   };
   std::vector<Source> sources;  // by device of the question
+  // By claim of the question, whose it is: devices of one pod are to be near each other. Empty: all
+  // are of one pod.
+  std::vector<int> owners = {};
 };
 
 using FindClass = std::function<std::optional<DeviceClass>(std::string_view name)>;
@@ -44,6 +48,11 @@ class ClaimQuestion {
   static Result<ClaimQuestion> Make(std::vector<DeviceClaim> claims, const FindClass& find_class);
 
   [[nodiscard]] const std::vector<DeviceClaim>& claims() const { return claims_; }
+  // As NodeQuestion::owners.
+  void OwnedBy(std::vector<int> owners) { owners_ = std::move(owners); }
+
+  // Of the selectors so far.
+  [[nodiscard]] std::uint64_t cost() const { return cost_; }
 
   // Whether a request asks for all devices and its selectors do not exclude those of other drivers:
   // nothing is known of them.
@@ -62,6 +71,7 @@ class ClaimQuestion {
   std::vector<DeviceClaim> claims_;
   std::vector<std::vector<std::vector<Selectors>>> selectors_;
   std::vector<SearchClaim> searched_;  // without the values of constraints
+  std::vector<int> owners_;
   std::uint64_t cost_ = 0;
 };
 

@@ -47,7 +47,8 @@ int GpuOf(const ClaimNode& node, const cel::Device& device) {
 
 }  // namespace
 
-SetRater::SetRater(const ClaimNode& node, const NodeQuestion& question) : node_(node) {
+SetRater::SetRater(const ClaimNode& node, const NodeQuestion& question)
+    : node_(node), owners_(question.owners) {
   std::vector<const cel::AttributeValue*> numas, roots;
   for (std::size_t i = 0; i < question.sources.size(); ++i) {
     const NodeQuestion::Source& source = question.sources[i];
@@ -104,20 +105,24 @@ SetRater::Loss SetRater::LossOf(std::span<const PickedDevice> set) const {
 std::int64_t SetRater::LinkDeficit(std::span<const PickedDevice> set) const {
   constexpr int kBest = 1000;
   if (node_.node == nullptr || !node_.node->spec().links.known()) return 0;
-  GpuMask mask = 0;
+  std::map<int, GpuMask> masks;  // by pod
   for (const PickedDevice& picked : set) {
     const int gpu = facts_[static_cast<std::size_t>(picked.device)].gpu;
-    if (gpu >= 0) mask |= GpuBit(gpu);
+    if (gpu >= 0) masks[OwnerOf(picked)] |= GpuBit(gpu);
   }
-  return std::popcount(mask) < 2 ? 0 : kBest - node_.node->spec().links.quality(mask);
+  std::int64_t deficit = 0;
+  for (const auto& [pod, mask] : masks) {
+    if (std::popcount(mask) > 1) deficit += kBest - node_.node->spec().links.quality(mask);
+  }
+  return deficit;
 }
 
 std::int64_t SetRater::Spread(std::span<const PickedDevice> set) const {
-  std::set<int> numas, roots;
+  std::set<std::pair<int, int>> numas, roots;  // of each pod
   for (const PickedDevice& picked : set) {
     const Facts& facts = facts_[static_cast<std::size_t>(picked.device)];
-    if (facts.numa >= 0) numas.insert(facts.numa);
-    if (facts.root >= 0) roots.insert(facts.root);
+    if (facts.numa >= 0) numas.emplace(OwnerOf(picked), facts.numa);
+    if (facts.root >= 0) roots.emplace(OwnerOf(picked), facts.root);
   }
   return static_cast<std::int64_t>(numas.size()) * kGroup + static_cast<std::int64_t>(roots.size());
 }

@@ -43,11 +43,16 @@ class SetRater {
 
   void FindMig(const std::string& pool, const std::string& device, Facts& facts) const;
   [[nodiscard]] Loss LossOf(std::span<const PickedDevice> set) const;
+  // Both of the devices of one pod, summed over the pods.
   [[nodiscard]] std::int64_t LinkDeficit(std::span<const PickedDevice> set) const;
   [[nodiscard]] std::int64_t Spread(std::span<const PickedDevice> set) const;
+  [[nodiscard]] int OwnerOf(const PickedDevice& picked) const {
+    return owners_.empty() ? 0 : owners_[static_cast<std::size_t>(picked.of.claim)];
+  }
   [[nodiscard]] std::int64_t Broken(std::span<const PickedDevice> set) const;
 
   const ClaimNode& node_;
+  const std::vector<int>& owners_;                        // by claim
   std::vector<Facts> facts_;                              // by device of the question
   std::map<int, std::int64_t> free_;                      // whole devices, by NUMA group
   std::map<const OfferedGpu*, std::uint64_t> taken_mig_;  // placements

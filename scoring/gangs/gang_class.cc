@@ -6,6 +6,7 @@
 
 #include "cluster/values/alike.h"
 #include "scoring/admission.h"
+#include "scoring/gangs/gang_devices.h"
 
 namespace berth {
 namespace {
@@ -18,7 +19,7 @@ std::int64_t MilliOf(const RequestShape& shape) {
   return std::int64_t{shape.gpu_count()} * shape.milli_per_gpu();
 }
 
-void FindRoom(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& memo,
+void FindRoom(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& memo, const GangAsk& ask,
               const GangMember& member, GangClass& alike) {
   const PodRequest& pod = member.pod;
   alike.room = memo.Of(snapshot, pod.shape);
@@ -30,6 +31,11 @@ void FindRoom(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& memo,
   }
   for (const NodeIndex node : member.excluded) alike.room[node] = 0;
   if (!pod.refusal.empty()) std::ranges::fill(alike.room, 0);
+  if (member.claims == kNoClaims) return;
+  const int all = static_cast<int>(ask.members.size());
+  for (NodeIndex i = 0; i < snapshot->size(); ++i) {
+    alike.room[i] = ask.devices->Room(i, member.claims, std::min(alike.room[i], all));
+  }
 }
 
 }  // namespace
@@ -67,12 +73,14 @@ std::vector<GangClass> ClassesOf(const std::shared_ptr<const Snapshot>& snapshot
     auto alike = std::ranges::find_if(classes, [&](const GangClass& other) {
       const GangMember& first = members[other.members.front()];
       return SamePodKind(first.pod, members[i].pod) && first.excluded == members[i].excluded &&
+             first.claims == members[i].claims &&
              (ask.roles.empty() || first.pod.role == members[i].pod.role);
     });
     if (alike == classes.end()) {
-      alike = classes.insert(classes.end(), GangClass{&members[i].pod, {}, {}, 0});
+      alike =
+          classes.insert(classes.end(), GangClass{&members[i].pod, {}, {}, 0, members[i].claims});
       alike->milli = MilliOf(members[i].pod.shape);
-      FindRoom(snapshot, room, members[i], *alike);
+      FindRoom(snapshot, room, ask, members[i], *alike);
     }
     alike->members.push_back(i);
   }
@@ -80,8 +88,8 @@ std::vector<GangClass> ClassesOf(const std::shared_ptr<const Snapshot>& snapshot
   std::ranges::stable_sort(classes, {}, [&](const GangClass& of) {
     const RequestShape& shape = of.shape();
     const auto nodes = std::ranges::count_if(of.room, [](int pods) { return pods > 0; });
-    return std::tuple(-of.milli, !shape.links.limits(), shape.models.empty(), -shape.cpu_milli,
-                      nodes);
+    return std::tuple(-of.milli, of.claims == kNoClaims, !shape.links.limits(),
+                      shape.models.empty(), -shape.cpu_milli, nodes);
   });
   return classes;
 }

@@ -16,13 +16,14 @@
 
 namespace berth {
 
-// Of one kind (SamePodKind), with the same excluded nodes, and in one role where roles have
+// Of one kind (SamePodKind), with the same claims and excluded nodes, and in one role where roles have
 // minimums: which of them goes where makes no difference.
 struct GangClass {
   const PodRequest* pod = nullptr;   // of the first member; it differs from the others in name
   std::vector<std::size_t> members;  // indices into the ask, by rank, then UID
   std::vector<int> room;             // [node] so many fit there alone; 0 where they may not go
   std::int64_t milli = 0;            // of GPU compute a member asks for, about
+  int claims = kNoClaims;            // GangMember::claims
 
   [[nodiscard]] const RequestShape& shape() const { return pod->shape; }
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(members.size()); }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "scoring/devices/device_picker.h"
+#include "scoring/gangs/gang_devices.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -96,9 +97,13 @@ bool Interchangeable(const Node& a, const Node& b) {
 
 class CountSearch {
  public:
-  CountSearch(const Snapshot& snapshot, std::span<const GangClass> classes,
+  CountSearch(const Snapshot& snapshot, std::span<const GangClass> classes, GangDevices* devices,
               std::span<const NodeIndex> nodes, SearchSteps& steps)
-      : snapshot_(snapshot), classes_(classes), numbering_(classes), steps_(steps) {
+      : snapshot_(snapshot),
+        classes_(classes),
+        devices_(devices),
+        numbering_(classes),
+        steps_(steps) {
     for (const NodeIndex node : nodes) {
       const bool takes_some =
           std::ranges::any_of(classes, [node](const GangClass& of) { return of.room[node] > 0; });
@@ -144,19 +149,20 @@ class CountSearch {
     for (std::size_t c = 0; c < most.size(); ++c) most[c] = MostOf(c, index);
     for (const auto& known : fronts_) {
       if (known->most != most || !Interchangeable(known->node, node)) continue;
+      if (devices_ != nullptr && !devices_->Alike(known->index, index)) continue;
       front_of_.push_back(&known->front);
       return front_of_.back();
     }
-    auto known = std::make_unique<Known>(Known{node, most, {}});
-    if (!Fill(node, most, known->front)) return nullptr;
+    auto known = std::make_unique<Known>(Known{index, node, most, {}});
+    if (!Fill(index, most, known->front)) return nullptr;
     fronts_.push_back(std::move(known));
     front_of_.push_back(&fronts_.back()->front);
     return front_of_.back();
   }
 
   // Vectors in the order of their sums, each from those with one pod less.
-  bool Fill(const Node& node, const Counts& most, Front& front) {
-    front.packings[0].push_back({node, {}});
+  bool Fill(NodeIndex index, const Counts& most, Front& front) {
+    front.packings[0].push_back({snapshot_.node(index), {}});
     std::vector<std::int64_t> layer = {0};
     while (!layer.empty()) {
       std::vector<std::int64_t> next;
@@ -166,7 +172,9 @@ class CountSearch {
           if (counts[c] == most[c]) continue;
           ++counts[c];
           const std::int64_t target = numbering_.Of(counts);
+          const bool has_devices = HasDevices(index, counts);
           --counts[c];
+          if (!has_devices) continue;
           const std::size_t had = CountOf(front, target);
           if (!AddOne(front.packings[number], c, front, target)) return false;
           if (had == 0 && CountOf(front, target) > 0) next.push_back(target);
@@ -187,6 +195,16 @@ class CountSearch {
   static std::size_t CountOf(const Front& front, std::int64_t number) {
     const auto at = front.packings.find(number);
     return at == front.packings.end() ? 0 : at->second.size();
+  }
+
+  [[nodiscard]] bool HasDevices(NodeIndex node, const Counts& counts) const {
+    if (devices_ == nullptr) return true;
+    std::vector<int> members(devices_->kinds(), 0);
+    for (std::size_t c = 0; c < counts.size(); ++c) {
+      if (classes_[c].claims == kNoClaims) continue;
+      members[static_cast<std::size_t>(classes_[c].claims)] += counts[c];
+    }
+    return devices_->Has(node, members);
   }
 
   // One pod more of a class, on every packing, in every way.
@@ -286,6 +304,7 @@ class CountSearch {
 
   static constexpr std::int32_t kNotReached = -1;
   struct Known {
+    NodeIndex index;
     Node node;
     Counts most;
     Front front;
@@ -293,6 +312,7 @@ class CountSearch {
 
   const Snapshot& snapshot_;
   const std::span<const GangClass> classes_;
+  GangDevices* const devices_;
   const Numbering numbering_;
   SearchSteps& steps_;
   std::vector<NodeIndex> nodes_;
@@ -305,9 +325,10 @@ class CountSearch {
 
 std::optional<std::vector<CountedPod>> SearchCounts(const Snapshot& snapshot,
                                                     std::span<const GangClass> classes,
+                                                    GangDevices* devices,
                                                     std::span<const NodeIndex> nodes,
                                                     const SearchGoal& goal, SearchSteps& steps) {
-  return CountSearch(snapshot, classes, nodes, steps).Run(goal);
+  return CountSearch(snapshot, classes, devices, nodes, steps).Run(goal);
 }
 
 }  // namespace berth

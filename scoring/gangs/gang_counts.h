@@ -45,9 +45,10 @@ struct SearchGoal {
 
 // As many members on those nodes as can be, in the order in which they have to be put; empty: fewer
 // than the goal, or the steps ran out (which `steps` says). Requires: snapshot is the one of the
-// classes' room.
+// classes' room. devices: as for GangFill.
 std::optional<std::vector<CountedPod>> SearchCounts(const Snapshot& snapshot,
                                                     std::span<const GangClass> classes,
+                                                    GangDevices* devices,
                                                     std::span<const NodeIndex> nodes,
                                                     const SearchGoal& goal, SearchSteps& steps);
 

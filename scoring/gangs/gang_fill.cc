@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "scoring/devices/device_picker.h"
+#include "scoring/gangs/gang_devices.h"
 #include "scoring/scorers/workload_fit.h"
 
 namespace berth {
@@ -19,11 +20,13 @@ constexpr std::int64_t kMostFree = std::numeric_limits<int>::max();
 }  // namespace
 
 GangFill::GangFill(Engine& engine, std::shared_ptr<const Snapshot> from, const DomainTree& tree,
-                   std::span<const GangClass> classes, Transaction& transaction)
+                   std::span<const GangClass> classes, GangDevices* devices,
+                   Transaction& transaction)
     : engine_(engine),
       from_(std::move(from)),
       tree_(tree),
       classes_(classes),
+      devices_(devices),
       transaction_(transaction),
       first_below_(tree.size() + 1, 0),
       below_(tree.size() - 1),
@@ -249,7 +252,19 @@ PlanTable& GangFill::TableOf(std::size_t c) {
   return *tables_[c];
 }
 
+bool GangFill::HasDevices(std::size_t c, NodeIndex node) const {
+  if (classes_[c].claims == kNoClaims) return true;
+  std::vector<int> members(devices_->kinds(), 0);
+  ++members[static_cast<std::size_t>(classes_[c].claims)];
+  for (const ClassPlace& place : places_) {
+    const int claims = classes_[place.of_class].claims;
+    if (place.node == node && claims != kNoClaims) ++members[static_cast<std::size_t>(claims)];
+  }
+  return devices_->Has(node, members);
+}
+
 bool GangFill::Put(std::size_t c, NodeIndex node, PlanTable& table) {
+  if (!HasDevices(c, node)) return false;
   const std::int64_t position = put_[c];
   Placement placement = table.PlaceOn(node);
   PodRequest pod = *classes_[c].pod;

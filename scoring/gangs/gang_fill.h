@@ -28,9 +28,10 @@ namespace berth {
 class GangFill {
  public:
   // from: that the transaction began with; the engine is asked about it: its tables follow no plan.
+  // devices: of the members' claims; nullptr: they have none.
   // Requires: all of them outlive it; the classes' room is that of the transaction now.
   GangFill(Engine& engine, std::shared_ptr<const Snapshot> from, const DomainTree& tree,
-           std::span<const GangClass> classes, Transaction& transaction);
+           std::span<const GangClass> classes, GangDevices* devices, Transaction& transaction);
 
   // How many members fit the domain, each class alone.
   [[nodiscard]] std::int64_t Fits(TopologyDomain domain) const;
@@ -84,12 +85,15 @@ class GangFill {
   void FillNodes(std::span<const NodeIndex> nodes);
   void FillWith(std::size_t c, std::span<const NodeIndex> nodes);
   bool Put(std::size_t c, NodeIndex node, PlanTable& table);
+  // Whether one more of the class has its devices there, beside those that were put.
+  [[nodiscard]] bool HasDevices(std::size_t c, NodeIndex node) const;
   PlanTable& TableOf(std::size_t c);
 
   Engine& engine_;
   const std::shared_ptr<const Snapshot> from_;
   const DomainTree& tree_;
   const std::span<const GangClass> classes_;
+  GangDevices* const devices_;
   Transaction& transaction_;
   Counts all_;
   std::vector<std::vector<std::int64_t>> room_;  // [class][vertex]

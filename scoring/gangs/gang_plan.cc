@@ -31,7 +31,7 @@ class Planner {
     classes_ = ClassesOf(transaction_.now(), with_.room, ask_, by_rank_);
     needs_ = NeedsOf(ask_, classes_);
     minimum_ = std::max<std::int64_t>(ask_.minimum - fixed(), 0);
-    fill_.emplace(with_.engine, with_.snapshot, tree_, classes_, transaction_);
+    fill_.emplace(with_.engine, with_.snapshot, tree_, classes_, ask_.devices, transaction_);
     MarkAround();
     const std::int64_t all = static_cast<std::int64_t>(ask_.members.size()) - fixed();
     for (const std::int64_t goal : {all, minimum_}) {
@@ -156,8 +156,8 @@ class Planner {
       if (Meets(goal)) return true;
       transaction_.Return(before);
     }
-    const auto pods =
-        SearchCounts(*transaction_.now(), classes_, fill_->NodesIn(domain), {goal, needs_}, steps_);
+    const auto pods = SearchCounts(*transaction_.now(), classes_, ask_.devices,
+                                   fill_->NodesIn(domain), {goal, needs_}, steps_);
     return pods && PutCounted(*pods, before);
   }
 

@@ -15,6 +15,8 @@
 //   extras      the minimum is what the gang cannot do without; members beyond it are placed where
 //               there is room in the same domain
 //   ranks       members of one kind are dealt to their nodes in the order of the tree, by rank
+//   claims      members get the devices of their ResourceClaims, all of them: no member's devices
+//               are in the way of another's (gang_devices.h)
 //   rails       whole GPUs on the same indices on every node where that costs nothing
 //
 // A function of its arguments: the order in which members are given makes no difference, and what
@@ -37,11 +39,15 @@
 
 namespace berth {
 
+class GangDevices;
+inline constexpr int kNoClaims = -1;
+
 struct GangMember {
   PodRequest pod;
   int rank = 0;                          // neighbours in rank are to be neighbours in the tree
   NodeIndex fixed = kNoNode;             // it goes there, or there is no plan
   std::vector<NodeIndex> excluded = {};  // it may not go there; sorted
+  int claims = kNoClaims;                // what devices it needs: a kind of GangAsk::devices
 };
 
 struct GangAsk {
@@ -51,6 +57,8 @@ struct GangAsk {
   DomainAsk domain = {};
   // How many of them at least of each role (PodRequest::role), names unique: a plan has as many.
   std::vector<GangRole> roles = {};
+  // The devices that members get by claims; nullptr: none of them needs any.
+  GangDevices* devices = nullptr;
 };
 
 // With what to plan. Requires: the tree is that of the snapshot.

@@ -42,6 +42,8 @@ Status ClusterOfFile::Load(const std::string& path) {
                                          .extensions = {.groups = groups_,
                                                         .mig_offers = mig_offers_,
                                                         .device_classes = device_classes_,
+                                                        .devices = devices_,
+                                                        .open_claims = open_claims_,
                                                         .pod_rules = rules_,
                                                         .links = *nodes_.links}}));
   PrintProblems(path, loaded.problems);

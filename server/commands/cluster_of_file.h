@@ -49,6 +49,8 @@ class ClusterOfFile {
   PodGroups groups_;
   MigOffers mig_offers_;
   DeviceClasses device_classes_;
+  DeviceOffers devices_;
+  OpenClaims open_claims_;
   const wire::PodRules rules_{dialects_, config_, &groups_, &device_classes_};
   ClusterState state_;
   EmbeddedCluster binder_;

@@ -42,7 +42,13 @@ std::shared_ptr<const wire::Dialects> AllDialects(const Config& config) {
 kube::MakeExtensions AllExtensions(const ExtensionParts& parts) {
   return [parts](const kube::ExtensionContext& context) {
     kube::ClusterExtensions all;
-    all.push_back(WatchDra(context, parts.mig_offers, parts.device_classes, parts.chooses_devices));
+    all.push_back(WatchDra(context,
+                           {.state = context.state,
+                            .offers = parts.mig_offers,
+                            .classes = parts.device_classes,
+                            .devices = parts.devices,
+                            .open = parts.open_claims},
+                           parts.chooses_devices));
     all.push_back(WatchGroups(context, parts.groups, parts.pod_rules));
     all.push_back(WatchInstaslice(context));
     all.push_back(WatchKoordinator(context, parts.links));

@@ -7,7 +7,9 @@
 #include <memory>
 
 #include "cluster/claims/device_classes.h"
+#include "cluster/claims/device_offers.h"
 #include "cluster/claims/mig_offers.h"
+#include "cluster/claims/open_claims.h"
 #include "cluster/groups/pod_groups.h"
 #include "cluster/node/link_library.h"
 #include "config/config.h"
@@ -22,6 +24,8 @@ struct ExtensionParts {
   PodGroups& groups;
   MigOffers& mig_offers;
   DeviceClasses& device_classes;
+  DeviceOffers& devices;
+  OpenClaims& open_claims;
   const wire::PodRules& pod_rules;
   LinkLibrary& links;
   bool chooses_devices = false;  // Berth chooses the devices of claims (DraConfig)

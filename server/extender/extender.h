@@ -64,6 +64,10 @@ struct FilterAnswer {
   // not. `reasons` tell then for which nodes an eviction may help.
   std::string nowhere = {};
   bool gang_wakes = false;  // ...and GangTable has it asked about again
+  // It fits once these are allocated together, and then Extender::Allocated is to be called. It goes
+  // on then where `goes_on`, else it has to be asked about anew.
+  std::vector<ClaimOrder> allocate = {};
+  bool goes_on = false;
 };
 
 class Extender {
@@ -213,6 +217,7 @@ class Extender {
     return parts_.gangs != nullptr && GangTable::Concerns(policy.gangs, pod);
   }
   // As the functions of GangTable; what follows is carried out.
+  void Allocated(const GangId& gang, bool allocated);
   void LookAtGangs();
   // What is kept for pods that wait, at this moment: to be called some times a second.
   void LookAtEarmarks();

@@ -38,9 +38,15 @@ std::optional<FilterAnswer> Extender::FilterMember(const Moment& now, const PodR
   }
   if (verdict.kind == GangVerdict::Kind::kAlone) return std::nullopt;
   if (verdict.kind == GangVerdict::Kind::kThere) return OnlyOn(verdict.node, pod, candidates);
+  if (verdict.kind == GangVerdict::Kind::kAllocates) {
+    FilterAnswer answer = OnlyOn(verdict.node, pod, candidates);
+    answer.allocate = std::move(verdict.allocate);
+    answer.goes_on = verdict.goes_on;
+    return answer;
+  }
   FilterAnswer answer{.unknown = verdict.reason};
   answer.reasons.assign(candidates.size(), verdict.reason);
-  if (verdict.reason == Reason::kGangNoRoom && pod.may_preempt) {
+  if (verdict.reason == Reason::kGangNoRoom && pod.may_preempt && pod.claims.empty()) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const Node& node = snapshot->node(candidates[i]);
       if (node.lowest_priority() < pod.priority) answer.reasons[i] = Reason::kGpusBusy;
@@ -101,6 +107,12 @@ void Extender::Wake(std::span<const PodId> pods) {
   while (!owed_wakes_.empty() && parts_.waker->Wake(owed_wakes_.begin()->second)) {
     owed_wakes_.erase(owed_wakes_.begin());
   }
+}
+
+void Extender::Allocated(const GangId& gang, bool allocated) {
+  GangActions actions;
+  parts_.gangs->Allocated(gang, allocated, parts_.clock.Now(), actions);
+  Do(std::move(actions));
 }
 
 void Extender::LookAtGangs() {

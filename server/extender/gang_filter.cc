@@ -41,11 +41,15 @@ Reason GangTable::FindPlace(Engine& engine, Unit& unit,
   const std::string& uid = pod->id.uid;
   const Roster roster = RosterOf(unit, pod);
   Note(unit, roster, now);
-  if (unit.plan.in_the_making) return Reason::kGangNoRoom;  // and it is woken if there is
+  // It is woken if there is room.
+  if (unit.plan.in_the_making || unit.plan.allocating) return Reason::kGangNoRoom;
   const bool tends = IsSmall(unit) && Tend(engine, unit, roster, now, actions);
   if (tends && unit.plan.members.contains(uid)) return Reason::kFits;
   if (unit.roll.began && TakeKeptPlace(engine, unit, pod, offered)) return Reason::kFits;
-  if (MayGo(unit, roster, *pod, now)) {
+  // What was planned for it may be over, and its devices are there all the same.
+  const bool has_devices =
+      ClaimsOf(unit, *pod) == ClaimState::kAllocated && IsAllocated(unit, roster);
+  if (has_devices || MayGo(unit, roster, *pod, now)) {
     unit.wait.asleep.erase(uid);
     unit.roll.alone.insert(uid);
     return Reason::kFits;
@@ -64,7 +68,7 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit, const Offered& offered,
     // What holds no GPU keeps none idle. But the object may be seen a moment after its pods.
     const bool may_come =
         !pod->gang.controller.empty() && now - unit.roll.since < gangs::kWaitsForGpuMembers;
-    if (!pod->shape.wants_gpu() && !may_come) return {};
+    if (!WantsDevices(unit, *pod) && !may_come) return {};
     unit.wait.again = unit.roll.since + gangs::kWaitsForGpuMembers;
     GangVerdict verdict = NotNow(unit, *pod, Reason::kGangUnknown);
     if (!pod->gang.controller.empty()) {
@@ -86,13 +90,15 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit, const Offered& offered,
       if (planned == unit.plan.members.end()) return {};
     }
     unit.plan.touched = now;
-    if (!pod->shape.wants_gpu()) {  // kube-scheduler's own, once the others are there
+    const ClaimState claims = ClaimsOf(unit, *pod);
+    if (!WantsDevices(unit, *pod)) {  // kube-scheduler's own, once the others are there
       if (!unit.roll.began && !pod->gang.comes_at_once())
         return NotNow(unit, *pod, Reason::kGangNoRoom);
       unit.wait.asleep.erase(uid);
       return {};
     }
     const NodeIndex node = offered.Find(planned->second.node);
+    if (node != kNoNode && claims != ClaimState::kNone) return JudgeClaims(unit, *pod, node);
     if (node != kNoNode) {
       unit.wait.asleep.erase(uid);
       return {GangVerdict::Kind::kThere, node, Reason::kFits};

@@ -23,6 +23,7 @@ void GangTable::AddFollowers(const Unit& unit, const Roster& roster, GangToPlan&
   const std::int64_t missing = followers + 1 - roster.all.pods;
   for (std::int64_t i = 1; i <= missing; ++i) {
     PodRequest follower = **leader;
+    follower.claims.clear();                     // they are the leader's own
     follower.id.uid += "/" + std::to_string(i);  // no pod has such a UID
     follower.id.name += " (follower " + std::to_string(i) + ")";
     ask.members.push_back(std::make_shared<const PodRequest>(std::move(follower)));

@@ -60,6 +60,10 @@ inline constexpr Duration kCountEvery = std::chrono::seconds(5);
 // Plans of one Look: what is to be done for other gangs waits for it.
 inline constexpr int kPlansOfALook = 4;
 inline constexpr std::size_t kExclusionsOfAFilter = 8;
+// Devices for claims are allocated, or it is known that they are not, within some seconds.
+inline constexpr Duration kLongestAllocation = std::chrono::seconds(30);
+// A gang whose claims could not be allocated so often, one time after the other, goes pod by pod.
+inline constexpr int kMostLostClaims = 5;
 // The waiting members of a gang may ask for so many different things: each is looked for on every
 // node by itself.
 inline constexpr std::size_t kMostKinds = 64;
@@ -74,6 +78,8 @@ inline constexpr std::string_view kClientGone = "the client of this bind has dis
 inline constexpr std::string_view kHoldOver = "not all pods of the gang came to bind in time";
 inline constexpr std::string_view kPlanBroken =
     "the pod's gang lost its planned nodes, and no others fit";
+inline constexpr std::string_view kClaimsLost =
+    "devices for the claims of the pod's gang could not be allocated";
 inline constexpr std::string_view kFirstRefused = "the first bind of the pod's gang failed";
 inline constexpr std::string_view kNoSize = "the PodGroup that set the gang's size was deleted";
 inline constexpr std::string_view kTooManyGangs =

@@ -186,6 +186,10 @@ std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant 
     LookAtFirst(unit, now, actions);
     return std::nullopt;
   }
+  if (unit.plan.allocating && now - unit.plan.touched < gangs::kLongestAllocation) {
+    return std::nullopt;
+  }
+  unit.plan.allocating = false;
   if (IsQuiet(unit, now)) return std::nullopt;
   unit.wait.nothing_to_do = false;
   const Roster roster = Count(unit, now);
@@ -213,7 +217,11 @@ std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant 
   unit.plan.checked_members = roster.change;
   auto ask = MembersToPlan(unit, roster);
   unit.plan.in_the_making = ask.has_value() && MayHold(unit);
-  unit.wait.nothing_to_do = !unit.plan.in_the_making;
+  const bool is_known =
+      std::ranges::none_of(roster.waiting, [&](const auto& pod) BERTH_REQUIRES(unit.mutex) {
+        return ClaimsOf(unit, *pod) == ClaimState::kUnseen;
+      });
+  unit.wait.nothing_to_do = !unit.plan.in_the_making && is_known;
   return unit.plan.in_the_making ? std::move(ask) : std::nullopt;
 }
 

@@ -25,6 +25,7 @@ std::string AskOf(std::span<const std::shared_ptr<const PodRequest>> members) {
 }  // namespace
 
 bool GangTable::IsSmall(const Unit& unit) const {
+  if (unit.roll.has_claims) return false;  // a tenant's selectors keep nobody else waiting
   return unit.roll.kinds * parts_.state.Current()->size() <= gangs::kWorkOfAFilter;
 }
 
@@ -60,6 +61,8 @@ bool GangTable::PlanFor(Engine& engine, Unit& unit, const Roster& roster,
     if (!IsSmall(unit) || !Plan(engine, unit, roster, now, actions)) return false;
     if (unit.plan.members.contains(pod->id.uid)) return true;
   }
+  // The devices of the others are in no books.
+  if (ClaimsOf(unit, *pod) != ClaimState::kNone) return false;
   // Beyond the plan: the others stay where they are.
   const GangToPlan alone{.members = {pod}, .excluded = unit.plan.excluded};
   const auto nodes = planning_.Plan(engine, alone);
@@ -75,11 +78,21 @@ bool GangTable::PlanFor(Engine& engine, Unit& unit, const Roster& roster,
   return false;
 }
 
-std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roster& roster) {
-  GangToPlan ask{.members = roster.waiting,
+std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roster& roster) const {
+  GangToPlan ask{.members = {},
                  .minimum = std::max<std::int64_t>(unit.roll.Missing(roster.placed), 1),
                  .roles = MissingRoles(unit.roll.says, roster.placed.roles),
+                 .with_claims = !unit.roll.claims_left,
                  .excluded = unit.plan.excluded};
+  for (const auto& pod : roster.waiting) {
+    const ClaimState claims = ClaimsOf(unit, *pod);
+    if (claims == ClaimState::kUnseen) continue;  // what it asks for is not known yet
+    ask.members.push_back(pod);
+    if (claims != ClaimState::kAllocated) continue;
+    if (std::string node = parts_.claims->NodeOf(*pod); !node.empty()) {
+      ask.fixed.emplace(pod->id.uid, std::move(node));
+    }
+  }
   AddFollowers(unit, roster, ask);
   if (ask.members.empty() || std::ssize(ask.members) < ask.minimum) return std::nullopt;
   for (const auto& [uid, member] : unit.plan.members) {
@@ -142,7 +155,7 @@ bool GangTable::Adopt(Unit& unit, const GangToPlan& ask,
       member.node = node->second;
     }
     plan.emplace(uid, std::move(member));
-    const bool may_come = pod->shape.wants_gpu() || unit.roll.began;
+    const bool may_come = WantsDevices(unit, *pod) || unit.roll.began;
     if (const auto asleep = unit.wait.asleep.find(uid);
         may_come && asleep != unit.wait.asleep.end()) {
       unit.wait.asked.insert(uid);
@@ -183,6 +196,12 @@ void GangTable::Refuse(Unit& unit, const NoGangPlan& none, const GangToPlan& ask
   wait.shortage = none.shortage;
   wait.shortage_domain = none.domain;
   wait.shortage_ask = AskOf(ask.members);
+  if (!none.claims_left.empty()) unit.roll.claims_left = true;  // Look lets the pods go
+  // kube-scheduler takes devices back from a pod that it asks about and that fits nowhere: those
+  // of a gang that another process began to allocate.
+  for (const auto& pod : ask.members) {
+    if (ClaimsOf(unit, *pod) == ClaimState::kAllocated) actions.wakes.push_back(pod->id);
+  }
   auto lacks = ask.members;
   lacks.resize(std::min(lacks.size(), static_cast<std::size_t>(ask.minimum)));
   actions.without_room.push_back(std::move(lacks));

@@ -75,6 +75,16 @@ GangAsk GangPlanning::AskOf(const Snapshot& snapshot, const GangToPlan& ask) con
   return asked;
 }
 
+Result<GangClaims::Needs> GangPlanning::AddDevices(const Snapshot& snapshot, const GangToPlan& of,
+                                                   GangAsk& ask) const {
+  if (claims_ == nullptr || !of.with_claims) return GangClaims::Needs();
+  auto needs = claims_->NeedsOf(of.members, snapshot);
+  if (!needs || needs->devices == nullptr) return needs;
+  ask.devices = needs->devices.get();
+  for (std::size_t i = 0; i < ask.members.size(); ++i) ask.members[i].claims = needs->kinds[i];
+  return needs;
+}
+
 GangPlanning::Left GangPlanning::LeftOf(const GangToPlan& ask) const {
   const ClusterState::GangContents there = state_.GangPods(ask.members.front()->gang.id);
   std::unordered_map<std::string_view, const PodRecord*> records;
@@ -149,9 +159,17 @@ tl::expected<NodesByUid, NoGangPlan> GangPlanning::PlanAsFixed(Engine& engine,
     };
     if (std::ranges::any_of(ask.fixed, is_gone)) break;
     const std::shared_ptr<const DomainTree> tree = domains_.Of(left.now);
-    const GangAsk asked = AskOf(*left.lifted, left.ask);
+    GangAsk asked = AskOf(*left.lifted, left.ask);
+    const auto needs = AddDevices(*left.lifted, left.ask, asked);
+    if (!needs) {
+      none.claims_left = needs.error().message;
+      break;
+    }
     auto plan = PlanGang({left.lifted, *tree, engine, room_}, asked);
     if (!plan) {
+      if (needs->devices != nullptr && needs->devices->ran_out()) {
+        none.claims_left = "it takes too long to find out which devices suit it";
+      }
       none.shortage = plan.error();
       none.domain = DomainName(*none.snapshot, domains_.levels(), *tree, none.shortage.domain);
       break;

@@ -20,6 +20,7 @@
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_room.h"
 #include "scoring/victims.h"
+#include "server/extender/gang_claims.h"
 
 namespace berth {
 
@@ -29,6 +30,7 @@ struct GangToPlan {
   std::vector<GangRole> roles = {};                        // and of these roles
   // So many of the last members are room for pods that have not come.
   std::size_t followers = 0;
+  bool with_claims = false;  // members get the devices of their claims, where that is Berth's
   std::map<std::string, std::string> fixed = {};               // by UID: the node where it stays
   std::map<std::string, std::string> wished = {};              // the same, if a plan can do it
   std::map<std::string, std::set<std::string>> excluded = {};  // by UID: nodes that are not offered
@@ -57,13 +59,16 @@ struct NoGangPlan {
   GangShortage shortage;
   std::string domain;                        // that comes nearest; "" = the cluster
   std::shared_ptr<const Snapshot> snapshot;  // on which
+  // Berth cannot choose devices for the members' claims: why. Else empty.
+  std::string claims_left = {};
 };
 
 // Any thread may call it.
 class GangPlanning {
  public:
-  // References: they outlive the object.
-  GangPlanning(ClusterState& state, NodeDomains& domains) : state_(state), domains_(domains) {}
+  // References: they outlive the object. claims: nullptr: Berth chooses no devices of claims.
+  GangPlanning(ClusterState& state, NodeDomains& domains, const GangClaims* claims)
+      : state_(state), domains_(domains), claims_(claims) {}
 
   // Plans the members on the newest state and books the plan. What of the members is planned
   // already is moved or, where the new plan has no place for it, dropped. Members whose bind has
@@ -84,6 +89,9 @@ class GangPlanning {
   static constexpr int kAttempts = 3;
 
   [[nodiscard]] GangAsk AskOf(const Snapshot& snapshot, const GangToPlan& ask) const;
+  // Has the ask's members get devices for their claims; the result outlives the ask.
+  Result<GangClaims::Needs> AddDevices(const Snapshot& snapshot, const GangToPlan& of,
+                                       GangAsk& ask) const;
   tl::expected<NodesByUid, NoGangPlan> PlanAsFixed(Engine& engine, const GangToPlan& ask);
   // What of an ask is to be planned at one moment: without the members whose bind has begun.
   struct Left {
@@ -99,6 +107,7 @@ class GangPlanning {
 
   ClusterState& state_;
   NodeDomains& domains_;
+  const GangClaims* const claims_;
   GangRoom room_;
   mutable Mutex mutex_;
   std::shared_ptr<const Earmarks> earmarks_ BERTH_GUARDED_BY(mutex_) =

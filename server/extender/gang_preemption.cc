@@ -45,6 +45,8 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   const MutexLock lock(unit.mutex);
   HasCome(unit, pod, now);
   Heed(unit, pod);
+  // Nobody is evicted for devices of claims: Kubernetes takes them back later than the pod ends.
+  if (ClaimsOf(unit, pod) != ClaimState::kNone) return nowhere;
   const Roster roster = RosterOf(unit, std::make_shared<const PodRequest>(pod));
   Note(unit, roster, now);
   if (MayGo(unit, roster, pod, now)) return {};
@@ -121,6 +123,7 @@ GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
   Unit& unit = *known;
   const MutexLock lock(unit.mutex);
   if (!unit.roll.says.minimum || !MayPlan(unit)) return nowhere;
+  if (ClaimsOf(unit, pod) != ClaimState::kNone) return nowhere;
   const Roster roster = RosterOf(unit, std::make_shared<const PodRequest>(pod));
   const std::int64_t needed = unit.roll.Missing(roster.placed);
   if (std::ssize(roster.waiting) < needed) return nowhere;

@@ -40,7 +40,7 @@ GangTable::Roster GangTable::RosterOf(const Unit& unit,
     roster.placed.Add(unit.roll.says, record->pod);
     if (record->state != PodState::kBound) continue;
     roster.bound.Add(unit.roll.says, record->pod);
-    roster.gpus_bound = roster.gpus_bound || record->pod.shape.wants_gpu();
+    roster.gpus_bound = roster.gpus_bound || WantsDevices(unit, record->pod);
   }
   bool has_asker = asker == nullptr;
   const std::string& scheduler = asker == nullptr ? unit.roll.scheduler : asker->scheduler;
@@ -92,9 +92,14 @@ void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
   roll.counted = now;
   roll.is_stale = false;
   if (roll.kinds == 0 || roll.changed != roster.change) {
+    roll.claims_left = parts_.claims == nullptr || !GangClaims::AreSeparate(roster.waiting);
     roll.kinds = KindsOf(roster.waiting);
     roll.changed = roster.change;
   }
+  roll.has_claims =
+      std::ranges::any_of(roster.waiting, [&](const auto& pod) BERTH_REQUIRES(unit.mutex) {
+        return ClaimsOf(unit, *pod) != ClaimState::kNone;
+      });
   // Of those that come later it is not known whether they were made with those that have ended.
   const auto is_new = [&roll](const auto& pod) { return !roll.past_of.contains(pod->id.uid); };
   if (roll.ended > 0 && std::ranges::any_of(roster.waiting, is_new)) {
@@ -137,12 +142,14 @@ bool GangTable::IsBeingBound(std::string_view uid) const {
   return held && held->state == PodState::kReserved;
 }
 
-bool GangTable::MayGo(const Unit& unit, const Roster& roster, const PodRequest& pod, Instant now) {
+bool GangTable::MayGo(const Unit& unit, const Roster& roster, const PodRequest& pod,
+                      Instant now) const {
   const GangRoll& roll = unit.roll;
   const bool gathers = roll.Missing(roster.all) > 0;
   // Pods without GPUs are held for the sake of others, and controllers may make them first.
-  const auto wants = [](const auto& member) { return member->shape.wants_gpu(); };
-  if (!pod.shape.wants_gpu()) {
+  const auto wants = [&](const auto& member)
+                         BERTH_REQUIRES(unit.mutex) { return WantsDevices(unit, *member); };
+  if (!WantsDevices(unit, pod)) {
     if (roll.began) return true;
     const bool may_gather = gathers && now - roll.grew < gangs::kWaitsForGpuMembers;
     if (!may_gather && std::ranges::none_of(roster.waiting, wants)) return true;

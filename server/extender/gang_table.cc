@@ -15,7 +15,7 @@ static_assert(GangTable::kMostGangs == 16'384);  // gangs::kTooManyGangs says it
 
 GangTable::GangTable(const Parts& parts)
     : parts_(parts),
-      planning_(parts.state, parts.domains),
+      planning_(parts.state, parts.domains, parts.claims),
       settings_(std::make_shared<const Settings>()) {}
 
 void GangTable::Use(Settings settings) {

@@ -66,6 +66,7 @@
 #include "scoring/reason.h"
 #include "scoring/victims.h"
 #include "server/extender/binds_under_way.h"
+#include "server/extender/gang_claims.h"
 #include "server/extender/gang_planning.h"
 #include "server/extender/gang_unit.h"
 #include "server/extender/ports.h"
@@ -86,14 +87,19 @@ struct GangActions {
 
 struct GangVerdict {
   enum class Kind {
-    kAlone,   // like a pod of no gang
-    kThere,   // it fits `node` and no other
+    kAlone,  // like a pod of no gang
+    kThere,  // it fits `node` and no other
+    // It fits `node` once the claims of `allocate` are allocated, all together: then Allocated is to
+    // be called. Its own are among them, or it may go on then.
+    kAllocates,
     kNotNow,  // it fits no node: `reason`
   };
   Kind kind = Kind::kAlone;
   NodeIndex node = kNoNode;
   Reason reason = Reason::kFits;
   std::string text = {};  // of kPodRefused
+  std::vector<ClaimOrder> allocate = {};
+  bool goes_on = false;  // kAllocates: its own claims are allocated already
   // false: nothing is kept of the pod, and it is not woken from here.
   bool remembered = true;
 };
@@ -128,7 +134,8 @@ class GangTable {
     ClusterState& state;
     WaitingPods& waiting;
     NodeDomains& domains;
-    const PodGroups* groups = nullptr;  // nullptr: sizes are as the pods were read
+    const PodGroups* groups = nullptr;   // nullptr: sizes are as the pods were read
+    const GangClaims* claims = nullptr;  // nullptr: Berth chooses no devices of claims
   };
   // Until Use says so, no gang starts whole.
   explicit GangTable(const Parts& parts);
@@ -144,6 +151,10 @@ class GangTable {
   GangVerdict Filter(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                      const PodRequest& pod, std::span<const NodeIndex> candidates, Instant now,
                      GangActions& actions) BERTH_EXCLUDES(mutex_);
+
+  // The claims of a verdict kAllocates are allocated, or it is known that none of them is.
+  void Allocated(const GangId& gang, bool allocated, Instant now, GangActions& actions)
+      BERTH_EXCLUDES(mutex_);
 
   // Where others may be evicted for the pod: on its node of a plan for the whole gang, which fits
   // once pods of lower priority are gone; else nowhere. Requires: as for Filter.
@@ -240,8 +251,8 @@ class GangTable {
       BERTH_REQUIRES(unit.mutex);
   [[nodiscard]] bool IsBeingBound(std::string_view uid) const;
   // Whether the pod need not wait for others.
-  [[nodiscard]] static bool MayGo(const Unit& unit, const Roster& roster, const PodRequest& pod,
-                                  Instant now) BERTH_REQUIRES(unit.mutex);
+  [[nodiscard]] bool MayGo(const Unit& unit, const Roster& roster, const PodRequest& pod,
+                           Instant now) const BERTH_REQUIRES(unit.mutex);
   // kube-scheduler asks about the pod.
   static void HasCome(Unit& unit, const PodRequest& pod, Instant now) BERTH_REQUIRES(unit.mutex);
 
@@ -255,6 +266,23 @@ class GangTable {
       BERTH_REQUIRES(unit.mutex);
   static GangVerdict NotNow(Unit& unit, const PodRequest& pod, Reason reason)
       BERTH_REQUIRES(unit.mutex);
+
+  // --- claims (gang_allocation.cc)
+  // kNone: the pod has none, or Berth does not choose for its gang.
+  [[nodiscard]] ClaimState ClaimsOf(const Unit& unit, const PodRequest& pod) const
+      BERTH_REQUIRES(unit.mutex);
+  // Whether it asks for GPUs, or for devices by claims.
+  [[nodiscard]] bool WantsDevices(const Unit& unit, const PodRequest& pod) const
+      BERTH_REQUIRES(unit.mutex);
+  // What filter says of a member of the plan with claims, whose node is offered.
+  GangVerdict JudgeClaims(Unit& unit, const PodRequest& pod, NodeIndex node)
+      BERTH_REQUIRES(unit.mutex);
+  // Whether it has begun, or all that have to start together are bound, have their devices
+  // allocated or ask for none.
+  [[nodiscard]] bool IsAllocated(const Unit& unit, const Roster& roster) const
+      BERTH_REQUIRES(unit.mutex);
+  // Whether nothing but devices for claims keeps the gang from beginning.
+  [[nodiscard]] bool MayAllocate(const Unit& unit) const BERTH_REQUIRES(unit.mutex);
   // Why no plan is made for such a gang, whatever room there is; "" = one is.
   [[nodiscard]] static std::string Objection(const Settings& settings, const Unit& unit)
       BERTH_REQUIRES(unit.mutex);
@@ -274,8 +302,8 @@ class GangTable {
   // What is to be planned for all that wait; those whose binds are held stay where they are, and if
   // possible those for which others were evicted. None:
   // there are too few of them.
-  [[nodiscard]] static std::optional<GangToPlan> MembersToPlan(const Unit& unit,
-                                                               const Roster& roster)
+  [[nodiscard]] std::optional<GangToPlan> MembersToPlan(const Unit& unit,
+                                                        const Roster& roster) const
       BERTH_REQUIRES(unit.mutex);
   // --- a leader whose followers come when it runs (gang_followers.cc)
   static void AddFollowers(const Unit& unit, const Roster& roster, GangToPlan& ask)

@@ -66,6 +66,10 @@ struct GangRoll {
   std::uint64_t past_changed = 0;
   std::set<std::string, std::less<>> past_of;  // by UID: `ended` were made with these
   bool gathers = false;                        // too few are there
+  // Berth chooses no devices for its members' claims: each pod is on its own, once the gang has
+  // gathered. Until its pods change.
+  bool claims_left = false;
+  bool has_claims = false;  // of waiting members, whose devices Berth chooses
 
   // How many have to come beside these before it can start.
   [[nodiscard]] std::int64_t Missing(const GangCount& there) const {
@@ -107,6 +111,8 @@ struct GangPlanned {
   std::shared_ptr<const Snapshot> checked_on;
   std::uint64_t checked_members = 0;  // WaitingPods::ChangesOf
   bool in_the_making = false;         // without the gang's lock
+  bool allocating = false;            // devices are being allocated to claims of its members
+  int lost_claims = 0;                // that failed so often, one time after the other
   std::int64_t promised = 0;          // of GangTable::promised_
 
   // Returns whether there was none before.

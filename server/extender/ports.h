@@ -71,6 +71,13 @@ class GangHistory {
   virtual Result<std::vector<GangPast>> In(const std::string& namespace_name) = 0;
 };
 
+// All ResourceClaims of a gang's member are to get devices of that node.
+struct ClaimOrder {
+  PodId pod;
+  std::vector<std::string> claims;  // by name, in the pod's namespace
+  std::string node;
+};
+
 // Who allocates a pod's ResourceClaims before the pod has a node. Any thread may call it, several
 // at a time.
 class ClaimAllocator {
@@ -85,6 +92,13 @@ class ClaimAllocator {
                         std::span<const std::string> nodes) = 0;
   // The pod goes on without having been asked about. Does not block.
   virtual void Leave(const PodId& pod, std::span<const std::string> claims) = 0;
+  // kube-scheduler was told nodes for the pod / that none will do, on which it would give it GPUs by
+  // a claim of its own making, because the pod asks for them by the name of a resource (by_claim.h).
+  // Does not block.
+  virtual void ToldByName(const PodId& pod, bool fits) = 0;
+  // As Allocate, for pods that start together: all of them or none. True: all are allocated now, so
+  // that each pod fits its node alone. False: none was, and what was written is taken back.
+  virtual bool AllocateTogether(std::span<const ClaimOrder> orders) = 0;
 };
 
 // Who has kube-scheduler ask again about a pod that it has put aside. Any thread may call it; it

@@ -256,6 +256,8 @@ class Service {
     return {.groups = groups_,
             .mig_offers = mig_offers_,
             .device_classes = device_classes_,
+            .devices = devices_,
+            .open_claims = open_claims_,
             .pod_rules = pod_rules_,
             .links = *node_rules_.links,
             .chooses_devices = config_.dra.choose_devices};
@@ -347,6 +349,8 @@ class Service {
   PodGroups groups_;
   MigOffers mig_offers_;
   DeviceClasses device_classes_;
+  DeviceOffers devices_;
+  OpenClaims open_claims_;
   WaitingPods waiting_{[this](const WaitingPods::Pods& pods) {
     if (kube_) extender_.Arrived(pods);  // what a file has is learned as it is loaded
   }};
@@ -367,7 +371,9 @@ class Service {
   WasteReport waste_{config_.expected_waste};
   NodeDomains domains_{config_.topology_levels};
   WorkerPool learning_{1, kMaxWaitingTables};  // makes what engines need next
-  GangTable gangs_{{state_, waiting_, domains_, &groups_}};
+  const GangClaims gang_claims_{open_claims_, devices_, device_classes_};
+  GangTable gangs_{{state_, waiting_, domains_, &groups_,
+                    client_&& config_.dra.choose_devices ? &gang_claims_ : nullptr}};
   DeviceRooms rooms_;
   Extender extender_;
   const std::unique_ptr<DevicePreemption> preemption_{MakesRoom()};  // none: dra.preempt is off

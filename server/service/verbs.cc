@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "scoring/by_claim.h"
 #include "server/wire/extender/extender_v1.h"
 
 namespace berth {
@@ -19,6 +20,8 @@ constexpr std::string_view kNoPod = "Pod: want a pod, got none";
 constexpr std::size_t kMostHeldBytes = 1 << 20;  // of a request whose answer is held back
 constexpr std::string_view kAllocated =
     "a device was allocated to the pod's claim, which fixes the node";
+constexpr std::string_view kNotAllocated =
+    "devices for the claims of the pod's gang could not be allocated";
 
 }  // namespace
 
@@ -28,6 +31,14 @@ struct Verbs::ClaimingPod {
   std::vector<std::string> claims;
   std::vector<std::string> nodes;  // that fit
   std::string fits;
+  std::string nowhere;
+};
+
+// The same for a pod whose gang gets devices together.
+struct Verbs::ClaimingGang {
+  GangId gang;
+  std::vector<ClaimOrder> orders;
+  std::string allocated;  // the answer then
   std::string nowhere;
 };
 
@@ -117,7 +128,8 @@ Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
   const std::shared_ptr<const Snapshot>& snapshot = now.snapshot;
   // A claim may be for us to allocate: then it matters which nodes there are.
   const auto leaves = [this, &now](const wire::ExtenderArgs& args) {
-    return extender_.FitsAnywhere(now, *args.pod) && (args.claims.empty() || allocator_ == nullptr);
+    return extender_.FitsAnywhere(now, *args.pod) &&
+           (args.pod->claims.empty() || allocator_ == nullptr);
   };
   const auto args = wire::DecodeExtenderArgs(body, rules_, snapshot->names(), leaves);
   if (!args) return {Malformed(args.error())};
@@ -135,17 +147,27 @@ Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
             .gang_wakes = filtered.gang_wakes,
             .pod = args->pod->id,
             .snapshot = snapshot};
+  if (allocator_ != nullptr) TellByName(*snapshot, *args, filtered);
   if (!filtered.fits) {
     look.answer = {CallResult::kRefused, Json(std::move(answer))};
     return look;
   }
-  if (args->claims.empty() || allocator_ == nullptr) {
+  if (allocator_ != nullptr && !filtered.allocate.empty()) {
+    auto gang = std::make_shared<ClaimingGang>(ClaimingGang{
+        args->pod->gang.id, filtered.allocate,
+        filtered.goes_on ? std::move(answer)
+                         : wire::EncodeFilterNowhere(*args, snapshot->names(), kAllocated),
+        wire::EncodeFilterNowhere(*args, snapshot->names(), kNotAllocated)});
+    look.answer = {CallResult::kOk, AfterAllocation(gang, began)};
+    return look;
+  }
+  if (args->pod->claims.empty() || allocator_ == nullptr) {
     look.answer = {CallResult::kOk, Json(std::move(answer))};
     return look;
   }
   auto pod = std::make_shared<ClaimingPod>(
       ClaimingPod{args->pod->id,
-                  args->claims,
+                  args->pod->claims,
                   {},
                   std::move(answer),
                   wire::EncodeFilterNowhere(*args, snapshot->names(), kAllocated)});
@@ -155,6 +177,17 @@ Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
   }
   look.answer = {CallResult::kOk, AfterAllocation(pod, began)};
   return look;
+}
+
+void Verbs::TellByName(const Snapshot& snapshot, const wire::ExtenderArgs& args,
+                       const FilterAnswer& filtered) const {
+  const PodRequest& pod = *args.pod;
+  if (pod.device_class.empty()) return;
+  bool fits = false;
+  for (std::size_t i = 0; i < filtered.reasons.size() && filtered.fits && !fits; ++i) {
+    fits = filtered.reasons[i] == Reason::kFits && GivesByClaim(snapshot.node(args.known[i]), pod);
+  }
+  allocator_->ToldByName(pod.id, fits);
 }
 
 http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod,
@@ -174,6 +207,29 @@ http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingPo
     if (taken) return;
     allocator.Leave(pod->id, pod->claims);
     answer(reply, false);
+  };
+  return response;
+}
+
+http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingGang>& gang,
+                                          Instant began) const {
+  http::HttpResponse response;
+  response.later = [this, gang, began](const http::Reply& reply) {
+    const auto answer = [this, gang, began, reply](bool allocated) {
+      extender_.Allocated(gang->gang, allocated);
+      metrics_.CountCall(Verb::kFilter, allocated ? CallResult::kOk : CallResult::kRefused,
+                         std::chrono::steady_clock::now() - began);
+      reply(Json(allocated ? gang->allocated : gang->nowhere));
+    };
+    const bool taken = pool_->Submit([&allocator = *allocator_, gang, answer] {
+      bool allocated = false;
+      try {
+        allocated = allocator.AllocateTogether(gang->orders);
+      } catch (...) {  // memory has run out
+      }
+      answer(allocated);
+    });
+    if (!taken) answer(false);
   };
   return response;
 }

@@ -20,6 +20,10 @@
 
 namespace berth {
 
+namespace wire {
+struct ExtenderArgs;
+}
+
 // Any thread may call it.
 class Verbs {
  public:
@@ -66,11 +70,17 @@ class Verbs {
   Answer AnswerFilter(http::HttpRequest& request);
   // began: the request.
   Look LookOnce(PaddedText& body, Instant began, bool is_first);
+  // For a pod that asks for GPUs by the name of a resource.
+  void TellByName(const Snapshot& snapshot, const wire::ExtenderArgs& args,
+                  const FilterAnswer& filtered) const;
   http::HttpResponse HeldBack(PaddedText body, Look look, Instant began);
   void Note(const Look& look);  // what became of the pod
   void Conclude(Look& look, const http::Reply& reply, Instant began);
   struct ClaimingPod;
+  struct ClaimingGang;
   http::HttpResponse AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod,
+                                     Instant began) const;
+  http::HttpResponse AfterAllocation(const std::shared_ptr<const ClaimingGang>& gang,
                                      Instant began) const;
   Answer AnswerPrioritize(PaddedText& body);
   Answer AnswerPreempt(PaddedText& body);

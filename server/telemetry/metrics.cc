@@ -27,8 +27,8 @@ constexpr std::array<std::string_view, 4> kResults = {"ok", "refused", "bad_requ
 constexpr std::array<std::string_view, 3> kReloadResults = {"applied", "refused", "unchanged"};
 constexpr std::array<std::string_view, 2> kPlanResults = {"found", "none"};
 // Of GangNews::why.
-constexpr std::array<std::string_view, 6> kGangAborts = {
-    "timeout", "no_room", "plan_broken", "member_gone", "first_refused", "no_size"};
+constexpr std::array<std::string_view, 7> kGangAborts = {
+    "timeout", "no_room", "plan_broken", "member_gone", "first_refused", "no_size", "claims_lost"};
 
 // Pods by the number of their GPUs.
 constexpr std::array<std::string_view, 4> kSizes = {"2", "3-4", "5-8", "9+"};

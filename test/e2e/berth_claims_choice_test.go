@@ -23,7 +23,6 @@ const gpuClass = "gpu.nvidia.com"
 // publishWhole makes nodes g0, g1, ... of so many GPUs, as NVIDIA's driver publishes them: half of them in each NUMA node.
 func publishWhole(t *testing.T, plane *harness.Plane, nodes, gpus int) {
 	t.Helper()
-	text := func(text string) resourcev1.DeviceAttribute { return resourcev1.DeviceAttribute{StringValue: &text} }
 	_, err := plane.Client.ResourceV1().DeviceClasses().Create(t.Context(), &resourcev1.DeviceClass{
 		ObjectMeta: metav1.ObjectMeta{Name: gpuClass}, Spec: resourcev1.DeviceClassSpec{
 			Selectors: selecting("device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"),
@@ -34,22 +33,28 @@ func publishWhole(t *testing.T, plane *harness.Plane, nodes, gpus int) {
 		t.Fatal(err)
 	}
 	for i := range nodes {
-		node := fmt.Sprintf("g%d", i)
-		plane.AddNodes(harness.Node(node, "", 0))
-		spec := resourcev1.ResourceSliceSpec{Driver: gpuDriver, NodeName: &node,
-			Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1}}
-		for gpu := range gpus {
-			spec.Devices = append(spec.Devices, resourcev1.Device{Name: fmt.Sprintf("gpu-%d", gpu),
-				Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"type": text("gpu"),
-					"uuid": text(fmt.Sprintf("GPU-%s-%d", node, gpu)), "productName": text("NVIDIA H100 80GB HBM3"),
-					"numaNode":                        {IntValue: ptr.To(int64(2 * gpu / gpus))},
-					"resource.kubernetes.io/pcieRoot": text(fmt.Sprintf("pci0000:%02x", gpu))}})
-		}
-		_, err := plane.Client.ResourceV1().ResourceSlices().Create(t.Context(),
-			&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node + "-gpu"}, Spec: spec}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		publishMore(t, plane, fmt.Sprintf("g%d", i), gpus)
+	}
+}
+
+// publishMore makes one such node more.
+func publishMore(t *testing.T, plane *harness.Plane, node string, gpus int) {
+	t.Helper()
+	text := func(text string) resourcev1.DeviceAttribute { return resourcev1.DeviceAttribute{StringValue: &text} }
+	plane.AddNodes(harness.Node(node, "", 0))
+	spec := resourcev1.ResourceSliceSpec{Driver: gpuDriver, NodeName: &node,
+		Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1}}
+	for gpu := range gpus {
+		spec.Devices = append(spec.Devices, resourcev1.Device{Name: fmt.Sprintf("gpu-%d", gpu),
+			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"type": text("gpu"),
+				"uuid": text(fmt.Sprintf("GPU-%s-%d", node, gpu)), "productName": text("NVIDIA H100 80GB HBM3"),
+				"numaNode":                        {IntValue: ptr.To(int64(2 * gpu / gpus))},
+				"resource.kubernetes.io/pcieRoot": text(fmt.Sprintf("pci0000:%02x", gpu))}})
+	}
+	_, err := plane.Client.ResourceV1().ResourceSlices().Create(t.Context(),
+		&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node + "-gpu"}, Spec: spec}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -40,10 +40,15 @@ func nativeGang(name string, size, gpus int) []*v1.Pod {
 	return aGang(name, size, gpus, inKubernetesWords)
 }
 
+// nativeGroupOf is the PodGroup of so many pods that have to start together.
+func nativeGroupOf(t *testing.T, name string, size int) string {
+	return fmt.Sprintf(nativePodGroup, nativeAPI(t), name, size)
+}
+
 // createNative creates a gang all of whose pods have to start together.
 func createNative(t *testing.T, plane *harness.Plane, name string, pods []*v1.Pod, priorityClass string) {
 	t.Helper()
-	group := fmt.Sprintf(nativePodGroup, nativeAPI(t), name, len(pods))
+	group := nativeGroupOf(t, name, len(pods))
 	if priorityClass != "" {
 		group = strings.Replace(group, "spec: {", "spec: {priorityClassName: "+priorityClass+", ", 1)
 	}

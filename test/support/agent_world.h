@@ -40,7 +40,7 @@ class AgentWorld {
         node_rules_(config, dialects_),
         devices_(state_, *node_rules_.links,
                  [this](auto, auto, const std::string& why) { problem = why; }),
-        claims_(state_, offers_, classes_,
+        claims_({state_, offers_, classes_, dra_devices_, open_}, true,
                 [this](auto, auto, const std::string& why) { problem = why; }) {
     for (const Json& node : nodes) PutNode(node);
   }
@@ -130,6 +130,8 @@ class AgentWorld {
   dialects::KoordinatorLinks devices_;
   MigOffers offers_;
   DeviceClasses classes_;
+  DeviceOffers dra_devices_;
+  OpenClaims open_;
   dialects::DeviceClaims claims_;
   std::shared_ptr<const Snapshot> snapshot_;
 };

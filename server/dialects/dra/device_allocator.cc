@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "server/kube/client/api_path.h"
@@ -30,6 +31,26 @@ std::string NameOfClaim(const PodId& pod, const std::string& claim) {
   return pod.namespace_name + "/" + claim;
 }
 
+// Calls work(0), ..., work(count - 1), so many at a time. Few are soon done one after the other.
+// One that throws, or for which there is no thread, is not done.
+template <class Work>
+void InParallel(std::size_t count, std::size_t most, const Work& work) {
+  constexpr std::size_t kFew = 4;
+  std::atomic<std::size_t> next = 0;
+  const auto run = [&] {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+    }
+  };
+  std::vector<std::jthread> helpers;
+  try {
+    for (std::size_t i = 1; i < std::min(count / kFew, most); ++i) helpers.emplace_back(run);
+  } catch (...) {
+  }
+  run();
+}
+
 std::string NameOfClaim(const OpenClaim& claim) { return claim.namespace_name + "/" + claim.name; }
 
 }  // namespace
@@ -40,20 +61,50 @@ void DeviceAllocator::Ask(const PodId& pod, std::span<const std::string> claims)
 
 bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> claims,
                                std::span<const std::string> nodes) {
-  const Outcome outcome = TryAllocate(pod, {claims.begin(), claims.end()}, nodes);
+  const Wanted wanted{pod, {claims.begin(), claims.end()}, nodes};
+  const Outcome outcome = TryAllocate(std::span(&wanted, 1));
   if (outcome == Outcome::kAllocated) ++allocated_;
   if (outcome == Outcome::kLeft) ++left_;
   if (outcome == Outcome::kLost) ++lost_;
   if (outcome == Outcome::kLeft || outcome == Outcome::kLost) Leave(pod, claims);
-  if (outcome == Outcome::kHasDevice) {
-    const MutexLock lock(mutex_);
-    for (const std::string& name : claims) under_way_.erase(NameOfClaim(pod, name));
-  }
+  if (outcome == Outcome::kHasDevice) Forget(pod, claims);
   return outcome == Outcome::kAllocated;
+}
+
+// None of the pods goes on without its devices, so kube-scheduler allocates none of these claims.
+bool DeviceAllocator::AllocateTogether(std::span<const ClaimOrder> orders) {
+  std::vector<Wanted> wanted;
+  for (const ClaimOrder& order : orders) {
+    wanted.push_back(
+        {order.pod, {order.claims.begin(), order.claims.end()}, std::span(&order.node, 1)});
+  }
+  const Outcome outcome = TryAllocate(wanted);
+  for (const ClaimOrder& order : orders) Forget(order.pod, order.claims);
+  const bool allocated = outcome == Outcome::kAllocated || outcome == Outcome::kHasDevice;
+  (allocated ? allocated_ : lost_) += orders.size();
+  return allocated;
+}
+
+void DeviceAllocator::Forget(const PodId& pod, std::span<const std::string> claims) {
+  const MutexLock lock(mutex_);
+  for (const std::string& name : claims) under_way_.erase(NameOfClaim(pod, name));
 }
 
 void DeviceAllocator::Leave(const PodId& pod, std::span<const std::string> claims) {
   MarkUnderWay(pod, claims, {.since = parts_.write.clock.Now()});
+}
+
+void DeviceAllocator::ToldByName(const PodId& pod, bool fits) {
+  const Instant now = parts_.write.clock.Now();
+  const MutexLock lock(mutex_);
+  by_name_.erase(pod.uid);
+  if (!fits) return;
+  if (by_name_.size() >= kMostUnderWay) DropFinished();
+  if (by_name_.size() >= kMostUnderWay) {
+    crowded_until_ = std::max(crowded_until_, now + kMostMaking);
+  } else {
+    by_name_.emplace(pod.uid, now);
+  }
 }
 
 void DeviceAllocator::MarkUnderWay(const PodId& pod, std::span<const std::string> claims,
@@ -80,43 +131,53 @@ Instant DeviceAllocator::EndFor(std::span<const std::string> claims) {
   return end;
 }
 
-DeviceAllocator::Outcome DeviceAllocator::TryAllocate(const PodId& pod,
-                                                      const std::set<std::string>& names,
-                                                      std::span<const std::string> nodes) {
+DeviceAllocator::Outcome DeviceAllocator::TryAllocate(std::span<const Wanted> wanted) {
   std::vector<std::string> full_names;
-  for (const std::string& name : names) full_names.push_back(NameOfClaim(pod, name));
+  for (const Wanted& each : wanted) {
+    for (const std::string& name : each.claims) full_names.push_back(NameOfClaim(each.pod, name));
+  }
   const Instant end = EndFor(full_names);
   std::vector<Open> open;
-  const Outcome read = Read(pod, names, end, open);
+  const Outcome read = Read(wanted, end, open);
   if (read != Outcome::kAllocated) return read;
   if (AllocatesOthers(full_names)) return Outcome::kLeft;
-  DeviceAllotment allotment;
-  const Outcome chosen = Choose(open, nodes, allotment);
-  return chosen == Outcome::kAllocated ? Write(open, allotment, pod, end) : chosen;
+  std::vector<Share> shares;
+  const Outcome chosen = Choose(open, shares);
+  return chosen == Outcome::kAllocated ? Write(open, shares, end) : chosen;
 }
 
-DeviceAllocator::Outcome DeviceAllocator::Read(const PodId& pod, const std::set<std::string>& names,
-                                               Instant end, std::vector<Open>& open) {
-  if (names.size() > kMostClaims) {
-    Note(false, "a pod's claims are left to kube-scheduler: they are more than " +
-                    std::to_string(kMostClaims));
-    return Outcome::kLeft;
+DeviceAllocator::Outcome DeviceAllocator::Read(std::span<const Wanted> wanted, Instant end,
+                                               std::vector<Open>& open) {
+  std::vector<Open> all;
+  for (const Wanted& each : wanted) {
+    if (each.claims.size() > kMostClaims) {
+      Note(false, "a pod's claims are left to kube-scheduler: they are more than " +
+                      std::to_string(kMostClaims));
+      return Outcome::kLeft;
+    }
+    for (const std::string& name : each.claims) {
+      auto path = kube::ClaimPath(each.pod.namespace_name, name);
+      if (!path) {
+        Note(true, path.error().message);
+        return Outcome::kLost;
+      }
+      all.push_back({each.pod, *std::move(path), {}, each.nodes});
+    }
   }
+  std::vector<std::optional<Result<OpenClaim>>> claims(all.size());
+  InParallel(all.size(), kMostWriters,
+             [&](std::size_t i) { claims[i] = Send({.path = all[i].path}, end); });
   std::string_view obstacle;
-  for (const std::string& name : names) {
-    const auto path = kube::ClaimPath(pod.namespace_name, name);
-    if (!path) {
-      Note(true, path.error().message);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!claims[i]) return Outcome::kLost;  // memory has run out
+    if (!*claims[i]) {
+      Note(true, "claims cannot be read: " + claims[i]->error().message);
       return Outcome::kLost;
     }
-    auto claim = Send({.path = *path}, end);
-    if (!claim) {
-      Note(true, "claims cannot be read: " + claim.error().message);
-      return Outcome::kLost;
-    }
-    if (claim->allocated) continue;
-    if (obstacle.empty()) obstacle = claim->obstacle;
-    open.push_back({*path, *std::move(claim)});
+    all[i].claim = **std::move(claims[i]);
+    if (all[i].claim.allocated) continue;
+    if (obstacle.empty()) obstacle = all[i].claim.obstacle;
+    open.push_back(std::move(all[i]));
   }
   if (open.empty()) return Outcome::kHasDevice;
   if (obstacle.empty()) return Outcome::kAllocated;
@@ -124,29 +185,47 @@ DeviceAllocator::Outcome DeviceAllocator::Read(const PodId& pod, const std::set<
   return Outcome::kLeft;
 }
 
-DeviceAllocator::Outcome DeviceAllocator::Choose(const std::vector<Open>& open,
-                                                 std::span<const std::string> nodes,
-                                                 DeviceAllotment& allotment) {
-  std::vector<DeviceClaim> claims;
-  for (const Open& each : open) claims.push_back(each.claim.asks);
+bool DeviceAllocator::Fill(const std::vector<Open>& open, const DeviceOffers::ByNode& offers,
+                           Share& share) {
   const auto find_class = [this](std::string_view name) { return parts_.classes.Named(name); };
+  std::vector<DeviceClaim> claims;
+  std::vector<int> owners;
+  std::map<std::string_view, int> pods;
+  for (const std::size_t i : share.open) {
+    claims.push_back(open[i].claim.asks);
+    owners.push_back(
+        pods.try_emplace(open[i].pod.uid, static_cast<int>(pods.size())).first->second);
+  }
+  auto found = Allot(claims, owners, find_class, offers, *parts_.mig.Current(),
+                     *parts_.state.Current(), open[share.open.front()].nodes);
+  if (!found) {
+    Note(false, "a claim is left to kube-scheduler: " + found.error().message);
+    return false;
+  }
+  share.allotment = *std::move(found);
+  return !share.allotment.node.empty();  // else nobody has them
+}
+
+DeviceAllocator::Outcome DeviceAllocator::Choose(const std::vector<Open>& open,
+                                                 std::vector<Share>& shares) {
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const auto same = std::ranges::find_if(shares, [&](const Share& share) {
+      return std::ranges::equal(open[share.open.front()].nodes, open[i].nodes);
+    });
+    same == shares.end() ? shares.push_back({{i}, {}}) : same->open.push_back(i);
+  }
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto offers = parts_.claims.devices().Current();
-    const auto found =
-        Allot(claims, find_class, *offers, *parts_.mig.Current(), *parts_.state.Current(), nodes);
-    if (!found) {
-      Note(false, "a claim is left to kube-scheduler: " + found.error().message);
-      return Outcome::kLeft;
-    }
-    if (found->node.empty()) break;  // nobody has them
     std::vector<ClaimHold> holds;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      holds.push_back({NameOfClaim(open[i].claim), found->DevicesOf(i)});
+    for (Share& share : shares) {
+      if (!Fill(open, *offers, share)) return Outcome::kLeft;
+      for (std::size_t k = 0; k < share.open.size(); ++k) {
+        holds.push_back({NameOfClaim(open[share.open[k]].claim), share.allotment.node,
+                         share.allotment.DevicesOf(k)});
+      }
     }
     const Instant now = parts_.write.clock.Now();
-    if (parts_.claims.devices().Hold(found->node, offers->find(found->node)->second, holds, now,
-                                     now + kMostHeld)) {
-      allotment = *found;
+    if (parts_.claims.devices().Hold(*offers, holds, now, now + kMostHeld)) {
       return Outcome::kAllocated;
     }
   }
@@ -154,29 +233,41 @@ DeviceAllocator::Outcome DeviceAllocator::Choose(const std::vector<Open>& open,
 }
 
 DeviceAllocator::Outcome DeviceAllocator::Write(const std::vector<Open>& open,
-                                                const DeviceAllotment& allotment, const PodId& pod,
-                                                Instant end) {
+                                                const std::vector<Share>& shares, Instant end) {
   kube::FencedWrite write(parts_.write.fence);
   end = std::min(end, parts_.write.fence.WritableUntil());
+  std::vector<ClaimAllocation> allocations(open.size());
+  for (const Share& share : shares) {
+    for (std::size_t k = 0; k < share.open.size(); ++k) {
+      const std::size_t i = share.open[k];
+      allocations[i] = share.allotment.AllocationOf(k, open[i].claim.asks);
+    }
+  }
+  std::vector<Written> results(open.size());
+  std::atomic<bool> failed = false;
+  InParallel(open.size(), kMostWriters, [&](std::size_t i) {
+    if (failed) return;
+    results[i] = WriteOne(open[i], allocations[i], end);
+    if (!*results[i].claim) failed = true;
+  });
   std::vector<Open> written;
   for (std::size_t i = 0; i < open.size(); ++i) {
-    bool began = false;
-    auto ours = WriteOne(open[i], allotment.AllocationOf(i, open[i].claim.asks), pod, end, began);
-    if (ours) {
-      written.push_back({open[i].path, *std::move(ours)});
+    auto& [claim, began] = results[i];
+    if (claim && *claim) {
+      written.push_back({open[i].pod, open[i].path, **std::move(claim), {}});
       continue;
     }
     // Without an answer it may be allocated all the same: the watch will show it, and until then
     // its devices are held.
-    const bool unknown = ours.error().code == Errc::kUnavailable;
+    const bool unknown = claim && claim->error().code == Errc::kUnavailable;
     if (unknown) write.Unanswered();
-    for (std::size_t k = began && unknown ? i + 1 : i; k < open.size(); ++k) {
-      parts_.claims.devices().Release(NameOfClaim(open[k].claim));
+    if (!(began && unknown)) parts_.claims.devices().Release(NameOfClaim(open[i].claim));
+    if (claim && claim->error().code != Errc::kConflict) {
+      Note(true, "claims cannot be allocated: " + claim->error().message);
     }
-    if (ours.error().code != Errc::kConflict) {
-      Note(true, "claims cannot be allocated: " + ours.error().message);
-    }
-    TakeBack(written, end);
+  }
+  if (written.size() < open.size()) {
+    TakeBack(written);
     parts_.write.sleep(kItsDelay);  // what is written all the same reaches kube-scheduler first
     return Outcome::kLost;
   }
@@ -184,25 +275,32 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::vector<Open>& open,
   return Outcome::kAllocated;
 }
 
-Result<OpenClaim> DeviceAllocator::WriteOne(const Open& open, const ClaimAllocation& allocation,
-                                            const PodId& pod, Instant end, bool& began) const {
+DeviceAllocator::Written DeviceAllocator::WriteOne(const Open& open,
+                                                   const ClaimAllocation& allocation,
+                                                   Instant end) const {
   OpenClaim claim = open.claim;
   if (!claim.has_finalizer()) {
-    BERTH_TRY(claim, Send(Patch(open.path, EncodeFinalizerPatch(claim)), end));
+    auto with_finalizer = Send(Patch(open.path, EncodeFinalizerPatch(claim)), end);
+    if (!with_finalizer) return {std::move(with_finalizer), false};
+    claim = *std::move(with_finalizer);
   }
-  began = true;
-  return Send(Patch(open.path + "/status",
-                    EncodeAllocationPatch(claim, allocation, pod, parts_.write.clock.Wall())),
-              end);
+  return {Send(Patch(open.path + "/status",
+                     EncodeAllocationPatch(claim, allocation, open.pod, parts_.write.clock.Wall())),
+               end),
+          true};
 }
 
-void DeviceAllocator::TakeBack(const std::vector<Open>& written, Instant end) {
-  for (const Open& each : written) {
+// With time of its own: what was written may have taken all that there was.
+void DeviceAllocator::TakeBack(const std::vector<Open>& written) {
+  const Instant end =
+      std::min(parts_.write.clock.Now() + kMost, parts_.write.fence.WritableUntil());
+  InParallel(written.size(), kMostWriters, [&](std::size_t i) {
+    const Open& each = written[i];
     const auto back = Send(Patch(each.path + "/status", EncodeDeallocationPatch(each.claim)), end);
     // One that stays allocated is reserved for its pod, which goes to that node, or kube-scheduler
     // deallocates it. The watch tells.
     if (back) parts_.claims.devices().Release(NameOfClaim(each.claim));
-  }
+  });
 }
 
 Result<OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant end) const {
@@ -221,7 +319,8 @@ Result<OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant end) c
 
 void DeviceAllocator::AwaitSeen(const std::vector<Open>& claims, Instant end) const {
   const auto is_seen = [this](const Open& each) {
-    return parts_.claims.SeenOf(NameOfClaim(each.claim)) == DeviceClaims::Seen::kAllocated;
+    const auto known = parts_.claims.open().Find(NameOfClaim(each.claim));
+    return known && known->allocated;
   };
   while (!std::ranges::all_of(claims, is_seen) && parts_.write.clock.Now() < end) {
     parts_.write.sleep(kLook);
@@ -241,19 +340,25 @@ bool DeviceAllocator::AllocatesOthers(const std::vector<std::string>& claims) {
     const auto is_since = [](Instant when) {
       return [when](const auto& entry) { return entry.second.since <= when; };
     };
-    if (std::ranges::none_of(under_way_, is_since(now))) return false;
+    if (std::ranges::none_of(under_way_, is_since(now)) && by_name_.empty()) return false;
     if (std::ranges::any_of(under_way_, is_since(now - kFresh))) return true;
+    const auto is_old = [now](const auto& entry) { return entry.second <= now - kFresh; };
+    if (std::ranges::any_of(by_name_, is_old)) return true;
   }
 }
 
 void DeviceAllocator::DropFinished() {
-  const Instant oldest = parts_.write.clock.Now() - kMostBinding;
+  const Instant now = parts_.write.clock.Now();
+  std::erase_if(by_name_, [&](const auto& entry) {
+    return entry.second <= now - kMostMaking || parts_.claims.open().IsMadeFor(entry.first);
+  });
+  const Instant oldest = now - kMostBinding;
   for (auto entry = under_way_.begin(); entry != under_way_.end();) {
     auto& [claim, left] = *entry;
-    const DeviceClaims::Seen seen = parts_.claims.SeenOf(claim);
-    const bool is_gone = left.seen && seen == DeviceClaims::Seen::kNever;
-    left.seen = left.seen || seen != DeviceClaims::Seen::kNever;
-    const bool is_over = is_gone || seen == DeviceClaims::Seen::kAllocated || left.since <= oldest;
+    const auto known = parts_.claims.open().Find(claim);
+    const bool is_gone = left.seen && !known;
+    left.seen = left.seen || known;
+    const bool is_over = is_gone || (known && known->allocated) || left.since <= oldest;
     entry = is_over ? under_way_.erase(entry) : std::next(entry);
   }
 }

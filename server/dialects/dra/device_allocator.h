@@ -3,7 +3,8 @@
 // DeviceAllocator: chooses the devices of a pod's ResourceClaims (scoring/claims/claim_choice.h)
 // and writes them into the claims, before kube-scheduler would take the first that fit: GPUs and
 // MIG devices alike. From then on the pod fits only the node of those devices. If one of several
-// claims cannot be written, what was written into the others is taken back.
+// claims cannot be written, what was written into the others is taken back. The claims of a gang
+// are as those of one pod, but that the node of each member is given.
 //
 // Claims of other kinds (claim_json.h says which), and those for which a write failed, are left to
 // kube-scheduler. Its allocator and this one must not take one device for two claims, and neither
@@ -15,6 +16,10 @@
 //                                          allocated or gone (at the latest after kMostBinding), no
 //                                          device is chosen: a claim that comes in between waits
 //                                          for kFresh, then it is left to kube-scheduler too.
+//                                          The same holds from when it hears nodes for a pod that
+//                                          asks for GPUs of DRA by the name of a resource, until the
+//                                          claim that it makes for it is there (at the latest after
+//                                          kMostMaking).
 //   ours has to reach its memory           It schedules nothing else while it waits for Filter. The
 //                                          answer comes when our own watch has shown the write, and
 //                                          kItsDelay later.
@@ -28,6 +33,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -59,8 +65,12 @@ class DeviceAllocator final : public ClaimAllocator {
   static constexpr Duration kFresh = std::chrono::milliseconds(500);
   // kube-scheduler waits for volumes for so long before it writes a claim (bindTimeoutSeconds).
   static constexpr Duration kMostBinding = std::chrono::minutes(10);
+  // It makes the claim of a pod's extended resources at once, and allocated.
+  static constexpr Duration kMostMaking = std::chrono::seconds(5);
   // A pod with more claims to be allocated is left alone.
-  static constexpr std::size_t kMostClaims = 8;
+  static constexpr std::size_t kMostClaims = kMostPodClaims;
+  // Requests to the API server at a time, for the claims of a gang.
+  static constexpr std::size_t kMostWriters = 8;
   // Claims that are remembered as left to kube-scheduler.
   static constexpr std::size_t kMostUnderWay = 4096;
 
@@ -81,8 +91,10 @@ class DeviceAllocator final : public ClaimAllocator {
   bool Allocate(const PodId& pod, std::span<const std::string> claims,
                 std::span<const std::string> nodes) override BERTH_EXCLUDES(mutex_);
   void Leave(const PodId& pod, std::span<const std::string> claims) override BERTH_EXCLUDES(mutex_);
+  bool AllocateTogether(std::span<const ClaimOrder> orders) override BERTH_EXCLUDES(mutex_);
+  void ToldByName(const PodId& pod, bool fits) override BERTH_EXCLUDES(mutex_);
 
-  struct Stats {
+  struct Stats {  // of pods
     std::uint64_t allocated = 0;
     std::uint64_t left = 0;  // to kube-scheduler: no claim for us, or it allocates others just now
     std::uint64_t lost = 0;  // somebody else was first, or the write failed
@@ -102,27 +114,46 @@ class DeviceAllocator final : public ClaimAllocator {
       BERTH_EXCLUDES(mutex_);
   // Until when the claims may be allocated: what they waited in a queue counts.
   [[nodiscard]] Instant EndFor(std::span<const std::string> claims) BERTH_EXCLUDES(mutex_);
+  void Forget(const PodId& pod, std::span<const std::string> claims) BERTH_EXCLUDES(mutex_);
 
-  // One of a pod's claims, as it was read. It is decoded once more with each answer.
+  // A pod, and the nodes that fit it: one of them is to have all of its devices.
+  struct Wanted {
+    PodId pod;
+    std::set<std::string> claims;
+    std::span<const std::string> nodes;
+  };
+  // One of their claims, as it was read. It is decoded once more with each answer.
   struct Open {
+    PodId pod;
     std::string path;
     OpenClaim claim;
+    std::span<const std::string> nodes;
+  };
+  // What claims get that have the same nodes, by their places in the list of open claims.
+  struct Share {
+    std::vector<std::size_t> open;
+    DeviceAllotment allotment;
   };
 
-  Outcome TryAllocate(const PodId& pod, const std::set<std::string>& names,
-                      std::span<const std::string> nodes) BERTH_EXCLUDES(mutex_);
+  Outcome TryAllocate(std::span<const Wanted> wanted) BERTH_EXCLUDES(mutex_);
   // Fills in what has yet to be allocated. kAllocated: go on.
-  Outcome Read(const PodId& pod, const std::set<std::string>& names, Instant end,
-               std::vector<Open>& open) BERTH_EXCLUDES(mutex_);
+  Outcome Read(std::span<const Wanted> wanted, Instant end, std::vector<Open>& open)
+      BERTH_EXCLUDES(mutex_);
   // Chooses and holds; kLeft where there is nothing, or others were faster.
-  Outcome Choose(const std::vector<Open>& open, std::span<const std::string> nodes,
-                 DeviceAllotment& allotment) BERTH_EXCLUDES(mutex_);
-  Outcome Write(const std::vector<Open>& open, const DeviceAllotment& allotment, const PodId& pod,
-                Instant end) BERTH_EXCLUDES(mutex_);
-  // Both patches of one claim. began: whether it got to the second.
-  Result<OpenClaim> WriteOne(const Open& open, const ClaimAllocation& allocation, const PodId& pod,
-                             Instant end, bool& began) const;
-  void TakeBack(const std::vector<Open>& written, Instant end) BERTH_EXCLUDES(mutex_);
+  Outcome Choose(const std::vector<Open>& open, std::vector<Share>& shares) BERTH_EXCLUDES(mutex_);
+  // The devices of one share. Nothing: there are none, and why is noted.
+  bool Fill(const std::vector<Open>& open, const DeviceOffers::ByNode& offers, Share& share)
+      BERTH_EXCLUDES(mutex_);
+  Outcome Write(const std::vector<Open>& open, const std::vector<Share>& shares, Instant end)
+      BERTH_EXCLUDES(mutex_);
+  // What became of the writes of one claim.
+  struct Written {
+    std::optional<Result<OpenClaim>> claim = {};  // nothing: none was tried
+    bool began = false;                           // it got to the second patch
+  };
+  // Both patches of one claim.
+  Written WriteOne(const Open& open, const ClaimAllocation& allocation, Instant end) const;
+  void TakeBack(const std::vector<Open>& written) BERTH_EXCLUDES(mutex_);
   Result<OpenClaim> Send(kube::ApiRequest request, Instant end) const;
   void AwaitSeen(const std::vector<Open>& claims, Instant end) const;
   // Whether kube-scheduler may be allocating another claim than these; waits where that will
@@ -135,6 +166,8 @@ class DeviceAllocator final : public ClaimAllocator {
   std::atomic<std::uint64_t> allocated_{0}, left_{0}, lost_{0};
   Mutex mutex_;
   std::map<std::string, Left> under_way_ BERTH_GUARDED_BY(mutex_);
+  // Pods for which it may be making a claim, by UID: since when.
+  std::map<std::string, Instant> by_name_ BERTH_GUARDED_BY(mutex_);
   // There were more than kMostUnderWay: until then kube-scheduler may allocate one not among them.
   Instant crowded_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();
   std::set<std::string> noted_ BERTH_GUARDED_BY(mutex_);

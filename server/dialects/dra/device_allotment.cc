@@ -55,10 +55,12 @@ ClaimAllocation DeviceAllotment::AllocationOf(std::size_t claim, const DeviceCla
   return allocation;
 }
 
-Result<DeviceAllotment> Allot(const std::vector<DeviceClaim>& claims, const FindClass& find_class,
+Result<DeviceAllotment> Allot(const std::vector<DeviceClaim>& claims,
+                              const std::vector<int>& owners, const FindClass& find_class,
                               const DeviceOffers::ByNode& offers, const MigOffers::ByNode& mig,
                               const Snapshot& snapshot, std::span<const std::string> nodes) {
   BERTH_TRY(ClaimQuestion question, ClaimQuestion::Make(claims, find_class));
+  question.OwnedBy(owners);
   if (question.WantsAllOfAnyDriver()) {
     return Invalid("it asks for all devices, and its selectors do not name their driver");
   }

@@ -46,15 +46,20 @@ ClaimedGpu Describe(const std::string& claim, const std::string& name, const Gpu
 
 }  // namespace
 
-DeviceClaims::DeviceClaims(ClusterState& state, MigOffers& offers, DeviceClasses& classes,
-                           const kube::OnUnreadable& report)
-    : state_(state),
-      offers_(offers),
-      classes_(classes),
+DeviceClaims::DeviceClaims(const Tables& tables, bool chooses, const kube::OnUnreadable& report,
+                           std::size_t most_published)
+    : state_(tables.state),
+      offers_(tables.offers),
+      devices_(tables.devices),
+      open_(tables.open),
+      chooses_(chooses),
+      most_published_(most_published),
+      classes_(tables.classes),
       unknown_("resourceclaims", report),
       unknown_pools_("resourceslices", report),
       overlapping_("resourceclaims", report),
-      uncounted_("resourceslices", report) {}
+      uncounted_("resourceslices", report),
+      beyond_("resourceslices", report) {}
 
 void DeviceClaims::PutSlices(std::vector<ResourceSlice> slices, bool replace) {
   const MutexLock lock(mutex_);
@@ -65,6 +70,7 @@ void DeviceClaims::PutSlices(std::vector<ResourceSlice> slices, bool replace) {
   for (ResourceSlice& slice : slices) {
     DropSlice(slice.name, changed);
     if (slice.devices.empty() && slice.published == nullptr) continue;  // of another driver
+    slice.published = Kept(slice);
     const std::string pool = slice.pool;
     pool_of_slice_.emplace(slice.name, pool);
     const std::string name = slice.name;
@@ -72,8 +78,24 @@ void DeviceClaims::PutSlices(std::vector<ResourceSlice> slices, bool replace) {
     pools_[pool].offers.reset();
     RehomePool(pool, changed);
   }
-  PublishGpus(changed);
-  Publish(changed);
+  PublishSlices(changed);
+}
+
+std::shared_ptr<const PublishedSlice> DeviceClaims::Kept(const ResourceSlice& slice) {
+  if (!chooses_ || slice.published == nullptr) return slice.published;
+  if (std::ranges::all_of(slice.published->devices, IsWholeGpu)) return slice.published;
+  const std::size_t bytes = OwnBytes(*slice.published);
+  if (all_published_ + bytes <= most_published_) {
+    all_published_ += bytes;
+    published_bytes_.emplace(slice.name, bytes);
+    return slice.published;
+  }
+  auto kept = std::make_shared<PublishedSlice>(WholeGpusOf(*slice.published));
+  kept->in_part = true;
+  beyond_.Add(slice.name, "want less than " + std::to_string(kMostPublished >> 20) +
+                              " MiB of devices in all, got more; kube-scheduler alone gives the "
+                              "devices of this node to claims");
+  return kept;
 }
 
 void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
@@ -81,22 +103,26 @@ void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
   Nodes changed;
   if (replace) {
     while (!pools_of_claim_.empty()) DropClaim(pools_of_claim_.begin()->first, changed);
-    seen_.clear();
   }
+  OpenClaims::Shown shown;
   std::vector<std::string> allocated;
   for (ResourceClaim& claim : claims) {
     const std::string name = FullName(claim.namespace_name, claim.name);
-    seen_.insert_or_assign(name, claim.allocated ? Seen::kAllocated : Seen::kOpen);
-    if (claim.allocated) allocated.push_back(name);
     DropClaim(name, changed);
+    KnownClaim known{.allocated = claim.allocated, .asks = std::move(claim.asks)};
+    if (!claim.devices.empty()) known.made_for = claim.devices.front().pod;
     for (ClaimedDevice& held : claim.devices) {
       pools_of_claim_[name].insert(held.pool);
       const std::string pool = held.pool;
       pools_[pool].claims[name].push_back(std::move(held));
       RehomePool(pool, changed);
+      known.node = pools_[pool].node;
     }
+    if (known.allocated) allocated.push_back(name);
+    shown.emplace_back(name, std::move(known));
   }
   Publish(changed);
+  open_.Put(std::move(shown), replace);
   for (const std::string& name : allocated) devices_.Release(name);  // what it has is seen now
 }
 
@@ -104,14 +130,13 @@ void DeviceClaims::RemoveSlice(std::string_view name) {
   const MutexLock lock(mutex_);
   Nodes changed;
   DropSlice(std::string(name), changed);
-  PublishGpus(changed);
-  Publish(changed);
+  PublishSlices(changed);
 }
 
 void DeviceClaims::RemoveClaim(const std::string& name) {
   const MutexLock lock(mutex_);
   Nodes changed;
-  seen_.erase(name);
+  open_.Remove(name);
   DropClaim(name, changed);
   Publish(changed);
   devices_.Release(name);
@@ -147,12 +172,19 @@ void DeviceClaims::PutRules(std::vector<DeviceTaintRule> rules, bool replace) {
     std::string name = rule.name;
     rules_.insert_or_assign(std::move(name), std::move(rule));
   }
-  PublishGpus(AllNodes());
+  PublishSlices(AllNodes());
 }
 
 void DeviceClaims::RemoveRule(const std::string& name) {
   const MutexLock lock(mutex_);
-  if (rules_.erase(name) > 0) PublishGpus(AllNodes());
+  if (rules_.erase(name) > 0) PublishSlices(AllNodes());
+}
+
+void DeviceClaims::PublishSlices(const Nodes& nodes) {
+  for (const std::string& node : nodes) gathered_.erase(node);
+  devices_.NoteInPart(beyond_.count() > 0);
+  PublishGpus(nodes);
+  Publish(nodes);
 }
 
 DeviceClaims::Nodes DeviceClaims::AllNodes() const {
@@ -161,18 +193,17 @@ DeviceClaims::Nodes DeviceClaims::AllNodes() const {
   return all;
 }
 
-DeviceClaims::Seen DeviceClaims::SeenOf(const std::string& claim) const {
-  const MutexLock lock(mutex_);
-  const auto seen = seen_.find(claim);
-  return seen == seen_.end() ? Seen::kNever : seen->second;
-}
-
 // name: by value, since that of the caller may be the entry's.
 void DeviceClaims::DropSlice(std::string name, Nodes& changed) {
   const auto known = pool_of_slice_.find(name);
   if (known == pool_of_slice_.end()) return;
   const std::string pool = known->second;
   pool_of_slice_.erase(known);
+  beyond_.Remove(name);
+  if (const auto bytes = published_bytes_.find(name); bytes != published_bytes_.end()) {
+    all_published_ -= bytes->second;
+    published_bytes_.erase(bytes);
+  }
   pools_[pool].slices.erase(name);
   pools_[pool].offers.reset();
   RehomePool(pool, changed);
@@ -227,15 +258,19 @@ void DeviceClaims::Publish(const Nodes& nodes) {
     events.emplace_back(GpusClaimed{node, std::move(claimed)});
     events.emplace_back(GpusOffered{node, std::move(mig)});
     offers.emplace_back(node, std::move(offered));
-    devices.emplace_back(node, DevicesOn(node));
+    if (chooses_) devices.emplace_back(node, DevicesOn(node));
   }
   if (!events.empty()) (void)state_.Apply(events);  // nothing in it that could be invalid
   offers_.Put(std::move(offers));
   devices_.Put(std::move(devices));
 }
 
-NodeDevices DeviceClaims::DevicesOn(const std::string& node) const {
+NodeDevices DeviceClaims::DevicesOn(const std::string& node) {
   NodeDevices on_node{PoolsOn(node), {}};
+  const auto in_part = [](const DevicePool& pool) {
+    return std::ranges::any_of(pool.slices, [](const auto& slice) { return slice->in_part; });
+  };
+  if (std::ranges::any_of(on_node.pools, in_part)) return {};
   const auto pools = pools_on_node_.find(node);
   if (pools == pools_on_node_.end()) return on_node;
   for (const std::string& pool_name : pools->second) {
@@ -247,13 +282,9 @@ NodeDevices DeviceClaims::DevicesOn(const std::string& node) const {
 }
 
 void DeviceClaims::PublishGpus(const Nodes& nodes) {
-  std::vector<DeviceTaintRule> rules;
-  for (const auto& [name, rule] : rules_) {
-    if (rule.excludes && rule.selects) rules.push_back(rule);
-  }
   std::vector<ClusterEvent> events;
   for (const std::string& node : nodes) {
-    FoundGpus found = ReadWholeGpus(PoolsOn(node), matches_, rules, links_);
+    FoundGpus found = ReadWholeGpus(PoolsOn(node), matches_, links_);
     if (found.problem.empty()) {
       uncounted_.Remove(node);
     } else {
@@ -264,7 +295,16 @@ void DeviceClaims::PublishGpus(const Nodes& nodes) {
   if (!events.empty()) (void)state_.Apply(events);  // nothing in it that could be invalid
 }
 
-DevicePools DeviceClaims::PoolsOn(const std::string& node) const {
+const DevicePools& DeviceClaims::PoolsOn(const std::string& node) {
+  const auto [known, is_new] = gathered_.try_emplace(node);
+  if (is_new) known->second = Gather(node);
+  if (!known->second.empty()) return known->second;
+  gathered_.erase(known);
+  static const DevicePools kNone;
+  return kNone;
+}
+
+DevicePools DeviceClaims::Gather(const std::string& node) const {
   std::vector<std::shared_ptr<const PublishedSlice>> slices;
   const auto pools = pools_on_node_.find(node);
   if (pools == pools_on_node_.end()) return {};
@@ -275,7 +315,11 @@ DevicePools DeviceClaims::PoolsOn(const std::string& node) const {
       if (is_of_node) slices.push_back(slice.published);
     }
   }
-  return GatherPools(std::move(slices));
+  std::vector<DeviceTaintRule> rules;
+  for (const auto& [name, rule] : rules_) {
+    if (rule.taint && rule.selects) rules.push_back(rule);
+  }
+  return WithRules(GatherPools(std::move(slices)), rules);
 }
 
 OfferedGpus DeviceClaims::OfferedOn(const std::string& node) {

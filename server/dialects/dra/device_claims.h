@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DeviceClaims: puts ResourceClaims and ResourceSlices together. A claim names a pool and a device;
-// the slices of the pool say which node and which GPU that is. Five things are published:
+// the slices of the pool say which node and which GPU that is. Six things are published:
 //
 //   to ClusterState, GpusClaimed   what the claims hold on a node, all of it whenever it changes
 //   to MigOffers                   the MIG devices that slices offer, and those that claims hold
 //   to ClusterState, SliceGpusOffered   the whole GPUs of slices, in the order in which
 //                                  kube-scheduler takes them for the DeviceClasses (whole_gpus.h)
 //   to DeviceOffers                all devices of the slices, and those that claims hold
+//   to OpenClaims   what claims without devices ask for, and where the others have theirs
 //   to ClusterState, GpusOffered   the part of the offer that pods can ask for by an extended
 //                                  resource, as the DeviceClasses map it. kube-scheduler makes a
 //                                  claim for such a pod, which is one claim among the others.
@@ -31,6 +32,8 @@
 #include "cluster/claims/device_classes.h"
 #include "cluster/claims/device_offers.h"
 #include "cluster/claims/mig_offers.h"
+#include "cluster/claims/open_claims.h"
+#include "cluster/claims/shared_devices.h"
 #include "cluster/node/link_library.h"
 #include "cluster/state/cluster_state.h"
 #include "server/dialects/dra/dra_json.h"
@@ -102,28 +105,36 @@ class DeviceClaims {
     DeviceClaims& all_;
   };
 
-  // References: they outlive the object.
-  DeviceClaims(ClusterState& state, MigOffers& offers, DeviceClasses& classes,
-               const kube::OnUnreadable& report);
+  // About what the devices of slices may take that are no whole GPUs, where they are kept. Of slices
+  // beyond it the whole GPUs alone are kept, and nothing is chosen on their nodes.
+  static constexpr std::size_t kMostPublished = std::size_t{512} << 20;
+  // References: they outlive the object. `devices` and `open` are what it publishes too.
+  struct Tables {
+    ClusterState& state;
+    MigOffers& offers;
+    DeviceClasses& classes;
+    DeviceOffers& devices;
+    OpenClaims& open;
+  };
+  // chooses: somebody reads `devices`, which is left empty otherwise.
+  DeviceClaims(const Tables& tables, bool chooses, const kube::OnUnreadable& report,
+               std::size_t most_published = kMostPublished);
 
   [[nodiscard]] Slices& slices() { return slice_table_; }
   [[nodiscard]] Classes& classes() { return class_table_; }
   [[nodiscard]] Claims& claims() { return claim_table_; }
   [[nodiscard]] TaintRules& taint_rules() { return rule_table_; }
   [[nodiscard]] DeviceOffers& devices() { return devices_; }
+  [[nodiscard]] const OpenClaims& open() const { return open_; }
   // Claims whose device could not be mapped to a GPU.
   [[nodiscard]] std::size_t unknown() const { return unknown_.count(); }
   // Pools with GPUs of an unknown product, whose MIG devices are not offered; nodes whose whole
-  // GPUs are not counted, all of them or by one of the resources.
+  // GPUs are not counted, all of them or by one of the resources; slices beyond kMostPublished.
   [[nodiscard]] std::size_t unknown_pools() const {
-    return unknown_pools_.count() + uncounted_.count();
+    return unknown_pools_.count() + uncounted_.count() + beyond_.count();
   }
   // Claims with a MIG device that overlaps one of another claim: it was given out twice.
   [[nodiscard]] std::size_t overlapping() const { return overlapping_.count(); }
-
-  // The newest that the watch has shown of a claim, by "namespace/name".
-  enum class Seen { kNever, kOpen, kAllocated };  // never, or it is gone
-  [[nodiscard]] Seen SeenOf(const std::string& claim) const BERTH_EXCLUDES(mutex_);
 
  private:
   struct Pool {
@@ -145,6 +156,10 @@ class DeviceClaims {
   void RemoveRule(const std::string& name) BERTH_EXCLUDES(mutex_);
   [[nodiscard]] Nodes AllNodes() const BERTH_REQUIRES(mutex_);
 
+  // What is kept of what the slice publishes.
+  [[nodiscard]] std::shared_ptr<const PublishedSlice> Kept(const ResourceSlice& slice)
+      BERTH_REQUIRES(mutex_);
+
   // These add the nodes on which something may have changed.
   void DropSlice(std::string name, Nodes& changed) BERTH_REQUIRES(mutex_);
   void DropClaim(std::string name, Nodes& changed) BERTH_REQUIRES(mutex_);
@@ -152,39 +167,49 @@ class DeviceClaims {
   void RehomePool(const std::string& pool_name, Nodes& changed) BERTH_REQUIRES(mutex_);
 
   void Publish(const Nodes& nodes) BERTH_REQUIRES(mutex_);
+  // The slices of these nodes have changed, or the rules that taint their devices.
+  void PublishSlices(const Nodes& nodes) BERTH_REQUIRES(mutex_);
   // The whole GPUs of these nodes, whose slices, classes or taints may have changed.
   void PublishGpus(const Nodes& nodes) BERTH_REQUIRES(mutex_);
-  [[nodiscard]] DevicePools PoolsOn(const std::string& node) const BERTH_REQUIRES(mutex_);
+  // The devices of the node, with the taints of the rules; gathered once until a slice of the node
+  // or a rule changes.
+  const DevicePools& PoolsOn(const std::string& node) BERTH_REQUIRES(mutex_);
+  [[nodiscard]] DevicePools Gather(const std::string& node) const BERTH_REQUIRES(mutex_);
   // What claims have on the node. `once` gets the same without the second and later parts of a
   // device that several share: these take nothing from each other.
   [[nodiscard]] std::vector<ClaimedGpu> ClaimedOn(const std::string& node,
                                                   std::vector<ClaimedGpu>& once)
       BERTH_REQUIRES(mutex_);
-  [[nodiscard]] NodeDevices DevicesOn(const std::string& node) const BERTH_REQUIRES(mutex_);
+  [[nodiscard]] NodeDevices DevicesOn(const std::string& node) BERTH_REQUIRES(mutex_);
   [[nodiscard]] OfferedGpus OfferedOn(const std::string& node) BERTH_REQUIRES(mutex_);
   void NoteOverlaps(const std::string& node, std::span<const ClaimedGpu* const> overlapping)
       BERTH_REQUIRES(mutex_);
 
   ClusterState& state_;
   MigOffers& offers_;
-  DeviceOffers devices_;
+  DeviceOffers& devices_;
+  OpenClaims& open_;
+  const bool chooses_;
+  const std::size_t most_published_;
   DeviceClasses& classes_;
   Slices slice_table_{*this};
   Claims claim_table_{*this};
   Classes class_table_{*this};
   TaintRules rule_table_{*this};
   LinkLibrary links_;
-  kube::UnreadableObjects unknown_, unknown_pools_, overlapping_,
-      uncounted_;  // changed under the mutex
+  kube::UnreadableObjects unknown_, unknown_pools_, overlapping_, uncounted_,
+      beyond_;  // changed under the mutex
 
   mutable Mutex mutex_;
-  std::map<std::string, Seen> seen_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, std::size_t> published_bytes_ BERTH_GUARDED_BY(mutex_);  // by slice
+  std::size_t all_published_ BERTH_GUARDED_BY(mutex_) = 0;                       // their sum
   std::vector<MigProfile> by_name_ BERTH_GUARDED_BY(mutex_);  // that extended resources stand for
   // Those that stand for whole GPUs; and the classes that `matches_` was made of.
   std::vector<MatchByName> matches_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, DeviceClass> whole_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, DeviceTaintRule> rules_ BERTH_GUARDED_BY(mutex_);  // by name
   std::map<std::string, Pool> pools_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, DevicePools> gathered_ BERTH_GUARDED_BY(mutex_);  // by node
   std::map<std::string, std::string, std::less<>> pool_of_slice_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> pools_of_claim_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> pools_on_node_ BERTH_GUARDED_BY(mutex_);

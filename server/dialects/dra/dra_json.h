@@ -17,6 +17,7 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/claims/node_devices.h"
 #include "topology/mig/mig_product.h"
 
@@ -69,6 +70,9 @@ struct ResourceClaim {
   // What it holds: allocated devices of the GPU driver, each once. None while it is not allocated.
   std::vector<ClaimedDevice> devices;
   bool allocated = false;  // by whichever driver
+  // What it asks for, of one that is not allocated and may be Berth's to allocate; nullptr also
+  // where that was not read.
+  std::shared_ptr<const DeviceClaim> asks = nullptr;
 };
 
 // Error: kInvalidArgument for what is not JSON, not such an object, or without the names that make

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/claims/shared_devices.h"
+#include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_allocator.h"
 #include "server/dialects/dra/device_claims.h"
 #include "server/dialects/dra/device_class_json.h"
@@ -26,34 +28,47 @@ std::vector<std::string> Paths(const char* resource, const std::vector<std::stri
   return kube::ApiPaths("resource.k8s.io", versions, resource);
 }
 
-// Without the devices that are no whole GPUs in `published`.
-Result<ResourceSlice> DecodeSliceOfGpus(const PaddedText& text) {
-  BERTH_TRY(ResourceSlice slice, DecodeResourceSlice(text));
-  if (slice.published == nullptr) return slice;
-  auto gpus = std::make_shared<PublishedSlice>(*slice.published);
-  std::erase_if(gpus->devices, [](const PublishedDevice& device) { return !IsWholeGpu(device); });
-  gpus->devices.shrink_to_fit();
-  slice.published = std::move(gpus);
-  return slice;
+// What is kept of a slice, shared with those before it: all devices, or the whole GPUs alone.
+auto SlicesThatShare(bool whole_gpus_alone) {
+  return [whole_gpus_alone, shared = std::make_shared<SharedDevices>()](
+             const PaddedText& text, std::string&) -> Result<ResourceSlice> {
+    BERTH_TRY(ResourceSlice slice, DecodeResourceSlice(text));
+    if (slice.published == nullptr) return slice;
+    auto kept = std::make_shared<PublishedSlice>(whole_gpus_alone ? WholeGpusOf(*slice.published)
+                                                                  : *slice.published);
+    shared->Share(*kept);
+    slice.published = std::move(kept);
+    return slice;
+  };
+}
+
+// With what it asks for, where Berth may choose its devices.
+Result<ResourceClaim> DecodeClaimToChoose(const PaddedText& text) {
+  BERTH_TRY(ResourceClaim claim, DecodeResourceClaim(text));
+  if (claim.allocated) return claim;
+  auto open = DecodeOpenClaim(text);
+  if (open && open->obstacle.empty()) {
+    claim.asks = std::make_shared<const DeviceClaim>(std::move(open->asks));
+  }
+  return claim;
 }
 
 class DraWatch final : public kube::ClusterExtension {
  public:
-  DraWatch(const kube::ExtensionContext& context, MigOffers& offers, DeviceClasses& classes,
-           bool chooses)
-      : claims_(context.state, offers, classes, context.on_unreadable),
+  DraWatch(const kube::ExtensionContext& context, const DeviceClaims::Tables& tables, bool chooses)
+      : claims_(tables, chooses, context.on_unreadable),
         allocator_({.write = context.write,
-                    .mig = offers,
-                    .classes = classes,
+                    .mig = tables.offers,
+                    .classes = tables.classes,
                     .state = context.state,
                     .claims = claims_,
                     .on_note =
                         [log = context.on_log](bool is_problem, const std::string& text) {
                           log(is_problem, "claim_allocation", text);
                         }}),
-        slices_(claims_.slices(), kube::Whole(chooses ? DecodeResourceSlice : DecodeSliceOfGpus),
-                kSlices, context.on_unreadable),
-        claim_sink_(claims_.claims(), kube::Whole(DecodeResourceClaim), kClaims,
+        slices_(claims_.slices(), SlicesThatShare(!chooses), kSlices, context.on_unreadable),
+        claim_sink_(claims_.claims(),
+                    kube::Whole(chooses ? DecodeClaimToChoose : DecodeResourceClaim), kClaims,
                     context.on_unreadable),
         classes_(claims_.classes(), DecodeDeviceClass, kClasses, context.on_unreadable),
         taint_rules_(claims_.taint_rules(), DecodeDeviceTaintRule, kTaintRules,
@@ -113,9 +128,8 @@ class DraWatch final : public kube::ClusterExtension {
 }  // namespace
 
 std::unique_ptr<kube::ClusterExtension> WatchDra(const kube::ExtensionContext& context,
-                                                 MigOffers& offers, DeviceClasses& classes,
-                                                 bool chooses) {
-  return std::make_unique<DraWatch>(context, offers, classes, chooses);
+                                                 const DeviceClaims::Tables& tables, bool chooses) {
+  return std::make_unique<DraWatch>(context, tables, chooses);
 }
 
 }  // namespace berth::dialects

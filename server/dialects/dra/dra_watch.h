@@ -6,8 +6,7 @@
 
 #include <memory>
 
-#include "cluster/claims/device_classes.h"
-#include "cluster/claims/mig_offers.h"
+#include "server/dialects/dra/device_claims.h"
 #include "server/kube/watch/watch_source.h"
 
 namespace berth::dialects {
@@ -16,7 +15,6 @@ namespace berth::dialects {
 // not, only whole GPUs are kept of what slices publish: with dynamic MIG a node has some hundred
 // devices more.
 std::unique_ptr<kube::ClusterExtension> WatchDra(const kube::ExtensionContext& context,
-                                                 MigOffers& offers, DeviceClasses& classes,
-                                                 bool chooses);
+                                                 const DeviceClaims::Tables& tables, bool chooses);
 
 }  // namespace berth::dialects

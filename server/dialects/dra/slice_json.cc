@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/dra/slice_json.h"
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,7 +86,9 @@ class SliceReader {
       if (key == "attributes") ReadAttributes(content.get_object(), device.seen);
       if (key == "capacity") ReadCapacity(content.get_object(), device.seen);
       if (key == "consumesCounters") {
-        ReadCounters(content.get_array(), "counterSet", device.consumes);
+        ConsumedCounters counters;
+        ReadCounters(content.get_array(), "counterSet", counters);
+        device.consumes = std::make_shared<const ConsumedCounters>(std::move(counters));
       }
       if (key == "taints") ReadTaints(content.get_array(), device);
       if (key == "bindingConditions") device.binds = true;

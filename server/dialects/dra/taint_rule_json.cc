@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/dra/taint_rule_json.h"
 
+#include <memory>
 #include <utility>
 
 #include "server/wire/json/object_reader.h"
@@ -30,25 +31,50 @@ void ReadSelector(object selector, DeviceTaintRule& rule, std::string& unread) {
   });
 }
 
+void ReadTaint(object fields, DeviceTaintRule& rule) {
+  Taint taint;
+  bool excludes = false;
+  ForEachField(fields, [&](std::string_view name, value text) {
+    if (name == "key") taint.key = TextOf(text);
+    if (name == "value") taint.value = TextOf(text);
+    if (name != "effect") return;
+    const std::string_view effect = text.get_string();
+    excludes = effect == "NoSchedule" || effect == "NoExecute";
+    taint.effect = effect == "NoExecute" ? TaintEffect::kNoExecute : TaintEffect::kNoSchedule;
+  });
+  if (excludes) rule.taint = std::move(taint);
+}
+
 void ReadSpec(object spec, DeviceTaintRule& rule, std::string& unread) {
   ForEachField(spec, [&](std::string_view key, value content) {
     if (key == "deviceSelector") ReadSelector(content.get_object(), rule, unread);
-    if (key != "taint") return;
-    ForEachField(content.get_object(), [&rule](std::string_view name, value text) {
-      if (name != "effect") return;
-      const std::string_view effect = text.get_string();
-      rule.excludes = effect == "NoSchedule" || effect == "NoExecute";
-    });
+    if (key == "taint") ReadTaint(content.get_object(), rule);
   });
 }
 
 }  // namespace
 
-bool DeviceTaintRule::Excludes(std::string_view of_driver, std::string_view of_pool,
-                               std::string_view of_device) const {
-  return excludes && selects && driver.value_or(std::string(of_driver)) == of_driver &&
-         pool.value_or(std::string(of_pool)) == of_pool &&
-         device.value_or(std::string(of_device)) == of_device;
+bool DeviceTaintRule::Taints(std::string_view of_driver, std::string_view of_pool,
+                             std::string_view of_device) const {
+  return taint && selects && (!driver || *driver == of_driver) && (!pool || *pool == of_pool) &&
+         (!device || *device == of_device);
+}
+
+DevicePools WithRules(DevicePools pools, std::span<const DeviceTaintRule> rules) {
+  for (DevicePool& pool : pools) {
+    for (auto& slice : pool.slices) {
+      std::shared_ptr<PublishedSlice> tainted;
+      for (std::size_t i = 0; i < slice->devices.size(); ++i) {
+        for (const DeviceTaintRule& rule : rules) {
+          if (!rule.Taints(pool.driver, pool.name, slice->devices[i].name)) continue;
+          if (!tainted) tainted = std::make_shared<PublishedSlice>(*slice);
+          tainted->devices[i].taints.push_back(*rule.taint);
+        }
+      }
+      if (tainted) slice = std::move(tainted);
+    }
+  }
+  return pools;
 }
 
 Result<DeviceTaintRule> DecodeDeviceTaintRule(const PaddedText& text, std::string& problem) {

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "cluster/claims/node_devices.h"
+#include "cluster/values/node_constraints.h"
 
 namespace berth::dialects {
 
@@ -18,14 +21,18 @@ struct DeviceTaintRule {
   std::string name;
   // Which devices; not set: of any. `selects`: without a selector it is about none.
   bool selects = false;
-  std::optional<std::string> driver, pool, device;
-  bool excludes = false;  // its effect keeps claims without a toleration away
+  std::optional<std::string> driver = {}, pool = {}, device = {};
+  std::optional<Taint> taint = {};  // that keeps claims without a toleration away; else nothing
 
-  [[nodiscard]] bool Excludes(std::string_view of_driver, std::string_view of_pool,
-                              std::string_view of_device) const;
+  [[nodiscard]] bool Taints(std::string_view of_driver, std::string_view of_pool,
+                            std::string_view of_device) const;
 };
 
-// problem: the rule selects by what only v1alpha3 has (a class, CEL). It excludes nothing then.
+// The slices with what the rules add to the taints of their devices: the same ones where they add
+// nothing.
+DevicePools WithRules(DevicePools pools, std::span<const DeviceTaintRule> rules);
+
+// problem: the rule selects by what only v1alpha3 has (a class, CEL). It taints nothing then.
 // Error: kInvalidArgument for what is not JSON, not such an object or has no name.
 Result<DeviceTaintRule> DecodeDeviceTaintRule(const PaddedText& text, std::string& problem);
 

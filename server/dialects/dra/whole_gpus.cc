@@ -35,7 +35,7 @@ std::int64_t MemoryMib(const cel::Device& device) {
   for (const auto& domain : device.capacity()) {
     if (domain.name != kGpuDriver) continue;
     for (const auto& entry : domain.entries) {
-      if (entry.id == "memory") return entry.value.AsInteger().value_or(0) / kMibBytes;
+      if (entry->id == "memory") return entry->value.AsInteger().value_or(0) / kMibBytes;
     }
   }
   return 0;
@@ -49,24 +49,15 @@ struct FoundDevice {
   int gpu = -1;          // its index among those that are found
 };
 
-bool IsExcluded(const DevicePool& pool, const PublishedDevice& device,
-                std::span<const DeviceTaintRule> rules) {
-  return std::ranges::any_of(rules, [&](const DeviceTaintRule& rule) {
-    return rule.Excludes(pool.driver, pool.name, device.name);
-  });
-}
-
 // Of usable pools first: what is not usable is not tried.
-std::vector<FoundDevice> FoundDevicesIn(const DevicePools& pools,
-                                        std::span<const DeviceTaintRule> rules) {
+std::vector<FoundDevice> FoundDevicesIn(const DevicePools& pools) {
   std::vector<FoundDevice> devices;
   for (const DevicePool& pool : pools) {
     for (const auto& slice : pool.slices) {
       for (const PublishedDevice& device : slice->devices) {
         if (devices.size() > kMostDevicesOfNode) return devices;
         const bool is_gpu = IsWholeGpu(device) && !TextOf(device.seen, "uuid").empty();
-        const bool is_open =
-            pool.usable && device.taints.empty() && !IsExcluded(pool, device, rules);
+        const bool is_open = pool.usable && device.taints.empty();
         devices.push_back({&device, is_gpu, is_open});
       }
     }
@@ -127,10 +118,17 @@ GpuLinks LinksOf(const std::string& model, std::span<const FoundDevice* const> g
 
 bool IsWholeGpu(const PublishedDevice& device) { return TextOf(device.seen, "type") == "gpu"; }
 
+PublishedSlice WholeGpusOf(const PublishedSlice& slice) {
+  PublishedSlice whole = slice;
+  std::erase_if(whole.devices, [](const PublishedDevice& device) { return !IsWholeGpu(device); });
+  whole.devices.shrink_to_fit();
+  return whole;
+}
+
 FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> names,
-                        std::span<const DeviceTaintRule> rules, LinkLibrary& library) {
+                        LinkLibrary& library) {
   FoundGpus found;
-  std::vector<FoundDevice> devices = FoundDevicesIn(pools, rules);
+  std::vector<FoundDevice> devices = FoundDevicesIn(pools);
   if (devices.size() > kMostDevicesOfNode) {
     found.problem = "want at most " + std::to_string(kMostDevicesOfNode) +
                     " devices of a node, got more; kube-scheduler alone gives its GPUs to pods";

@@ -13,7 +13,6 @@
 #include "cluster/node/link_library.h"
 #include "cluster/node/slice_gpus.h"
 #include "server/dialects/dra/class_match.h"
-#include "server/dialects/dra/taint_rule_json.h"
 
 namespace berth::dialects {
 
@@ -32,6 +31,8 @@ inline constexpr std::size_t kMostDevicesOfNode = 8192;
 
 // Whether the driver calls it a whole GPU.
 bool IsWholeGpu(const PublishedDevice& device);
+// The slice without other devices.
+PublishedSlice WholeGpusOf(const PublishedSlice& slice);
 
 // The GPUs by the number in their names, else as published. Those of a pool that is not usable, or
 // with a taint that keeps claims away, are not healthy. A resource whose class accepts something
@@ -40,6 +41,6 @@ bool IsWholeGpu(const PublishedDevice& device);
 // GPUs than a node can have. Links: those of the product catalogue, with the NUMA nodes that the
 // devices say.
 FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> names,
-                        std::span<const DeviceTaintRule> rules, LinkLibrary& library);
+                        LinkLibrary& library);
 
 }  // namespace berth::dialects

@@ -52,7 +52,6 @@ Status ForEachTopField(std::string_view text, std::size_t capacity, Read read) {
 
 void TakePod(object pod, const PodRules& rules, ExtenderArgs& args) {
   PodFields fields = ReadPod(pod, rules);
-  args.claims = std::move(fields.claims);
   args.pod = rules.ToRequest(std::move(fields.parts));
 }
 

@@ -39,8 +39,7 @@ struct NodeItem {
 };
 
 struct ExtenderArgs {
-  std::optional<PodRequest> pod;    // empty: Pod was missing or null
-  std::vector<std::string> claims;  // the pod's ResourceClaims, in its namespace
+  std::optional<PodRequest> pod;  // empty: Pod was missing or null
   // The nodes asked about, each once, in the order of the request: those that the table has, and
   // the others.
   std::vector<NodeIndex> known;

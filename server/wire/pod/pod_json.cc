@@ -57,6 +57,7 @@ class PodReader {
       if (IsField(key, "spec")) ReadSpec(content.get_object());
       if (IsField(key, "status")) ReadStatus(content.get_object());
     });
+    for (; missing_claims_ > 0; --missing_claims_) AddClaim("");
     CheckConstraints();
     TakeGiven();
     if (parts_.scheduler == kDefaultScheduler) parts_.scheduler.clear();
@@ -155,7 +156,7 @@ class PodReader {
       if (IsField(key, "resources")) ReadPodResources(content.get_object());
       if (IsField(key, "resourceClaims")) {
         parts_.claims_devices = true;
-        ReadClaimNames(content.get_array());
+        missing_claims_ += ReadClaimNames(content.get_array()).templates;
       }
       if (IsField(key, "schedulingGates")) {
         array gates = content.get_array();
@@ -226,7 +227,9 @@ class PodReader {
       if (IsField(key, "nominatedNodeName")) TakeNominated(content.get_string());
       if (IsField(key, "reason")) Take(fields_.reason, content);
       if (IsField(key, "message")) Take(fields_.message, content);
-      if (IsField(key, "resourceClaimStatuses")) ReadClaimNames(content.get_array());
+      if (IsField(key, "resourceClaimStatuses")) {
+        missing_claims_ -= ReadClaimNames(content.get_array()).all;
+      }
       if (IsField(key, "conditions")) ReadConditions(content.get_array());
       if (IsField(key, "containerStatuses") || IsField(key, "initContainerStatuses")) {
         ReadContainerStatuses(content.get_array());
@@ -276,14 +279,27 @@ class PodReader {
   }
 
   // Of claims by name in the spec, of those by template in the status.
-  void ReadClaimNames(array list) {
+  struct ClaimCount {
+    int all = 0;
+    int templates = 0;  // without a name
+  };
+  ClaimCount ReadClaimNames(array list) {
+    ClaimCount count;
     for (auto item : list) {
-      ForEachField(item.get_object(), [this](std::string_view key, value name) {
-        if (IsField(key, "resourceClaimName")) {
-          fields_.claims.emplace_back(std::string_view(name.get_string()));
-        }
+      bool is_named = false;
+      ForEachField(item.get_object(), [&](std::string_view key, value name) {
+        if (!IsField(key, "resourceClaimName")) return;
+        is_named = true;
+        AddClaim(name.get_string());
       });
+      ++count.all;
+      count.templates += is_named ? 0 : 1;
     }
+    return count;
+  }
+
+  void AddClaim(std::string_view name) {
+    if (parts_.claims.size() <= kMostPodClaims) parts_.claims.emplace_back(name);
   }
 
   // A pod that a gate holds back has another reason.
@@ -390,6 +406,7 @@ class PodReader {
   std::vector<ContainerSpec> init_;
   std::vector<ContainerSpec> main_;
   GivenCollector given_{Evidence::kKubelet};
+  int missing_claims_ = 0;  // to be made from templates: of the spec, less those of the status
 };
 
 }  // namespace

@@ -34,14 +34,11 @@ struct PodFields {
   std::string node;                       // spec.nodeName
   std::string phase;                      // status
   std::string reason, message;            // status: why the kubelet refused it, where it did
-  // The names of its ResourceClaims: those of the spec, and those that were made from the spec's
-  // templates (status).
-  std::vector<std::string> claims = {};
-  bool unschedulable = false;            // status: kube-scheduler has said that no node will do
-  std::string scheduler_said = {};       // in these words; at most kMostSaid bytes
-  std::string nominated = {};            // status.nominatedNodeName, if it may name a node
-  bool gated = false;                    // spec.schedulingGates has some
-  std::optional<WallTime> created = {};  // metadata.creationTimestamp
+  bool unschedulable = false;             // status: kube-scheduler has said that no node will do
+  std::string scheduler_said = {};        // in these words; at most kMostSaid bytes
+  std::string nominated = {};             // status.nominatedNodeName, if it may name a node
+  bool gated = false;                     // spec.schedulingGates has some
+  std::optional<WallTime> created = {};   // metadata.creationTimestamp
   // status: the GPUs that the kubelet gave its containers. What is wrong with it; empty = nothing.
   GivenDevices given = {};
   std::string given_problem = {};

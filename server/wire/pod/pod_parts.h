@@ -109,6 +109,7 @@ struct PodParts {
   std::string controller_kind, controller_api, controller_name;  // "Job", "batch/v1"
   bool of_daemon_set = false;
   bool claims_devices = false;      // spec.resourceClaims
+  std::vector<std::string> claims;  // PodRequest::claims
   OwnToScheduler own_to_scheduler;  // without the resources
   Labels labels;
   NodeConstraints constraints;

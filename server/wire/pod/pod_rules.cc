@@ -318,6 +318,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   request.priority = parts.priority;
   request.may_preempt = parts.may_preempt;
   request.scheduler = std::move(parts.scheduler);
+  request.claims = std::move(parts.claims);
   request.id = std::move(parts.id);
   if (request.id.uid.empty()) request.id.uid = request.id.namespace_name + "/" + request.id.name;
   if (!parts.labels.empty()) {

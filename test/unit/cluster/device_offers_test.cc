@@ -28,7 +28,7 @@ class DeviceOffersTest : public testing::Test {
   DeviceOffersTest() { Put({}); }
   void Put(const std::set<DeviceName>& taken) { offers_.Put({{"n", {pools_, taken}}}); }
   Status Hold(const std::string& claim, const std::string& device, int from = 0, int until = 60) {
-    return offers_.Hold("n", Now(), {{claim, {{"p", device}}}}, Instant(seconds(from)),
+    return offers_.Hold(*offers_.Current(), {{claim, "n", {{"p", device}}}}, Instant(seconds(from)),
                         Instant(seconds(until)));
   }
   DeviceOffers::Devices Now() { return offers_.Current()->at("n"); }
@@ -48,16 +48,17 @@ TEST_F(DeviceOffersTest, WhatIsHeldIsTakenUntilItIsReleased) {
 }
 
 TEST_F(DeviceOffersTest, NobodyHoldsWhatWasChosenBeforeTheNodeChanged) {
-  const auto chosen_from = Now();
+  const auto chosen_from = offers_.Current();
   ASSERT_TRUE(Hold("a", "gpu-0"));
-  const Status late = offers_.Hold("n", chosen_from, {{"b", {{"p", "gpu-0"}}}}, {}, {});
+  const Status late = offers_.Hold(*chosen_from, {{"b", "n", {{"p", "gpu-0"}}}}, {}, {});
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, Errc::kConflict);
-  EXPECT_FALSE(offers_.Hold("m", chosen_from, {{"b", {{"p", "gpu-0"}}}}, {}, {}));
+  EXPECT_FALSE(offers_.Hold(*chosen_from, {{"b", "m", {{"p", "gpu-0"}}}}, {}, {}));
 }
 
 TEST_F(DeviceOffersTest, TheClaimsOfAPodAreHeldTogetherAndEachIsReleasedAlone) {
-  ASSERT_TRUE(offers_.Hold("n", Now(), {{"a", {{"p", "0"}, {"p", "1"}}}, {"b", {{"p", "2"}}}}, {},
+  ASSERT_TRUE(offers_.Hold(*offers_.Current(),
+                           {{"a", "n", {{"p", "0"}, {"p", "1"}}}, {"b", "n", {{"p", "2"}}}}, {},
                            Instant(seconds(60))));
   EXPECT_EQ(Taken().size(), 3u);
   offers_.Release("a");
@@ -102,7 +103,8 @@ TEST(GatherPools, OnlyWholePoolsOfTheNewestGenerationAreUsed) {
 
 TEST(GatherPools, CountersThatAreNotThereMakeAPoolUnusable) {
   auto slice = std::make_shared<PublishedSlice>(*ASlice("a"));
-  slice->devices[0].consumes = {{"set", "memory", 1000}};
+  slice->devices[0].consumes =
+      std::make_shared<const ConsumedCounters>(ConsumedCounters{{"set", "memory", 1000}});
   EXPECT_FALSE(GatherPools({slice})[0].usable);
   slice->counters = {{"set", "memory", 1000}};
   EXPECT_TRUE(GatherPools({slice})[0].usable);

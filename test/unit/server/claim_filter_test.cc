@@ -27,6 +27,9 @@ class ScriptedAllocator final : public ClaimAllocator {
     left.assign(claims.begin(), claims.end());
   }
 
+  bool AllocateTogether(std::span<const ClaimOrder>) override { return allocates; }
+  void ToldByName(const PodId&, bool) override {}
+
   bool allocates = true;
   std::string asked_pod;
   Names announced, asked_claims, asked_nodes, left;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -45,6 +46,7 @@ Json Claim(const std::string& name, const std::string& profile) {
 class FakeClaims final : public ApiClient {
  public:
   Result<ApiResponse> Send(const ApiRequest& request) override {
+    const std::lock_guard lock(mutex_);
     const bool is_status = request.path.ends_with("/status");
     const std::string path = request.path.substr(
         0, request.path.size() - (is_status ? std::string("/status").size() : 0));
@@ -87,6 +89,7 @@ class FakeClaims final : public ApiClient {
   bool loses_answers = false;
 
  private:
+  std::recursive_mutex mutex_;  // the hooks may call Touch
   int version_ = 1;
 };
 
@@ -211,7 +214,10 @@ class DeviceAllocatorTest : public testing::Test, private WriteFence {
   ClusterState state_;
   MigOffers offers_;
   DeviceClasses classes_;
-  DeviceClaims all_{state_, offers_, classes_,
+  DeviceOffers devices_;
+  OpenClaims open_;
+  DeviceClaims all_{{state_, offers_, classes_, devices_, open_},
+                    true,
                     [](std::string_view, std::string_view, const std::string&) {}};
   SimClock clock_;
   Names notes_;
@@ -553,6 +559,149 @@ TEST_F(DeviceAllocatorTest, WhatCannotBeReadIsKubeSchedulers) {
             (Names{"a claim is left to kube-scheduler: there is no DeviceClass unknown",
                    "a claim is left to kube-scheduler: a selector of it fails on a device"}));
   EXPECT_TRUE(api_.patches.empty());
+}
+
+TEST_F(DeviceAllocatorTest, ADeviceThatARuleTaintsGoesToClaimsThatTolerateIt) {
+  PutWholeGpus();
+  all_.taint_rules().Put({.namespace_name = {},
+                          .name = "sick",
+                          .selects = true,
+                          .pool = "g1",
+                          .device = "gpu-0",
+                          .taint = Taint{"xid", "48", TaintEffect::kNoExecute}});
+  AddWhole("four", 4);
+  ASSERT_TRUE(Allocate("four", {"g1", "g2"}));
+  EXPECT_EQ(DevicesOf("four").substr(0, 3), "g2:");
+  AddWhole("one", 1);
+  ASSERT_TRUE(Allocate("one", {"g1"}));
+  EXPECT_EQ(DevicesOf("one"), "g1: gpu-1") << "it breaks into the NUMA node that is broken already";
+  Json brave = WholeClaim("brave", 1);
+  brave["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] =
+      Json::array({{{"key", "xid"}, {"operator", "Equal"}, {"value", "48"}}});
+  api_.claims["brave"] = brave;
+  Show("brave");
+  ASSERT_TRUE(Allocate("brave", {"g1"}));
+  EXPECT_EQ(DevicesOf("brave"), "g1: gpu-0");
+  all_.taint_rules().Remove("", "sick");
+  EXPECT_TRUE(all_.devices().Current()->at("g1")->pools[0].slices[0]->devices[0].taints.empty());
+}
+
+TEST_F(DeviceAllocatorTest, WhileAClaimIsMadeForAPodThatAsksByNameNothingIsChosen) {
+  PutWholeGpus();
+  const PodId pod{"uid-x", "ns", "x"};
+  allocator_.ToldByName(pod, true);
+  AddWhole("a", 1);
+  EXPECT_FALSE(Allocate("a", {"g1"})) << "it may get the same GPU";
+  EXPECT_EQ(allocator_.stats().left, 1u);
+}
+
+TEST_F(DeviceAllocatorTest, OnceThatClaimIsThereOrThePodFitsNowhereItIsChosenAgain) {
+  PutWholeGpus();
+  const PodId pod{"uid-x", "ns", "x"};
+  allocator_.ToldByName(pod, true);
+  allocator_.ToldByName(pod, false);
+  AddWhole("a", 1);
+  EXPECT_TRUE(Allocate("a", {"g1"}));
+  allocator_.ToldByName(pod, true);
+  Json made = WholeClaim("made", 1);
+  made["metadata"]["annotations"] = {{"resource.kubernetes.io/extended-resource-claim", "true"}};
+  made["metadata"]["ownerReferences"] =
+      Json::array({{{"kind", "Pod"}, {"name", "x"}, {"uid", "uid-x"}, {"controller", true}}});
+  made["status"]["allocation"]["devices"]["results"] = Json::array(
+      {{{"request", "r"}, {"driver", "gpu.nvidia.com"}, {"pool", "g1"}, {"device", "gpu-3"}}});
+  api_.claims["made"] = made;
+  Show("made");
+  AddWhole("b", 1);
+  EXPECT_TRUE(Allocate("b", {"g1"}));
+  allocator_.ToldByName({"uid-y", "ns", "y"}, true);
+  clock_.Advance(DeviceAllocator::kMostMaking);
+  AddWhole("c", 1);
+  EXPECT_TRUE(Allocate("c", {"g1"})) << "it was never made";
+}
+
+// Members of a gang: pods p0, p1, ... with claims c0, c1, ... on these nodes.
+std::vector<ClaimOrder> Orders(const Names& nodes) {
+  std::vector<ClaimOrder> orders;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::string number = std::to_string(i);
+    orders.push_back({{"uid-" + number, "ns", "p" + number}, {"c" + number}, nodes[i]});
+  }
+  return orders;
+}
+
+TEST_F(DeviceAllocatorTest, TheClaimsOfAGangAreAllocatedTogether) {
+  PutWholeGpus();
+  AddWhole("c0", 2);
+  AddWhole("c1", 2);
+  AddWhole("c2", 1);
+  EXPECT_TRUE(allocator_.AllocateTogether(Orders({"g1", "g1", "g2"})));
+  EXPECT_EQ(DevicesOf("c0"), "g1: gpu-0 gpu-1") << "each has one NUMA node";
+  EXPECT_EQ(DevicesOf("c1"), "g1: gpu-2 gpu-3");
+  EXPECT_EQ(DevicesOf("c2"), "g2: gpu-0");
+  EXPECT_EQ(api_.claims.at("c1")["status"]["reservedFor"],
+            Json::array({{{"resource", "pods"}, {"name", "p1"}, {"uid", "uid-1"}}}));
+  EXPECT_EQ(allocator_.stats().allocated, 3u);
+  EXPECT_EQ(TakenOn("g1"), 4u);
+}
+
+TEST_F(DeviceAllocatorTest, AMembersDevicesAreNotInTheWayOfAnothers) {
+  PutWholeGpus();
+  AddWhole("c0", 1);
+  AddWhole("c1", 3);
+  api_.claims["c1"]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2;
+  api_.claims["c1"]["spec"]["devices"]["constraints"] =
+      Json::array({{{"matchAttribute", "gpu.nvidia.com/numaNode"}}});
+  Show("c1");
+  AddWhole("c2", 1);
+  EXPECT_TRUE(allocator_.AllocateTogether(Orders({"g1", "g1", "g1"})));
+  EXPECT_EQ(DevicesOf("c1").size(), std::string("g1: gpu-2 gpu-3").size());
+}
+
+TEST_F(DeviceAllocatorTest, NothingIsWrittenWhereOneMemberFindsNoDevices) {
+  PutWholeGpus();
+  for (const char* name : {"c0", "c1", "c2"}) AddWhole(name, 2);
+  EXPECT_FALSE(allocator_.AllocateTogether(Orders({"g1", "g1", "g1"})));
+  EXPECT_TRUE(api_.patches.empty());
+  EXPECT_EQ(TakenOn("g1"), 0u);
+  EXPECT_EQ(allocator_.stats().lost, 3u);
+  AddWhole("later", 1);
+  EXPECT_TRUE(Allocate("later", {"g1"})) << "kube-scheduler allocates none of theirs";
+}
+
+TEST_F(DeviceAllocatorTest, ALostClaimOfAGangGivesTheOthersBack) {
+  PutWholeGpus();
+  for (const char* name : {"c0", "c1", "c2"}) AddWhole(name, 1);
+  api_.before_patch = [this](const std::string& name, bool is_status) {
+    if (name == "c1" && is_status) api_.Touch("c1");
+  };
+  EXPECT_FALSE(allocator_.AllocateTogether(Orders({"g1", "g1", "g2"})));
+  for (const char* name : {"c0", "c1", "c2"}) {
+    EXPECT_EQ(DevicesOf(name), "") << name;
+    Show(name);
+  }
+  EXPECT_EQ(TakenOn("g1"), 0u);
+  EXPECT_EQ(TakenOn("g2"), 0u);
+}
+
+TEST_F(DeviceAllocatorTest, AGangOfManyMembersIsWrittenByManyAtATimeAndTakenBackWhole) {
+  PutWholeGpus();
+  Names nodes;
+  for (int i = 0; i < 8; ++i) {
+    AddWhole("c" + std::to_string(i), 1);
+    nodes.push_back(i % 2 == 0 ? "g1" : "g2");
+  }
+  api_.before_patch = [this](const std::string& name, bool is_status) {
+    if (name == "c7" && is_status) api_.Touch("c7");
+  };
+  EXPECT_FALSE(allocator_.AllocateTogether(Orders(nodes)));
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(DevicesOf("c" + std::to_string(i)), "") << i;
+    Show("c" + std::to_string(i));
+  }
+  EXPECT_EQ(TakenOn("g1") + TakenOn("g2"), 0u);
+  api_.before_patch = nullptr;
+  EXPECT_TRUE(allocator_.AllocateTogether(Orders(nodes)));
+  EXPECT_EQ(TakenOn("g1") + TakenOn("g2"), 8u);
 }
 
 }  // namespace

@@ -58,8 +58,11 @@ class DeviceClaimsTest : public testing::Test {
   ClusterState state_;
   MigOffers offers_;
   DeviceClasses classes_;
+  DeviceOffers devices_;
+  OpenClaims open_;
   std::vector<std::string> told_;
-  DeviceClaims all_{state_, offers_, classes_,
+  DeviceClaims all_{{state_, offers_, classes_, devices_, open_},
+                    true,
                     [this](std::string_view, std::string_view object, const std::string& why) {
                       told_.push_back(std::string(object) + ": " + why);
                     }};
@@ -292,6 +295,49 @@ TEST_F(DeviceClaimsTest, TheClaimThatIsMadeForAPodHoldsItsDevicesOnce) {
   EXPECT_EQ(std::popcount(Use("n1").taken()[0]), 1);
   claims().Remove("ns", "p-extended-resources-x");
   EXPECT_EQ(Use("n1").taken()[0], 0u);
+}
+
+TEST_F(DeviceClaimsTest, DevicesBeyondTheBoundAreNotKept) {
+  const auto slice_of = [](const std::string& node) {
+    auto published = std::make_shared<PublishedSlice>();
+    published->name = published->pool = published->node = node;
+    published->driver = kGpuDriver;
+    published->slices_in_pool = 1;
+    for (const std::string type : {"gpu", "mig"}) {
+      PublishedDevice device{
+          .name = type, .seen = cel::Device(published->driver), .taints = {}, .consumes = {}};
+      device.seen.SetAttribute("type", type);
+      published->devices.push_back(std::move(device));
+    }
+    ResourceSlice slice = Slice(node, node, node, {});
+    slice.published = std::move(published);
+    return slice;
+  };
+  const std::size_t one = OwnBytes(*slice_of("n1").published);
+  std::vector<std::string> told;
+  ClusterState state;
+  MigOffers offers;
+  DeviceClasses classes;
+  DeviceOffers devices;
+  OpenClaims open;
+  DeviceClaims small(
+      {state, offers, classes, devices, open}, true,
+      [&told](std::string_view, std::string_view object, const std::string&) {
+        told.emplace_back(object);
+      },
+      one);
+  small.slices().Put(slice_of("n1"));
+  small.slices().Put(slice_of("n2"));
+  EXPECT_TRUE(devices.Current()->contains("n1"));
+  EXPECT_FALSE(devices.Current()->contains("n2")) << "nothing is chosen there";
+  EXPECT_TRUE(devices.in_part());
+  EXPECT_EQ(told, std::vector<std::string>{"n2"});
+  EXPECT_EQ(small.unknown_pools(), 1u);
+  small.slices().Remove("", "n1");
+  small.slices().Put(slice_of("n2"));
+  EXPECT_TRUE(devices.Current()->contains("n2"));
+  EXPECT_FALSE(devices.in_part());
+  EXPECT_EQ(small.unknown_pools(), 0u);
 }
 
 }  // namespace

@@ -93,6 +93,8 @@ struct Process {
                                        : dialects::AllExtensions({.groups = groups,
                                                                   .mig_offers = mig_offers,
                                                                   .device_classes = device_classes,
+                                                                  .devices = devices,
+                                                                  .open_claims = open_claims,
                                                                   .pod_rules = pod_rules,
                                                                   .links = *node_rules.links})},
              OptionsFor(identity, change)) {
@@ -151,6 +153,8 @@ struct Process {
   PodGroups groups;
   MigOffers mig_offers;
   DeviceClasses device_classes;
+  DeviceOffers devices;
+  OpenClaims open_claims;
   std::atomic<int> arrived{0}, bound_when_listed{-1};
   WaitingPods waiting{
       [this](const WaitingPods::Pods& pods) { arrived += static_cast<int>(pods.size()); }};

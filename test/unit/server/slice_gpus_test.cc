@@ -183,8 +183,11 @@ class SliceGpus : public testing::Test {
   ClusterState state_;
   MigOffers offers_;
   DeviceClasses classes_;
+  DeviceOffers devices_;
+  OpenClaims open_;
   std::vector<std::string> told_;
-  DeviceClaims all_{state_, offers_, classes_,
+  DeviceClaims all_{{state_, offers_, classes_, devices_, open_},
+                    true,
                     [this](std::string_view, std::string_view object, const std::string& why) {
                       told_.push_back(std::string(object) + ": " + why);
                     }};

@@ -9,11 +9,13 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/claims/open_claims.h"
 #include "cluster/state/waiting_pods.h"
 #include "cluster/values/request_size.h"
 #include "config/load.h"
 #include "scoring/engine/profile_tables.h"
 #include "scoring/explain/what_if.h"
+#include "server/dialects/dra/device_claims.h"
 #include "server/extender/device_preemption.h"
 #include "server/extender/extender.h"
 #include "server/extender/gang_table.h"
@@ -73,6 +75,8 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(RefusedPods::kMostPods, 4'096u);
   EXPECT_EQ(Log::kMostHeldBytes, kMiB);
   EXPECT_EQ(GangTable::kMostGangs, 16'384u);
+  EXPECT_EQ(OpenClaims::kMostBytes, 32 * kMiB);
+  EXPECT_EQ(dialects::DeviceClaims::kMostPublished, 512 * kMiB);
   EXPECT_EQ(EarmarkLine::kMostPods, 16'384u);
   EXPECT_EQ(kube::ApiGangHistory::kMostPods, 20'000);
   EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);

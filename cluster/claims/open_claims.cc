@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/claims/open_claims.h"
+
+#include <utility>
+
+namespace berth {
+namespace {
+
+// Contents that a new claim is compared with.
+constexpr int kMostCompared = 64;
+
+std::size_t BytesOf(const std::vector<std::string>& texts) {
+  std::size_t bytes = 0;
+  for (const std::string& text : texts) bytes += sizeof(text) + text.size();
+  return bytes;
+}
+
+// About.
+std::size_t BytesOf(const DeviceClaim& claim) {
+  std::size_t bytes = sizeof(claim);
+  for (const DeviceRequest& request : claim.requests) {
+    bytes += sizeof(request) + request.name.size();
+    for (const DeviceWant& want : request.wants) {
+      bytes += sizeof(want) + want.name.size() + want.device_class.size();
+      bytes += BytesOf(want.selectors) + 3 * want.tolerations_json.size();
+    }
+  }
+  for (const DeviceConstraint& constraint : claim.constraints) {
+    bytes += sizeof(constraint) + constraint.attribute.size() + BytesOf(constraint.requests);
+  }
+  for (const DeviceConfig& config : claim.configs) {
+    bytes += sizeof(config) + config.content.size() + BytesOf(config.requests);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void OpenClaims::Put(Shown claims, bool replace_all) {
+  const MutexLock lock(mutex_);
+  if (replace_all) {
+    claims_.clear();
+    contents_.clear();
+    made_for_.clear();
+    bytes_ = 0;
+  }
+  for (auto& [name, known] : claims) {
+    Drop(name);
+    const auto content = known.asks == nullptr ? contents_.end() : Keep(std::move(known.asks));
+    known.asks = content == contents_.end() ? nullptr : content->asks;
+    if (!known.made_for.empty()) ++made_for_[known.made_for];
+    claims_.emplace(std::move(name), Entry{std::move(known), content});
+  }
+}
+
+void OpenClaims::Remove(const std::string& claim) {
+  const MutexLock lock(mutex_);
+  Drop(claim);
+}
+
+std::optional<KnownClaim> OpenClaims::Find(const std::string& claim) const {
+  const MutexLock lock(mutex_);
+  const auto found = claims_.find(claim);
+  if (found == claims_.end()) return std::nullopt;
+  return found->second.known;
+}
+
+bool OpenClaims::IsMadeFor(const std::string& pod_uid) const {
+  const MutexLock lock(mutex_);
+  return made_for_.contains(pod_uid);
+}
+
+std::size_t OpenClaims::bytes() const {
+  const MutexLock lock(mutex_);
+  return bytes_;
+}
+
+void OpenClaims::Drop(const std::string& claim) {
+  const auto found = claims_.find(claim);
+  if (found == claims_.end()) return;
+  const auto content = found->second.content;
+  const auto made = made_for_.find(found->second.known.made_for);
+  if (made != made_for_.end() && --made->second == 0) made_for_.erase(made);
+  claims_.erase(found);
+  if (content == contents_.end() || --content->claims > 0) return;
+  bytes_ -= content->bytes;
+  contents_.erase(content);
+}
+
+OpenClaims::Contents::iterator OpenClaims::Keep(std::shared_ptr<const DeviceClaim> asks) {
+  int compared = 0;
+  for (auto content = contents_.begin(); content != contents_.end(); ++content) {
+    if (++compared > kMostCompared) break;
+    if (*content->asks != *asks) continue;
+    ++content->claims;
+    return content;
+  }
+  const std::size_t bytes = BytesOf(*asks);
+  if (bytes_ + bytes > most_bytes_) return contents_.end();
+  bytes_ += bytes;
+  contents_.push_front({std::move(asks), 1, bytes});
+  return contents_.begin();
+}
+
+}  // namespace berth
