@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SharedValues: most devices of a cluster are alike but for UUIDs and addresses, so what they say is
-// kept once. A value goes when no device has it any more.
+// SharedValues: most devices of a cluster are alike but for UUIDs and addresses, so what they say
+// is kept once. A value goes when no device has it any more.
 #pragma once
 
 #include <cstddef>

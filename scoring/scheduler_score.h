@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SchedulerScore: what kube-scheduler's own plugins say of a node, in whole points, as Kubernetes 1.36
-// counts them by default (pkg/scheduler/framework/plugins/noderesources):
+// SchedulerScore: what kube-scheduler's own plugins say of a node, in whole points, as Kubernetes
+// 1.36 counts them by default (pkg/scheduler/framework/plugins/noderesources):
 //
-//   NodeResourcesFit, 0..100 (LeastAllocated)   the mean over CPU and memory of the part that is free
-//                                               once the pod is there; a container that asks for none
-//                                               counts 100 m CPU and 200 MiB
+//   NodeResourcesFit, 0..100 (LeastAllocated)   the mean over CPU and memory of the part that is
+//                                               free once the pod is there; a container that asks
+//                                               for none counts 100 m CPU and 200 MiB
 //   NodeResourcesBalancedAllocation, 0..100     100 * (1 - half the difference of the parts of CPU
 //                                               and memory in use)
 //
-// Between nodes that Berth finds equally good it decides. The other scoring plugins give equal scores
-// to nodes without preferred affinity, spreading and images. Pure functions; they look at the pods of
-// the node.
+// Between nodes that Berth finds equally good it decides. The other scoring plugins give equal
+// scores to nodes without preferred affinity, spreading and images. Pure functions; they look at
+// the pods of the node.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kGpus = 8;
+constexpr int kNodeGpus = 8;
 constexpr const char* kDriver = "gpu.nvidia.com";
 
 // What an H100 can be cut into: profile, memory slices, starts.
@@ -54,7 +54,7 @@ Json DeviceJson(const std::string& name, const std::string& type, const std::str
                      {"cudaComputeCapability", {{"version", "9.0.0"}}},
                      {"driverVersion", {{"version", "580.95.5"}}},
                      {"cudaDriverVersion", {{"version", "13.0.0"}}},
-                     {"numaNode", {{"int", 2 * gpu / kGpus}}},
+                     {"numaNode", {{"int", 2 * gpu / kNodeGpus}}},
                      {"pciBusID", Text("0000:" + std::to_string(10 + gpu) + ":00.0")},
                      {"resource.kubernetes.io/pcieRoot", Text("pci0000:" + std::to_string(gpu))}};
   Json capacity = {{"memory", {{"value", std::to_string(10 * size) + "Gi"}}},
@@ -86,7 +86,7 @@ std::string SliceText(const std::string& node, const std::string& name, int slic
 std::vector<std::string> SlicesOf(const std::string& node, bool partitioned) {
   std::vector<std::string> slices;
   Json sets = Json::array();
-  for (int gpu = 0; gpu < kGpus; ++gpu) {
+  for (int gpu = 0; gpu < kNodeGpus; ++gpu) {
     const std::string name = "gpu-" + std::to_string(gpu);
     const std::string uuid = "GPU-" + node + "-4c1a9d52-7b0e-" + std::to_string(1000 + gpu);
     Json devices = Json::array({DeviceJson(name, "gpu", uuid, gpu, 0, 8)});
@@ -102,9 +102,9 @@ std::vector<std::string> SlicesOf(const std::string& node, bool partitioned) {
     }
     sets.push_back({{"name", name + "-counter-set"}, {"counters", std::move(all)}});
     slices.push_back(
-        SliceText(node, node + "-" + name, kGpus + 1, {{"devices", std::move(devices)}}));
+        SliceText(node, node + "-" + name, kNodeGpus + 1, {{"devices", std::move(devices)}}));
   }
-  slices.push_back(SliceText(node, node + "-sets", kGpus + 1, {{"sharedCounters", sets}}));
+  slices.push_back(SliceText(node, node + "-sets", kNodeGpus + 1, {{"sharedCounters", sets}}));
   return slices;
 }
 
@@ -209,7 +209,7 @@ int MeasureClaims(const ClaimSize& size) {
   sources[0].sink.ListEnds();
   const Usage after = Usage::Now();
   std::printf("%zu nodes, %d devices each: %.0f MiB of slices take %.0f MiB, %.0f at most\n",
-              size.nodes, size.partitioned ? kGpus * 26 : kGpus,
+              size.nodes, size.partitioned ? kNodeGpus * 26 : kNodeGpus,
               static_cast<double>(bytes) / (1 << 20), after.rss_mib - before.rss_mib,
               after.peak_mib);
   sources[1].sink.ListBegins();

@@ -21,8 +21,8 @@ namespace berth {
 struct KnownClaim {
   bool allocated = false;
   std::string node = {};  // allocated: of its devices; "" = not known
-  // The UID of the pod for whose extended resources kube-scheduler made and allocated it; "" = it is
-  // another one.
+  // The UID of the pod for whose extended resources kube-scheduler made and allocated it; "" = it
+  // is another one.
   std::string made_for = {};
   // nullptr: it is allocated, or kube-scheduler's to allocate, or there was no room to keep it.
   std::shared_ptr<const DeviceClaim> asks = nullptr;

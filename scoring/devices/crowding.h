@@ -12,8 +12,8 @@
 
 namespace berth {
 
-// Pods of the workload that have a part of GPU `gpu`, or a place on it, told to end or not; 0 for a shape that does
-// not spread over GPUs.
+// Pods of the workload that have a part of GPU `gpu`, or a place on it, told to end or not; 0 for a
+// shape that does not spread over GPUs.
 int CrowdOnGpu(const Node& node, int gpu, const RequestShape& shape);
 
 // The same on as many of the GPUs as the pod needs, the least crowded: of these on the most crowded

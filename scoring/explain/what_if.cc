@@ -264,8 +264,8 @@ class WhatIfPlanner {
     for (const std::size_t i : members) Refuse(i, why);
   }
 
-  // Plans the gang and puts its members there. Where a node lacks for the later ones what the earlier
-  // ones take of it, these stay, it is excluded for the others, and the plan is made anew.
+  // Plans the gang and puts its members there. Where a node lacks for the later ones what the
+  // earlier ones take of it, these stay, it is excluded for the others, and the plan is made anew.
   bool PutTogether(const std::vector<std::size_t>& members, GangAsk& ask, GangShortage& shortage) {
     constexpr int kMostTries = 32;
     const PodRequest& first = ask_.pods[members.front()];

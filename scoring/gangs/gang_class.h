@@ -16,8 +16,8 @@
 
 namespace berth {
 
-// Of one kind (SamePodKind), with the same claims and excluded nodes, and in one role where roles have
-// minimums: which of them goes where makes no difference.
+// Of one kind (SamePodKind), with the same claims and excluded nodes, and in one role where roles
+// have minimums: which of them goes where makes no difference.
 struct GangClass {
   const PodRequest* pod = nullptr;   // of the first member; it differs from the others in name
   std::vector<std::size_t> members;  // indices into the ask, by rank, then UID

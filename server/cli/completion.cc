@@ -51,8 +51,8 @@ end
 complete -c PROGRAM -f -a '(__PROGRAM_complete)'
 )";
 
-// kubectl asks the program of this name in PATH how to go on (k8s.io/kubectl, plugin_completion.go).
-// krew links the plugin alone.
+// kubectl asks the program of this name in PATH how to go on (k8s.io/kubectl,
+// plugin_completion.go). krew links the plugin alone.
 constexpr std::string_view kKubectl = R"(#!/bin/sh
 # PROGRAM completion kubectl > ~/.local/bin/kubectl_complete-berth, executable, in PATH
 exec PROGRAM __complete "$@"

@@ -41,8 +41,8 @@
 #include "scoring/judgement.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
-#include "server/extender/earmark_table.h"
 #include "server/extender/device_rooms.h"
+#include "server/extender/earmark_table.h"
 #include "server/extender/evictions.h"
 #include "server/extender/gang_table.h"
 #include "server/extender/node_victims.h"
@@ -64,8 +64,8 @@ struct FilterAnswer {
   // not. `reasons` tell then for which nodes an eviction may help.
   std::string nowhere = {};
   bool gang_wakes = false;  // ...and GangTable has it asked about again
-  // It fits once these are allocated together, and then Extender::Allocated is to be called. It goes
-  // on then where `goes_on`, else it has to be asked about anew.
+  // It fits once these are allocated together, and then Extender::Allocated is to be called. It
+  // goes on then where `goes_on`, else it has to be asked about anew.
   std::vector<ClaimOrder> allocate = {};
   bool goes_on = false;
 };

@@ -89,8 +89,8 @@ struct GangVerdict {
   enum class Kind {
     kAlone,  // like a pod of no gang
     kThere,  // it fits `node` and no other
-    // It fits `node` once the claims of `allocate` are allocated, all together: then Allocated is to
-    // be called. Its own are among them, or it may go on then.
+    // It fits `node` once the claims of `allocate` are allocated, all together: then Allocated is
+    // to be called. Its own are among them, or it may go on then.
     kAllocates,
     kNotNow,  // it fits no node: `reason`
   };

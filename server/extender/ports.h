@@ -92,9 +92,9 @@ class ClaimAllocator {
                         std::span<const std::string> nodes) = 0;
   // The pod goes on without having been asked about. Does not block.
   virtual void Leave(const PodId& pod, std::span<const std::string> claims) = 0;
-  // kube-scheduler was told nodes for the pod / that none will do, on which it would give it GPUs by
-  // a claim of its own making, because the pod asks for them by the name of a resource (by_claim.h).
-  // Does not block.
+  // kube-scheduler was told nodes for the pod / that none will do, on which it would give it GPUs
+  // by a claim of its own making, because the pod asks for them by the name of a resource
+  // (by_claim.h). Does not block.
   virtual void ToldByName(const PodId& pod, bool fits) = 0;
   // As Allocate, for pods that start together: all of them or none. True: all are allocated now, so
   // that each pod fits its node alone. False: none was, and what was written is taken back.

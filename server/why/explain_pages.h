@@ -2,7 +2,8 @@
 //
 // The pages that explain: /debug/pods/NS/NAME, /debug/nodes/NAME, /debug/gangs/NS/NAME,
 // /debug/namespaces/NAME, /debug/classes/NAME and /debug/top, as JSON, or as text where the query
-// is "text". They are of the moment of the request: each is made of one snapshot and one policy (Extender::Moment), so that no pod is in it twice.
+// is "text". They are of the moment of the request: each is made of one snapshot and one policy
+// (Extender::Moment), so that no pod is in it twice.
 //
 // Any thread may ask; what they do takes milliseconds per thousand nodes, so the PageWriter's is
 // the one that should.

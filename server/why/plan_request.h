@@ -15,9 +15,9 @@
 // Nodes that come are like one of the cluster, by its name, or like a Node (node_shape.h).
 //
 // Objects of controllers stand for their pods (plan_objects.h), which are named as the owner with a
-// number, and a Pod without a name by its number. A PodGroup says what its pods need, wherever among
-// them it is, and comes before one of that name in the cluster. What has no pods that are known here
-// is named and left out, and so are pods that have a node or have ended.
+// number, and a Pod without a name by its number. A PodGroup says what its pods need, wherever
+// among them it is, and comes before one of that name in the cluster. What has no pods that are
+// known here is named and left out, and so are pods that have a node or have ended.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ namespace berth::wire {
 inline constexpr std::size_t kMostPlanBytes = std::size_t{4} << 20;
 inline constexpr std::size_t kMostPlannedPods = 10'000;
 inline constexpr std::size_t kMostMachineTypes = 100;
-// Templates are read once for all of their pods, but for those of a JobSet or LeaderWorkerSet, which
-// are read for each Job or group: so many bytes of JSON in all.
+// Templates are read once for all of their pods, but for those of a JobSet or LeaderWorkerSet,
+// which are read for each Job or group: so many bytes of JSON in all.
 inline constexpr std::size_t kMostTemplateBytes = std::size_t{64} << 20;
 
 // What is known of a pod beside its request.

@@ -589,7 +589,10 @@ class ClaimSoak::World final : private kube::WriteFence, private kube::ApiClient
   ClusterState state_;
   MigOffers offers_;
   DeviceClasses classes_;
-  dialects::DeviceClaims all_{state_, offers_, classes_,
+  DeviceOffers devices_;
+  OpenClaims open_;
+  dialects::DeviceClaims all_{{state_, offers_, classes_, devices_, open_},
+                              true,
                               [](std::string_view, std::string_view, const std::string&) {}};
   DeviceAllocator allocator_{{.write = {.client = *this,
                                         .clock = clock_,

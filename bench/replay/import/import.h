@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Public traces of GPU clusters, as their authors publish them. docs/replay-traces.md says for each what
-// is assumed and left out.
+// Public traces of GPU clusters, as their authors publish them. docs/replay-traces.md says for each
+// what is assumed and left out.
 #pragma once
 
 #include <span>

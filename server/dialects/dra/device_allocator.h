@@ -17,7 +17,8 @@
 //                                          device is chosen: a claim that comes in between waits
 //                                          for kFresh, then it is left to kube-scheduler too.
 //                                          The same holds from when it hears nodes for a pod that
-//                                          asks for GPUs of DRA by the name of a resource, until the
+//                                          asks for GPUs of DRA by the name of a resource, until
+// the
 //                                          claim that it makes for it is there (at the latest after
 //                                          kMostMaking).
 //   ours has to reach its memory           It schedules nothing else while it waits for Filter. The

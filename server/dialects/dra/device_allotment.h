@@ -29,8 +29,8 @@ struct DeviceAllotment {
   [[nodiscard]] ClaimAllocation AllocationOf(std::size_t claim, const DeviceClaim& asked) const;
 };
 
-// `nodes`: those that fit the pod. `owners`: whose the claims are (NodeQuestion::owners). Error: why
-// the claims are kube-scheduler's, for people.
+// `nodes`: those that fit the pod. `owners`: whose the claims are (NodeQuestion::owners). Error:
+// why the claims are kube-scheduler's, for people.
 Result<DeviceAllotment> Allot(const std::vector<DeviceClaim>& claims,
                               const std::vector<int>& owners, const FindClass& find_class,
                               const DeviceOffers::ByNode& offers, const MigOffers::ByNode& mig,

@@ -105,8 +105,8 @@ class DeviceClaims {
     DeviceClaims& all_;
   };
 
-  // About what the devices of slices may take that are no whole GPUs, where they are kept. Of slices
-  // beyond it the whole GPUs alone are kept, and nothing is chosen on their nodes.
+  // About what the devices of slices may take that are no whole GPUs, where they are kept. Of
+  // slices beyond it the whole GPUs alone are kept, and nothing is chosen on their nodes.
   static constexpr std::size_t kMostPublished = std::size_t{512} << 20;
   // References: they outlive the object. `devices` and `open` are what it publishes too.
   struct Tables {

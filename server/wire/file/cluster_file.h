@@ -38,8 +38,9 @@
 // node without it refuses no pod for it.
 //
 // What kube-scheduler counts beside is "most_pods" and "others" of nodes and "others" of pods:
-// {"rdma/hca": 1}; plans look at it. "device_classes" say what resources stand for that kube-scheduler
-// gives out by claims: [{"name", "extended_resource", "created", "profile": "1g.5gb", "whole": false}].
+// {"rdma/hca": 1}; plans look at it. "device_classes" say what resources stand for that
+// kube-scheduler gives out by claims: [{"name", "extended_resource", "created", "profile":
+// "1g.5gb", "whole": false}].
 //
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
 // all but the name may be left out. A Kubernetes NodeList is taken as well, and a List of nodes,

@@ -50,6 +50,7 @@ std::vector<Change> Changes() {
        [](PodRequest& pod) {
          pod.others = std::make_shared<const OtherResources>(OtherResources{{"rdma/hca", 1}});
        }},
+      {"claims", kIdentity, [](PodRequest& pod) { pod.claims = {"c"}; }},
       {"checkpointed", kLoss, [](PodRequest& pod) { pod.checkpointed = WallTime(); }},
       {"keep", kLoss, [](PodRequest& pod) { pod.keep = true; }},
       {"labels", kShown,

@@ -80,7 +80,7 @@ nodesToScore: 1
 logLevel: debug
 )");
   const Paths waiting = NeedsRestart(DefaultConfig(), wanted);
-  EXPECT_EQ(waiting.size(), 1u + 2u + 1u + 1u + 1u + 1u + 8u + 4u);
+  EXPECT_EQ(waiting.size(), 1u + 2u + 1u + 1u + 2u + 1u + 8u + 4u);
   EXPECT_EQ(NeedsRestart(wanted, DefaultConfig()), waiting);
   EXPECT_EQ(NeedsRestart(wanted, wanted), Paths());
 }

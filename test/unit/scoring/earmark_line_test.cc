@@ -104,7 +104,7 @@ TEST_F(EarmarkLineTest, GivesOnWhatIsLeftByWhoLeaves) {
   Becomes(0, ANode("a").Gpus(8));
   Look();
   ASSERT_EQ(OwnersOn(0), "first");
-  line_.Leave("first");
+  line_.Leave(APod("first").Request().id.uid);
   const auto wakes = Look();
   EXPECT_EQ(OwnersOn(0), "second");
   ASSERT_EQ(wakes.size(), 1U) << "nothing that kube-scheduler sees has changed";
@@ -258,7 +258,7 @@ TEST_F(EarmarkLineTest, KeepsItsPromisesOnRandomClusters) {
                 step);
           break;
         case 1:
-          line_.Leave(name);
+          line_.Leave(APod(name).Request().id.uid);
           break;
         default: {
           const auto index = static_cast<int>(random.Below(static_cast<std::uint64_t>(nodes)));

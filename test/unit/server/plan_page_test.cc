@@ -52,8 +52,8 @@ TEST_F(PlanPageTest, OrOfThoseOfTheRequestIfItHasAny) {
   EXPECT_EQ(told["nowhere"], Json::array({"ns/pod-1"}));
 }
 
-// What decides is in a dump: whether shares are carried out, what Topology Managers refuse, how many
-// pods and devices of other plugins a node takes.
+// What decides is in a dump: whether shares are carried out, what Topology Managers refuse, how
+// many pods and devices of other plugins a node takes.
 TEST(PlanOfADump, IsThatOfTheServer) {
   std::vector<NodeSpec> specs;
   for (const char* name : {"n1", "n2", "n3"}) specs.push_back(MachineWith(name, 4));

@@ -194,7 +194,7 @@ TEST(DevicesAnnotation, GivesBackTheMigDevicesOfEveryPod) {
     const auto read = DecodeDevices(text, pod.Request(), "n1");
     ASSERT_TRUE(read) << read.error().message << "\n" << text;
     ASSERT_EQ(read->mig, placement.mig) << text;
-    ASSERT_TRUE(read->gpus.empty());
+    ASSERT_TRUE(read->grants.empty());
   }
 }
 
