@@ -281,7 +281,9 @@ void EarmarkLine::LookEverywhere(const EarmarkLimits& limits, Instant now) {
 void EarmarkLine::PassOver(const EarmarkLimits& limits, Instant now) {
   std::vector<std::string> forgotten;
   for (const Waiter* const waiter : line_) {
-    if (waiter->is_gang() || now - waiter->stood < kForgotten) continue;
+    // Who was passed over is not forgotten meanwhile: it would come back as if it never had been.
+    const Instant last = std::max(waiter->stood, waiter->passed_over);
+    if (waiter->is_gang() || now - last < kForgotten) continue;
     forgotten.push_back(NameOf(waiter->first()));
   }
   for (const std::string& name : forgotten) Leave(name);

@@ -110,7 +110,7 @@ TEST_F(ExtenderEarmarksTest, ALargePodGetsTheNodeThatBecomesFree) {
   const APod old = APod("old").Whole(8);
   Bound(old, "n", {0, 1, 2, 3, 4, 5, 6, 7});
   const APod large = Arrive(APod("large").Whole(8), 0);
-  EXPECT_EQ(Filter(large), "gpus_busy");
+  EXPECT_EQ(Filter(large), "gpus_held");
   End("old");
   const APod small = Arrive(APod("small").Whole(1), 5);
   EXPECT_EQ(Filter(small), "kept_for_waiting");
@@ -118,7 +118,7 @@ TEST_F(ExtenderEarmarksTest, ALargePodGetsTheNodeThatBecomesFree) {
             "waits its turn: default/large has waited longer; the room on 1 node is kept for it");
   EXPECT_EQ(Filter(large), "n");
   ASSERT_TRUE(Bind(large, "n"));
-  EXPECT_EQ(Filter(small), "gpus_busy") << "nothing is kept any more";
+  EXPECT_EQ(Filter(small), "gpus_held") << "nothing is kept any more";
 }
 
 TEST_F(ExtenderEarmarksTest, WhoIsDeletedKeepsNothing) {
@@ -146,7 +146,7 @@ TEST_F(ExtenderEarmarksTest, WhoNeverComesIsPassedOver) {
   const APod small = Arrive(APod("small").Whole(1), 5);
   Duration kept{};
   for (int second = 0; second < 3600; ++second) {
-    EXPECT_NE(Filter(small), "gpus_busy");
+    EXPECT_NE(Filter(small), "gpus_held");
     if (Filter(small) == "kept_for_waiting") kept += seconds(1);
     Filter(hopeless);
     clock_.Advance(seconds(1));
@@ -174,7 +174,7 @@ TEST_F(ExtenderEarmarksTest, AGangGathersNodesBesidesSmallPods) {
   extender_.LookAtGangs();
   extender_.LookAtEarmarks();
   EXPECT_EQ(Filter(gang[0]).size(), 1U) << "all three have a node";
-  EXPECT_EQ(Filter(pair), "gpus_busy");
+  EXPECT_EQ(Filter(pair), "gpus_held");
 }
 
 // Kept for an older pod: a younger gang's plan goes round it.
@@ -184,7 +184,7 @@ TEST_F(ExtenderEarmarksTest, AYoungerGangLeavesWhatIsKept) {
   Bound(APod("x").Whole(8), "a", {0, 1, 2, 3, 4, 5, 6, 7});
   Bound(APod("y").Whole(4), "b", {0, 1, 2, 3});
   const APod large = Arrive(APod("large").Whole(8), 0);
-  EXPECT_EQ(Filter(large), "gpus_busy");
+  EXPECT_EQ(Filter(large), "gpus_held");
   End("x");
   extender_.LookAtEarmarks();
   std::vector<APod> gang;
