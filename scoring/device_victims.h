@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceVictims: node and pods to evict for a pod that kube-scheduler gives its GPUs by a claim
-// (DRA). Where devices are short kube-scheduler evicts nobody, and asks nobody whom to evict.
+// DeviceVictims: node and pods to evict for a pod that kube-scheduler gives its GPUs by a
+// claim. Where devices are short kube-scheduler evicts nobody, and asks nobody whom to evict.
 //
 // A victim is as AddedVictims has it: a bound pod of lower priority, gangs whole, no disruption
 // budget exceeded. That kube-scheduler made a claim for its GPUs does not matter: Kubernetes

@@ -16,7 +16,7 @@ bool SaysUnwell(const PodRecords& pods, const std::string& id) {
 
 // Whether that text in a status stands for the device with that name in its ResourceSlice: it is
 // "driver/pool/NAME", or the name of a CDI device, which ends in it.
-// (Kubernetes 1.37, pkg/kubelet/cm/dra/manager.go, buildResourceHealth.)
+// (Kubernetes 1.37, pkg/kubelet/cm, buildResourceHealth.)
 bool StandsFor(std::string_view id, std::string_view device) {
   id = id.substr(id.find_last_of("/=") + 1);
   if (device.empty() || !id.ends_with(device)) return false;

@@ -40,7 +40,7 @@ namespace berth {
 struct PodSaid {
   std::string nominated = {};    // status.nominatedNodeName; empty: none
   std::string replica_set = {};  // PodLife::replica_set
-  // Where Berth evicted pods for it, because its GPUs are given by claims (DRA); empty: nowhere.
+  // Where Berth evicted pods for it, because its GPUs are given by claims; empty: nowhere.
   std::string room = {};
   std::vector<std::string> evicted = {};  // these: "namespace/name"
 };

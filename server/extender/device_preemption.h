@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DevicePreemption: makes room, by evictions, for pods that wait for GPUs of DRA (dra.preempt).
+// DevicePreemption: makes room, by evictions, for pods that wait for GPUs of claims.
 //
 // kube-scheduler evicts nobody where devices are short, and does not ask Berth either. So Berth
 // looks at the pods that wait, the most important first. A pod is preempted for if

@@ -36,7 +36,7 @@ struct Live {
   const LearnedMix* mix = nullptr;        // what arriving pods ask for; nullptr: not learned
   WasteReport* waste = nullptr;           // of that mix
   const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
-  const DeviceRooms* rooms = nullptr;     // nullptr: nobody is evicted for devices of DRA
+  const DeviceRooms* rooms = nullptr;     // nullptr: nobody is evicted for devices
 };
 
 }  // namespace berth

@@ -59,7 +59,7 @@ void EventRecorder::Record(const PodsEvicted& news) {
   for (const PodId& victim : news.victims) {
     Warn(victim, "Preempted",
          "Berth evicts it from " + news.node + ": " + news.pod.full_name() + " of priority " +
-             std::to_string(news.priority) + " needs its GPUs (dra.preempt)");
+             std::to_string(news.priority) + " needs its GPUs");
   }
   Put({news.pod, false, "MakesRoom",
        "Berth evicts pods from " + news.node +

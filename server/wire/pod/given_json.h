@@ -13,7 +13,7 @@
 //   {"version":1,"containers":{"main":{"vendor.com/gpu":["GPU-..."]}}}
 //
 // "GPU-...::3" is a replica of a GPU. Of MIG devices the resource is one of those names
-// (nvidia.com/mig-1g.10gb), of claims "claim:NAME" or "claim:NAME/REQUEST". Devices of other
+// ("vendor.com/mig-1g.10gb"), of claims "claim:NAME" or "claim:NAME/REQUEST". Devices of other
 // resources are left out.
 #pragma once
 
