@@ -235,9 +235,9 @@ void Describe(Visitor& v, EarmarksConfig& earmarks) {
   v.Field("mostGpusPercent", earmarks.most_gpus_percent, Integers{0, 100},
           "how many of all GPUs are kept at most, in percent; the first waiting pod alone may have "
           "more");
-  v.Field("gangMinutes", earmarks.gang_minutes, Integers{1, 1440},
+  v.Field("gangMinutes", earmarks.gang_minutes, Integers{0, 1440},
           "how long nodes are kept for a gang while it gathers them; then others go first for as "
-          "long");
+          "long; 0: not at all");
 }
 
 template <class Visitor>

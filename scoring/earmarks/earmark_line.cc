@@ -149,7 +149,7 @@ void EarmarkLine::Leave(std::string_view name) {
   by_name_.erase(found);
 }
 
-void EarmarkLine::KeepIf(const std::function<bool(const PodRequest& first)>& waits) {
+void EarmarkLine::KeepIf(const Waits& waits) {
   std::vector<std::string> gone;
   for (const auto& [name, waiter] : by_name_) {
     if (!waits(waiter->first())) gone.push_back(name);
@@ -245,8 +245,10 @@ void EarmarkLine::OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& l
   }
 }
 
-void EarmarkLine::Offer(NodeIndex node, const EarmarkLimits& limits, Instant now) {
+void EarmarkLine::Offer(NodeIndex node, const EarmarkLimits& limits, Instant now,
+                        const Waits& waits) {
   Fitting fits(shapes_.size());
+  std::vector<std::string> gone;
   for (Waiter* const waiter : line_) {
     if (now < waiter->passed_over) continue;
     const auto open = std::ranges::find(waiter->nodes, kNoNode);
@@ -255,20 +257,28 @@ void EarmarkLine::Offer(NodeIndex node, const EarmarkLimits& limits, Instant now
     const auto mark = marked_.find(node);
     const Node& free = mark == marked_.end() ? snapshot_->node(node) : *mark->second.as_if;
     if (!fits(free, *waiter->pods[pod], waiter->shapes[pod])) continue;
+    if (waits && !waits(waiter->first())) {
+      gone.push_back(NameOf(waiter->first()));
+      continue;
+    }
     const std::int64_t before = kept_gpus_;
     OfferTo(*waiter, node, limits, now);
     if (kept_gpus_ != before) fits.NodeChanged();
   }
+  for (const std::string& name : gone) {
+    if (by_name_.at(name)->kept() == 0) Leave(name);  // else with the next look
+  }
 }
 
 // One waiter of a look: the others have the next ones.
-void EarmarkLine::LookEverywhere(const EarmarkLimits& limits, Instant now) {
+void EarmarkLine::LookEverywhere(const EarmarkLimits& limits, Instant now, const Waits& waits) {
   const auto found = std::ranges::find_if(line_, [now](const Waiter* waiter) {
     return waiter->looks_everywhere && now >= waiter->passed_over;
   });
   if (found == line_.end()) return;
   Waiter& waiter = **found;
   waiter.looks_everywhere = false;
+  if (waits && !waits(waiter.first())) return;
   for (NodeIndex i = 0; i < snapshot_->size(); ++i) {
     const auto open = std::ranges::find(waiter.nodes, kNoNode);
     if (open == waiter.nodes.end()) break;
@@ -311,14 +321,21 @@ std::optional<Instant> EarmarkLine::NextLook() const {
 }
 
 std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snapshot,
-                                     const EarmarkLimits& limits, Instant now) {
+                                     const EarmarkLimits& limits, Instant now, const Waits& waits) {
   FindChanged(snapshot);
   PassOver(limits, now);
+  if (waits) {
+    std::vector<std::string> gone;
+    for (const Waiter* const waiter : line_) {
+      if (waiter->kept() > 0 && !waits(waiter->first())) gone.push_back(NameOf(waiter->first()));
+    }
+    for (const std::string& name : gone) Leave(name);
+  }
   for (const NodeIndex node : changed_) Rebuild(node);
-  for (const NodeIndex node : changed_) Offer(node, limits, now);
+  for (const NodeIndex node : changed_) Offer(node, limits, now, waits);
   changed_.clear();
   released_.clear();
-  LookEverywhere(limits, now);
+  LookEverywhere(limits, now, waits);
   for (Waiter* const waiter : line_) {
     if (waiter->offered && waiter->kept() == 0) waiter->offered.reset();
   }

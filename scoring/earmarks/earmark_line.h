@@ -44,7 +44,8 @@ namespace berth {
 struct EarmarkLimits {
   // Of all GPUs, percent, 0..100: more are kept for one waiting pod alone.
   int most_gpus = 25;
-  // For a gang, which gets no more after that until it has been passed over for as long.
+  // For a gang, which gets no more after that until it has been passed over for as long. 0: nothing
+  // is kept for gangs.
   Duration gang = std::chrono::hours(1);
   friend bool operator==(const EarmarkLimits&, const EarmarkLimits&) = default;
 };
@@ -70,13 +71,16 @@ class EarmarkLine {
   void Stand(InLine waiter, const std::shared_ptr<const Snapshot>& refused_on, Instant now);
   // By the UID of the pod / the text of the gang's id.
   void Leave(std::string_view name);
+  // Whether a pod, the first of a gang, still waits.
+  using Waits = std::function<bool(const PodRequest& first)>;
   // Those for which the function is false leave.
-  void KeepIf(const std::function<bool(const PodRequest& first)>& waits);
+  void KeepIf(const Waits& waits);
 
   // Takes up what changed. Returns the pods that may go now by what others left to them, and that
-  // no change of a node tells kube-scheduler to try again.
+  // no change of a node tells kube-scheduler to try again. waits: asked of those for whom something
+  // is kept, or is to be; empty: all do.
   std::vector<PodId> Look(const std::shared_ptr<const Snapshot>& snapshot,
-                          const EarmarkLimits& limits, Instant now);
+                          const EarmarkLimits& limits, Instant now, const Waits& waits = {});
   // When a Look is due though nothing changes; empty: never.
   [[nodiscard]] std::optional<Instant> NextLook() const;
 
@@ -118,9 +122,9 @@ class EarmarkLine {
   void PassOver(const EarmarkLimits& limits, Instant now);
   void FindChanged(const std::shared_ptr<const Snapshot>& snapshot);
   void Rebuild(NodeIndex node);
-  void Offer(NodeIndex node, const EarmarkLimits& limits, Instant now);
+  void Offer(NodeIndex node, const EarmarkLimits& limits, Instant now, const Waits& waits);
   void OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& limits, Instant now);
-  void LookEverywhere(const EarmarkLimits& limits, Instant now);
+  void LookEverywhere(const EarmarkLimits& limits, Instant now, const Waits& waits);
   [[nodiscard]] bool MayKeep(const Waiter& waiter, int gpus, const EarmarkLimits& limits) const;
   void Publish();
 

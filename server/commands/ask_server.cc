@@ -56,9 +56,6 @@ std::string AdviceOn(int status, std::string_view text) {
     return "is Berth installed in that cluster? Another namespace or Service: --service "
            "NAMESPACE/NAME";
   }
-  if (has("dial tcp")) {
-    return "kubectl cannot reach the API server of this context: try kubectl cluster-info";
-  }
   if (has("no endpoints available")) {
     return "no pod of Berth leads there: look at kubectl get pods -A -l "
            "app.kubernetes.io/name=berth; another namespace or Service: --service NAMESPACE/NAME";
@@ -67,6 +64,9 @@ std::string AdviceOn(int status, std::string_view text) {
     return "a NetworkPolicy may keep the API server from Berth: put the addresses of your API "
            "servers into berth-viewers (manifests/components/viewers); administrators can use "
            "--via port-forward";
+  }
+  if (has("dial tcp")) {  // after what the API server itself could not reach
+    return "kubectl cannot reach the API server of this context: try kubectl cluster-info";
   }
   return "";
 }

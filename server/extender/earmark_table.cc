@@ -56,18 +56,22 @@ void EarmarkTable::LookAt(const std::shared_ptr<const Snapshot>& snapshot,
     const MutexLock lock(mutex_);
     news.swap(news_);
   }
+  const auto may_stand = [&limits](const PodRequest& first) {
+    return first.gang.empty() || limits.gang > Duration::zero();
+  };
   for (News& one : news) {
     if (auto* const stood = std::get_if<Stood>(&one)) {
+      if (!may_stand(*stood->waiter.pods.front())) continue;
       line_.Stand(std::move(stood->waiter), stood->refused_on, now);
     } else {
       line_.Leave(std::get<std::string>(one));
     }
   }
   if (now - counted_ >= kBetweenCounts) {
-    line_.KeepIf(waits);
+    line_.KeepIf([&](const PodRequest& first) { return may_stand(first) && waits(first); });
     counted_ = now;
   }
-  wakes = line_.Look(snapshot, limits, now);
+  wakes = line_.Look(snapshot, limits, now, waits);
   std::optional<Instant> next = line_.NextLook();
   if (line_.size() > 0) next = std::min(next.value_or(Instant::max()), counted_ + kBetweenCounts);
   const MutexLock lock(mutex_);

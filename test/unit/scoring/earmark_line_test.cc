@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -113,6 +115,24 @@ TEST_F(EarmarkLineTest, GivesOnWhatIsLeftByWhoLeaves) {
   Look();
   EXPECT_TRUE(line_.earmarks()->empty());
   EXPECT_EQ(line_.size(), 0U);
+}
+
+TEST_F(EarmarkLineTest, KeepsNothingForWhoHasGone) {
+  std::set<std::string> gone;
+  const auto look = [&] {
+    line_.Look(now_, limits_, at_,
+               [&gone](const PodRequest& pod) { return !gone.contains(pod.id.name); });
+  };
+  Stand(APod("first").Whole(8), 1);
+  Stand(APod("second").Whole(8), 2);
+  gone = {"first"};
+  Becomes(0, ANode("a").Gpus(8));
+  look();
+  EXPECT_EQ(OwnersOn(0), "second");
+  EXPECT_EQ(line_.size(), 1U);
+  gone = {"second"};
+  look();
+  EXPECT_TRUE(line_.earmarks()->empty());
 }
 
 TEST_F(EarmarkLineTest, PassesOverWhoDoesNotComeForLongerEachTime) {
