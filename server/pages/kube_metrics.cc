@@ -86,6 +86,16 @@ void AddRequests(const kube::ApiClientStats& client, MetricsText& text) {
 
 }  // namespace
 
+void AddDevicePreemptionMetrics(const DevicePreemption::Stats& stats, MetricsText& text) {
+  text.Counter("berth_device_evictions_total",
+               "Pods that Berth evicted for pods that wait for GPUs of claims, by result")
+      .Sample(stats.evicted, {{"result", "evicted"}})
+      .Sample(stats.blocked, {{"result", "blocked"}})
+      .Sample(stats.failed, {{"result", "failed"}});
+  text.Gauge("berth_device_nodes_kept", "Nodes kept for a pod for which Berth evicted others there")
+      .Sample(stats.rooms);
+}
+
 void AddKubeMetrics(const kube::KubeClusterStats& cluster, const kube::ApiClientStats& client,
                     Instant now, MetricsText& text) {
   text.Gauge("berth_leader", "1 while this process is the leader").Sample(cluster.leading ? 1 : 0);

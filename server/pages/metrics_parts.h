@@ -15,6 +15,7 @@
 #include "scoring/mig/mig_report.h"
 #include "scoring/mig/repartition_report.h"
 #include "scoring/waste/waste_report.h"
+#include "server/extender/device_preemption.h"
 #include "server/extender/gang_table.h"
 #include "server/http/http_server.h"
 #include "server/telemetry/metrics_text.h"
@@ -49,6 +50,8 @@ void AddHttpMetrics(const http::HttpServerStats& stats, MetricsText& text);
 // The client of the Kubernetes API: leadership, watches, requests, binds, audit.
 void AddKubeMetrics(const kube::KubeClusterStats& cluster, const kube::ApiClientStats& client,
                     Instant now, MetricsText& text);
+// Evictions for pods that wait for GPUs of claims.
+void AddDevicePreemptionMetrics(const DevicePreemption::Stats& stats, MetricsText& text);
 // The process itself, by the names that Prometheus' client libraries agree on: CPU, memory, open
 // files, and its start (https://prometheus.io/docs/instrumenting/writing_clientlibs). Values that
 // /proc does not have are left out.

@@ -19,7 +19,6 @@
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
 #include "server/dialects/cluster_loader.h"
-#include "server/dialects/dra/eviction_metrics.h"
 #include "server/dialects/registry.h"
 #include "server/extender/device_preemption.h"
 #include "server/extender/embedded_cluster.h"

@@ -116,7 +116,7 @@ func TestBerthMakesRoomForPodsThatWaitForDevices(t *testing.T) {
 	if got := specialDevices(t, c.Plane, "high"); len(got) != 2 {
 		t.Errorf("want two GPUs, got %v", got)
 	}
-	if got := c.berth.Metric(`berth_dra_evictions_total`); got < 1 {
+	if got := c.berth.Metric(`berth_device_evictions_total`); got < 1 {
 		t.Errorf("want an eviction counted, got %g", got)
 	}
 	events := c.Kubectl("get", "events", "-o", "jsonpath={range .items[*]}{.reason} {.involvedObject.name}: {.message}{'\\n'}{end}")
@@ -126,7 +126,7 @@ func TestBerthMakesRoomForPodsThatWaitForDevices(t *testing.T) {
 		}
 	}
 	harness.Eventually(t, "nothing to be kept any more", 10*time.Second, func() error {
-		return contains(c.berth.Metrics(), "berth_dra_nodes_kept 0")
+		return contains(c.berth.Metrics(), "berth_device_nodes_kept 0")
 	})
 	if err := contains(c.berth.Metrics(), "berth_audit_double_grants 0"); err != nil {
 		t.Error(err)
@@ -154,7 +154,7 @@ func TestBerthEvictsNobodyForDevicesInVain(t *testing.T) {
 	if got := c.names(t); !slices.Contains(got, "guarded") || !slices.Contains(got, "middle") {
 		t.Errorf("want nobody evicted, got %v left", got)
 	}
-	if err := contains(c.berth.Metrics(), `berth_dra_evictions_total{result="evicted"} 0`); err != nil {
+	if err := contains(c.berth.Metrics(), `berth_device_evictions_total{result="evicted"} 0`); err != nil {
 		t.Error(err)
 	}
 	// A pod for which the other pod will do gets its GPUs.
