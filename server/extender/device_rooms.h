@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceRooms: nodes on which pods were evicted for a pod whose GPUs kube-scheduler gives by claims.
-// What comes free there is that pod's: until it is planned there, no other pod with GPUs and
-// no higher priority is let in.
+// DeviceRooms: nodes on which pods were evicted for a pod whose GPUs kube-scheduler gives by
+// claims. What comes free there is that pod's: until it is planned there, no other pod with GPUs
+// and no higher priority is let in.
 #pragma once
 
 #include <atomic>

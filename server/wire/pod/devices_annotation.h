@@ -10,9 +10,9 @@
 //     {"main":{"mig":[{"gpu":2,"uuid":"GPU-..","profile":"1g.10gb","start":4}]}}
 //     {"main":{"places":[{"index":2,"uuid":"GPU-.."}]}}
 //
-// "places" are replicas of GPUs (of time slicing, for one), where an agent carries out on which they are.
-// GPU and start are there where Berth chose them; where the node's own allocator does, the profile
-// alone. "shared" is true for one user of several of a device.
+// "places" are replicas of GPUs (of time slicing, for one), where an agent carries out on which
+// they are. GPU and start are there where Berth chose them; where the node's own allocator does,
+// the profile alone. "shared" is true for one user of several of a device.
 #pragma once
 
 #include <string>
