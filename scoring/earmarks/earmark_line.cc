@@ -5,6 +5,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "cluster/values/held_bytes.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
@@ -45,16 +46,16 @@ std::shared_ptr<const Node> With(const Node& node, const PodRequest& pod) {
 
 class EarmarkLine::Fitting {
  public:
-  explicit Fitting(std::size_t shapes) : known_(shapes) {}
-  bool operator()(const Node& node, const PodRequest& pod, std::size_t shape) {
+  bool operator()(const Node& node, const PodRequest& pod, const RequestShape* shape) {
     if (Admits(node.spec(), pod) != Reason::kFits) return false;
-    if (!known_[shape]) known_[shape] = Fits(node, pod.shape);
-    return *known_[shape];
+    const auto [known, is_new] = known_.try_emplace(shape, false);
+    if (is_new) known->second = Fits(node, *shape);
+    return known->second;
   }
-  void NodeChanged() { std::ranges::fill(known_, std::nullopt); }
+  void NodeChanged() { known_.clear(); }
 
  private:
-  std::vector<std::optional<bool>> known_;
+  std::unordered_map<const RequestShape*, bool> known_;
 };
 
 std::size_t EarmarkLine::Waiter::kept() const {
@@ -69,19 +70,6 @@ bool EarmarkLine::Order::operator()(const Waiter* a, const Waiter* b) const {
 
 std::string EarmarkLine::NameOf(const PodRequest& first) {
   return first.gang.empty() ? first.id.uid : first.gang.id.text();
-}
-
-std::size_t EarmarkLine::NumberOf(const RequestShape& shape) {
-  if (shapes_.size() > 2 * kMostPods) {  // of many that have left: numbered anew
-    shapes_.clear();
-    for (Waiter* const waiter : line_) {
-      for (std::size_t i = 0; i < waiter->pods.size(); ++i) {
-        waiter->shapes[i] =
-            shapes_.try_emplace(waiter->pods[i]->shape, shapes_.size()).first->second;
-      }
-    }
-  }
-  return shapes_.try_emplace(shape, shapes_.size()).first->second;
 }
 
 void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& refused_on,
@@ -104,7 +92,11 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
     entry->times_passed_over = known.times_passed_over;
     Leave(name);
   }
-  if (line_.size() >= kMost || pods_ + waiter.pods.size() > kMostPods) return;
+  for (const auto& pod : waiter.pods) entry->bytes += HeldBytes(*pod);
+  if (line_.size() >= kMost || pods_ + waiter.pods.size() > kMostPods ||
+      bytes_ + entry->bytes > kMostBytes) {
+    return;
+  }
   if (line_.empty()) {  // what changed before is nobody's
     snapshot_ = refused_on;
     gpus_ = HealthyGpus(*snapshot_);
@@ -112,7 +104,11 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
     released_.clear();
   }
   entry->pods = std::move(waiter.pods);
-  for (const auto& pod : entry->pods) entry->shapes.push_back(NumberOf(pod->shape));
+  for (const auto& pod : entry->pods) {
+    const auto shape = shapes_.try_emplace(pod->shape, 0).first;
+    ++shape->second;
+    entry->shapes.push_back(&shape->first);
+  }
   entry->nodes.assign(entry->pods.size(), kNoNode);
   entry->since = waiter.since;
   entry->stood = now;
@@ -122,6 +118,7 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
     snapshot_->ForEachDifference(*refused_on, [this](NodeIndex node) { changed_.insert(node); });
   }
   pods_ += entry->pods.size();
+  bytes_ += entry->bytes;
   line_.insert(entry.get());
   by_name_.emplace(name, std::move(entry));
 }
@@ -145,6 +142,11 @@ void EarmarkLine::Leave(std::string_view name) {
   if (found == by_name_.end()) return;
   Release(*found->second);
   pods_ -= found->second->pods.size();
+  bytes_ -= found->second->bytes;
+  for (const RequestShape* const shape : found->second->shapes) {
+    const auto users = shapes_.find(*shape);
+    if (--users->second == 0) shapes_.erase(users);
+  }
   line_.erase(found->second.get());
   by_name_.erase(found);
 }
@@ -247,7 +249,7 @@ void EarmarkLine::OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& l
 
 void EarmarkLine::Offer(NodeIndex node, const EarmarkLimits& limits, Instant now,
                         const Waits& waits) {
-  Fitting fits(shapes_.size());
+  Fitting fits;
   std::vector<std::string> gone;
   for (Waiter* const waiter : line_) {
     if (now < waiter->passed_over) continue;
@@ -362,14 +364,6 @@ void EarmarkLine::Publish() {
     nodes.push_back(std::move(on));
   }
   earmarks_ = std::make_shared<const Earmarks>(snapshot_, std::move(nodes));
-}
-
-std::vector<std::shared_ptr<const PodRequest>> EarmarkLine::Owners() const {
-  std::vector<std::shared_ptr<const PodRequest>> owners;
-  for (const Waiter* const waiter : line_) {
-    if (waiter->kept() > 0) owners.push_back(waiter->pods.front());
-  }
-  return owners;
 }
 
 }  // namespace berth

@@ -60,6 +60,7 @@ class EarmarkLine {
  public:
   static constexpr std::size_t kMost = 1024;        // in line; the last ones are not taken in
   static constexpr std::size_t kMostPods = 16'384;  // of all gangs
+  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;  // about what they take
   static constexpr Duration kOffer = std::chrono::seconds(60);
   static constexpr Duration kPassOver = std::chrono::minutes(5);  // doubled by each, up to...
   static constexpr Duration kLongestPassOver = std::chrono::hours(1);
@@ -86,14 +87,13 @@ class EarmarkLine {
 
   [[nodiscard]] const std::shared_ptr<const Earmarks>& earmarks() const { return earmarks_; }
   [[nodiscard]] std::size_t size() const { return line_.size(); }
-  // Those for which something is kept, in line.
-  [[nodiscard]] std::vector<std::shared_ptr<const PodRequest>> Owners() const;
 
  private:
   struct Waiter {
     std::vector<std::shared_ptr<const PodRequest>> pods;
-    std::vector<std::size_t> shapes;  // of `pods`, by number
-    std::vector<NodeIndex> nodes;     // where room is kept for each; kNoNode: nowhere
+    std::vector<const RequestShape*> shapes;  // of `pods`; equal ones are one object
+    std::size_t bytes = 0;
+    std::vector<NodeIndex> nodes;  // where room is kept for each; kNoNode: nowhere
     WallTime since;
     std::optional<Instant> offered;  // something has been kept since
     Instant passed_over;             // nothing is kept until then
@@ -117,7 +117,6 @@ class EarmarkLine {
   class Fitting;
 
   static std::string NameOf(const PodRequest& first);
-  std::size_t NumberOf(const RequestShape& shape);
   void Release(Waiter& waiter);
   void PassOver(const EarmarkLimits& limits, Instant now);
   void FindChanged(const std::shared_ptr<const Snapshot>& snapshot);
@@ -130,8 +129,8 @@ class EarmarkLine {
 
   std::unordered_map<std::string, std::unique_ptr<Waiter>> by_name_;
   std::set<Waiter*, Order> line_;
-  std::size_t pods_ = 0;  // of the line
-  std::map<RequestShape, std::size_t> shapes_;
+  std::size_t pods_ = 0, bytes_ = 0;            // of the line
+  std::map<RequestShape, std::size_t> shapes_;  // of these; how many pods have each
   std::map<NodeIndex, Marked> marked_;
   std::set<NodeIndex> changed_;   // to be looked at
   std::set<NodeIndex> released_;  // of these: what was kept there is for others

@@ -246,6 +246,20 @@ TEST_F(EarmarkLineTest, IsBounded) {
   EXPECT_EQ(line_.size(), EarmarkLine::kMost);
 }
 
+// A tenant may write requests of 2 MiB; those that have left take nothing.
+TEST_F(EarmarkLineTest, IsBoundedInBytes) {
+  const auto large = [](int i) {
+    return APod("p" + std::to_string(i)).Whole(8).Models({std::string(std::size_t{1} << 20, 'm')});
+  };
+  for (int i = 0; i < 40; ++i) Stand(large(i), i);
+  EXPECT_LE(line_.size(), 32U);
+  EXPECT_GT(line_.size(), 8U);
+  for (int i = 0; i < 40; ++i) line_.Leave(large(i).Request().id.uid);
+  EXPECT_EQ(line_.size(), 0U);
+  for (int i = 0; i < 8; ++i) Stand(large(i), i);
+  EXPECT_EQ(line_.size(), 8U);
+}
+
 // Whatever comes and goes: owners fit their nodes together, nobody has more than one place, and
 // nothing is kept beyond the bound but for one pod.
 TEST_F(EarmarkLineTest, KeepsItsPromisesOnRandomClusters) {
