@@ -135,10 +135,12 @@ func TestNodeAgentGivesEveryContainerThePlannedGPUs(t *testing.T) {
 	c.checkPlanned(t, 4)
 }
 
+// They ask for 26 of 32 GPUs: in whatever order they come, some node has room for the last one. (A pod of 3 fits nowhere
+// only where every node has at most 2 idle, hence 24 taken.)
 func TestNodeAgentKeepsTwentyPodsAtOnceApart(t *testing.T) {
 	c := startAgentCluster(t, harness.MachineOptions{}, "a", "b", "c", "d")
 	var pods []*v1.Pod
-	for i, size := range []int{4, 4, 3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1} {
+	for i, size := range []int{3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1} {
 		pods = append(pods, harness.Work(fmt.Sprintf("p-%02d", i), gpus(size)))
 	}
 	rand.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
