@@ -21,7 +21,7 @@ class Orderer {
 
   std::vector<PodMove> Order() {
     while (!Finish(nodes_)) {
-      // As far as it goes without a choice, then one more leaves early.
+      // All that can be made now, then one more leaves early.
       while (MakeAny()) {
       }
       LeaveEarly();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cluster/node/mig_use.h"
+#include "cluster/state/device_disputes.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/victims.h"
 #include "server/why/explain_parts.h"
@@ -19,18 +19,13 @@ namespace {
 
 constexpr int kRoomVersion = 1;
 
-// "GPU 0, GPU 3".
-std::string DevicesText(const Placement& placement) {
-  std::vector<std::string> devices;
-  for (const DeviceGrant& grant : placement.grants) devices.push_back(berth::TextOf(grant));
-  for (const MigGrant& grant : placement.mig) devices.push_back(berth::NameOf(grant));
-  if (placement.places > 0) devices.push_back(CountText(placement.places, "GPU replica"));
-  return Join(devices, ", ");
-}
-
+// "n1 with GPU 0, GPU 3".
 std::string With(const Placement& placement) {
-  const std::string devices = DevicesText(placement);
-  return placement.node + (devices.empty() ? "" : " with " + devices);
+  if (placement.places > 0) {
+    return placement.node + " with " + CountText(placement.places, "GPU replica");
+  }
+  if (placement.grants.empty() && placement.mig.empty()) return placement.node;
+  return placement.node + " with " + berth::DevicesText(placement);
 }
 
 // "3 h": of work that is lost.
