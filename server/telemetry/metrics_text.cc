@@ -1,54 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/telemetry/metrics_text.h"
 
-#include <array>
-#include <charconv>
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <sstream>
+#include <vector>
 
 namespace berth {
-namespace {
 
-// Escaped as the text format requires inside of quotes.
-void AppendEscaped(std::string_view label, std::string& text) {
-  for (const char c : label) {
-    if (c == '\n') {
-      text += "\\n";
-      continue;
-    }
-    if (c == '"' || c == '\\') text += '\\';
-    text += c;
+struct MetricsText::Impl {
+  using Families = std::vector<prometheus::MetricFamily>;
+
+  void Begin(prometheus::MetricType type, std::string_view name, std::string_view help) {
+    Write(begun);
+    begun.assign(1, {std::string(name), std::string(help), type, {}});
   }
+
+  void Write(const Families& families) { prometheus::TextSerializer().Serialize(text, families); }
+
+  std::ostringstream text;
+  Families begun;  // none or one
+};
+
+MetricsText::MetricsText() : impl_(std::make_unique<Impl>()) {}
+
+MetricsText::~MetricsText() = default;
+
+MetricsText& MetricsText::Counter(std::string_view name, std::string_view help) {
+  impl_->Begin(prometheus::MetricType::Counter, name, help);
+  return *this;
 }
 
-}  // namespace
-
-MetricsText& MetricsText::Family(std::string_view name, std::string_view type,
-                                 std::string_view help) {
-  name_ = name;
-  text_.append("# HELP ").append(name).append(" ").append(help);
-  text_.append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
+MetricsText& MetricsText::Gauge(std::string_view name, std::string_view help) {
+  impl_->Begin(prometheus::MetricType::Gauge, name, help);
   return *this;
 }
 
 MetricsText& MetricsText::Sample(double value, Labels labels) {
-  std::array<char, 400> digits{};  // of the largest double, too
-  const char* const end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed)
-          .ptr;
-  return Add({digits.data(), end}, labels);
+  prometheus::MetricFamily& family = impl_->begun.front();
+  prometheus::ClientMetric& sample = family.metric.emplace_back();
+  sample.label.reserve(labels.size());
+  for (const auto& [name, label] : labels) {
+    sample.label.push_back({std::string(name), std::string(label)});
+  }
+  const bool counts = family.type == prometheus::MetricType::Counter;
+  (counts ? sample.counter.value : sample.gauge.value) = value;
+  return *this;
 }
 
-MetricsText& MetricsText::Add(std::string_view value, Labels labels) {
-  text_ += name_;
-  const char* separator = "{";
-  for (const auto& [key, label] : labels) {
-    text_.append(separator).append(key).append("=\"");
-    AppendEscaped(label, text_);
-    text_ += '"';
-    separator = ",";
-  }
-  if (labels.size() > 0) text_ += '}';
-  text_.append(" ").append(value).append("\n");
-  return *this;
+void MetricsText::Add(const prometheus::Collectable& counted) { impl_->Write(counted.Collect()); }
+
+std::string MetricsText::Take() {
+  impl_->Write(impl_->begun);
+  return std::move(impl_->text).str();
 }
 
 }  // namespace berth
