@@ -9,19 +9,44 @@
 #include <vector>
 
 namespace berth {
+namespace {
+
+// A family may have a sample for each GPU of the cluster, and a sample takes several times the
+// bytes of its text.
+constexpr std::size_t kMostSamples = 1024;
+
+}  // namespace
 
 struct MetricsText::Impl {
   using Families = std::vector<prometheus::MetricFamily>;
 
   void Begin(prometheus::MetricType type, std::string_view name, std::string_view help) {
-    Write(begun);
+    WriteSamples();
     begun.assign(1, {std::string(name), std::string(help), type, {}});
+    is_new = true;
   }
 
-  void Write(const Families& families) { prometheus::TextSerializer().Serialize(text, families); }
+  // Those that are held. More of the family may follow: its type is said once.
+  void WriteSamples() {
+    if (begun.empty()) return;
+    prometheus::MetricFamily& family = begun.front();
+    const std::size_t start = text.size();
+    Write(begun);
+    if (!is_new) text.erase(start, text.find('\n', start) + 1 - start);
+    family.metric.clear();
+    family.help.clear();  // without it the serializer leaves the line out
+    is_new = false;
+  }
 
-  std::ostringstream text;
+  void Write(const Families& families) {
+    std::ostringstream written;
+    prometheus::TextSerializer().Serialize(written, families);
+    text += written.view();
+  }
+
+  std::string text;
   Families begun;  // none or one
+  bool is_new = false;
 };
 
 MetricsText::MetricsText() : impl_(std::make_unique<Impl>()) {}
@@ -40,6 +65,7 @@ MetricsText& MetricsText::Gauge(std::string_view name, std::string_view help) {
 
 MetricsText& MetricsText::Sample(double value, Labels labels) {
   prometheus::MetricFamily& family = impl_->begun.front();
+  if (family.metric.size() == kMostSamples) impl_->WriteSamples();
   prometheus::ClientMetric& sample = family.metric.emplace_back();
   sample.label.reserve(labels.size());
   for (const auto& [name, label] : labels) {
@@ -50,11 +76,15 @@ MetricsText& MetricsText::Sample(double value, Labels labels) {
   return *this;
 }
 
-void MetricsText::Add(const prometheus::Collectable& counted) { impl_->Write(counted.Collect()); }
+void MetricsText::Add(const prometheus::Collectable& counted) {
+  impl_->WriteSamples();
+  impl_->begun.clear();
+  impl_->Write(counted.Collect());
+}
 
 std::string MetricsText::Take() {
-  impl_->Write(impl_->begun);
-  return std::move(impl_->text).str();
+  impl_->WriteSamples();
+  return std::move(impl_->text);
 }
 
 }  // namespace berth

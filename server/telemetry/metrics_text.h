@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MetricsText: what one scrape answers, as families of prometheus-cpp. Its TextSerializer writes
-// each family once the next one begins, so that no more than one is held beside the text.
+// them one by one, and large ones in parts: some hundred kilobytes are held beside the text.
 //
 // One thread.
 #pragma once
@@ -36,7 +36,7 @@ class MetricsText {
     return Sample(static_cast<double>(value), labels);
   }
   MetricsText& Sample(double value, Labels labels = {});
-  // All metrics of a registry.
+  // All metrics of a registry. A new metric has to begin after it.
   void Add(const prometheus::Collectable& counted);
 
   // In Prometheus' text format. Once.

@@ -23,6 +23,21 @@ TEST(MetricsText, WritesFamiliesInTheOrderInWhichTheyBegin) {
             "# HELP berth_c What c is\n# TYPE berth_c gauge\nberth_c 9007199254740992\n");
 }
 
+TEST(MetricsText, AFamilyThatIsWrittenInPartsIsDescribedOnce) {
+  for (const int samples : {1023, 1024, 1025, 5000}) {
+    MetricsText text;
+    text.Gauge("berth_gpu", "A GPU");
+    std::string want = "# HELP berth_gpu A GPU\n# TYPE berth_gpu gauge\n";
+    for (int i = 0; i < samples; ++i) {
+      text.Sample(i, {{"gpu", std::to_string(i)}});
+      want += "berth_gpu{gpu=\"" + std::to_string(i) + "\"} " + std::to_string(i) + "\n";
+    }
+    text.Gauge("berth_ready", "Ready").Sample(1);
+    want += "# HELP berth_ready Ready\n# TYPE berth_ready gauge\nberth_ready 1\n";
+    EXPECT_EQ(text.Take(), want) << samples;
+  }
+}
+
 TEST(MetricsText, AnEmptyScrapeIsEmpty) {
   MetricsText text;
   EXPECT_EQ(text.Take(), "");
