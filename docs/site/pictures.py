@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the pictures of the documentation from what Berth's programs print.
 
-  pictures.py BERTH           write docs/pictures/*.svg; BERTH is the program
+  pictures.py BERTH           write docs/pictures/*.svg; BERTH is the program, and berth-replay is beside it
   pictures.py BERTH --check   fail where one of them is not what would be written
 
-demo.svg, idle.svg: docs/pictures/demo.txt, the output of `make demo` without the line of times and what follows it.
+demo.svg, idle.svg: docs/pictures/demo.txt, the output of `berth-replay demo` without the line of times and what follows it.
 links.svg: `berth topology show docs/pictures/dgx1.txt --json`.
-curves.svg: docs/pictures/curves.json, `allocated_pct` from 80 to 130 % arrived in report.json of `make demo`.
-pod.svg, gang.svg: the calls of one pod and the states of a gang, as docs/internals.md and docs/gangs.md have them.
+curves.svg: docs/pictures/curves.json, `allocated_pct` from 80 to 130 % arrived in report.json of the demo.
+gang.svg: what `berth serve` says of a gang while its pods are filtered and bound.
+pod.svg: the calls of one pod, as docs/internals.md has them.
 results-*.svg: tables of bench/RESULTS.md and bench/SPEED.md.
 architecture.svg: who tells whom what, as ARCHITECTURE.md and README.md have it.
 page-light.webp, page-dark.webp: the live page in a browser, by test/page/pictures; page.sources says of which page.
@@ -21,6 +22,8 @@ import re
 import subprocess
 import sys
 from xml.sax.saxutils import escape
+
+import programs
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "pictures"
 STYLE = """<style>
@@ -151,31 +154,25 @@ def curves(measured):
     return svg(860, 384, "GPUs held as pods arrive", "\n".join(body))
 
 
-# Of four pods: what each is after each step.
-STEPS = ["created", "filter", "plan", "bind of 3", "last bind", "run"]
-STATES = {"gathering": "other", "planned": "soft-box", "bind held": "box-full", "bound": "own"}
-MEMBERS = [
-    ["gathering", "gathering", "planned", "bind held", "bound", "bound"],
-    ["gathering", "gathering", "planned", "bind held", "bound", "bound"],
-    ["gathering", "gathering", "planned", "bind held", "bound", "bound"],
-    [None, "gathering", "planned", "planned", "bound", "bound"],
-]
+STATES = {"gathering": "other", "waiting": "other", "planned": "soft-box", "bind held": "box-full", "bound": "own"}
 
 
-def gang():
+def gang(steps):
     """The members of a gang, a row each, and what becomes of them."""
     style = ".soft-box { fill: #c7d2fe } .box-full { fill: #a5b4fc } .cell { fill: #111827 } .full { fill: #ffffff }"
-    body = [text(120 + 108 * i + 52, 24, step, 'text-anchor="middle" class="soft"') for i, step in enumerate(STEPS)]
-    for row, states in enumerate(MEMBERS):
+    body = [text(120 + 108 * i + 52, 24, happened, 'text-anchor="middle" class="soft"') for i, (happened, _) in enumerate(steps)]
+    members = list(steps[-1][1])
+    for row, member in enumerate(members):
         y = 36 + 40 * row
-        body.append(text(14, y + 22, f"worker-{row}"))
-        for i, state in enumerate(states):
-            if state is None:
+        body.append(text(14, y + 22, member))
+        for i, (_, states) in enumerate(steps):
+            if member not in states:
                 continue
+            state = states[member]
             body.append(f'<rect class="{STATES[state]}" x="{120 + 108 * i}" y="{y}" width="104" height="32" rx="3"/>')
             body.append(text(172 + 108 * i, y + 21, state, f'text-anchor="middle" class="{"full" if state == "bound" else "cell"}"'))
     body.append(text(120, 216, "Planned GPUs are kept for the gang. Its binds wait for each other.", 'class="soft"'))
-    return svg(790, 230, "A gang of four pods", "\n".join(body), style)
+    return svg(136 + 108 * len(steps), 230, "A gang of four pods", "\n".join(body), style)
 
 
 BOXES = {  # x, y, width, what it is
@@ -346,29 +343,27 @@ def page_sources():
     return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest() + "\n"
 
 
+def lines_of(measured):
+    """As JSON, a line per policy."""
+    return "{\n" + ",\n".join(f" {json.dumps(policy)}: {json.dumps(held)}" for policy, held in measured.items()) + "\n}\n"
+
+
 def main():
-    berth = sys.argv[1]
-    output = (FOLDER / "demo.txt").read_text(encoding="utf-8")
-    stale = []
-    measured = json.loads((FOLDER / "curves.json").read_text(encoding="utf-8"))
-    drawn = {"demo": demo(output), "idle": idle(output), "links": links(berth), "pod": pod(), "curves": curves(measured), "gang": gang(), "architecture": architecture()}
+    berth = pathlib.Path(sys.argv[1]).resolve()
+    check, stale = "--check" in sys.argv, []
+    output, measured = programs.demo(berth.parent / "berth-replay")
+    written = {"demo.txt": output, "curves.json": lines_of(measured), "page.sources": page_sources()}
+    drawn = {"demo": demo(output), "idle": idle(output), "links": links(berth), "pod": pod(), "curves": curves(measured)}
+    drawn |= {"gang": gang(programs.gang(berth)), "architecture": architecture()}
     drawn |= {f"results-{name}": picture for name, picture in (results() | speed()).items()}
-    for name, picture in drawn.items():
-        path = FOLDER / f"{name}.svg"
-        if "--check" not in sys.argv:
-            path.write_text(picture, encoding="utf-8")
-        elif not path.exists() or path.read_text(encoding="utf-8") != picture:
-            stale.append(f"{path} is not what docs/site/pictures.py writes")
-    of_page = FOLDER / "page.sources"
-    if "--check" not in sys.argv:  # make pictures has just taken them
-        of_page.write_text(page_sources(), encoding="utf-8")
-    if not of_page.exists() or of_page.read_text(encoding="utf-8") != page_sources():
-        stale.append(f"{FOLDER}/page-*.webp show another live page: make pictures")
-    for policy, held in measured.items():
-        said = re.search(rf"^{policy} .*? ([\d,]+)  #+$", output, re.MULTILINE).group(1)
-        if abs(6212 * (1 - held[-1] / 100) - int(said.replace(",", ""))) > 1:
-            stale.append(f"curves.json and demo.txt are of different runs: {policy}")
-    print("\n".join(stale), end="\n" if stale else "")
+    written |= {f"{name}.svg": picture for name, picture in drawn.items()}
+    for name, content in written.items():
+        path = FOLDER / name
+        if not check:  # make pictures has just taken those of the page
+            path.write_text(content, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != content:
+            stale.append(f"{path} is not of this Berth: make pictures")
+    print("\n".join(stale) or f"{len(written)} files of docs/pictures are of this Berth")
     return 1 if stale else 0
 
 
