@@ -39,9 +39,11 @@ func inOwnNetwork(t *testing.T) bool {
 	}
 	command := exec.Command("unshare", "--net", "sh", "-c", enterNetwork, os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
 	command.Env = append(os.Environ(), ownNetwork+"=1")
-	if out, err := command.CombinedOutput(); err != nil {
+	out, err := command.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	t.Logf("%s", out)
 	return false
 }
 
@@ -126,6 +128,13 @@ func addDebugService(t *testing.T, plane *harness.Plane) {
 	if _, err := services.Services("berth-system").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	addPodOfBerth(t, plane)
+}
+
+// addPodOfBerth makes a pod berth-0 with podAddress, to which the Service berth leads.
+func addPodOfBerth(t *testing.T, plane *harness.Plane) {
+	t.Helper()
+	services := plane.Client.CoreV1()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "berth-0"}, Spec: v1.PodSpec{NodeName: "n1",
 		Containers: []v1.Container{{Name: "berth", Image: "none"}}}}
 	pod, err := services.Pods("berth-system").Create(t.Context(), pod, metav1.CreateOptions{})
