@@ -282,6 +282,8 @@ func monitoringTemplate(t *testing.T) string {
 		body := strings.ReplaceAll(marshal(t, object.Object), "{{", `{{ "{{" }}`)
 		body = strings.ReplaceAll(body, "berth-system", "{{ .Release.Namespace }}")
 		body = strings.Replace(body, `    TOKEN_MORE: ""`, "    {{- with "+value+".labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}", 1)
+		body = strings.ReplaceAll(body, "runbook: "+alertsPage,
+			"{{ with .Values.monitoring.alerts.runbookUrl }}runbook_url: {{ . }}{{ else }}runbook: "+alertsPage+"{{ end }}")
 		text += "{{- if " + value + ".enabled }}\n---\n" + body + "{{- end }}\n"
 	}
 	return text
@@ -295,8 +297,6 @@ func nodeObjects(t *testing.T) []unstructured.Unstructured {
 		func(object unstructured.Unstructured) bool {
 			same, there := base[keyOf(object)]
 			return there && same.GetNamespace() == object.GetNamespace()
-		body = strings.ReplaceAll(body, "runbook: "+alertsPage,
-			"{{ with .Values.monitoring.alerts.runbookUrl }}runbook_url: {{ . }}{{ else }}runbook: "+alertsPage+"{{ end }}")
 		})
 }
 
