@@ -21,9 +21,9 @@
 namespace berth::node {
 namespace {
 
-constexpr Duration kFirstRestartPause = std::chrono::milliseconds(250);  // before a new worker
+constexpr Duration kFirstRestartPause = std::chrono::milliseconds(250);  // after two quick ends
 constexpr Duration kLongestRestartPause = std::chrono::seconds(5);
-constexpr Duration kLasted = std::chrono::seconds(10);  // a worker after which pauses are short
+constexpr Duration kLasted = std::chrono::seconds(2);  // a worker after which there is no pause
 constexpr Duration kMostForTheWorker = std::chrono::seconds(2);  // to end by itself
 constexpr Duration kMostHandBack = std::chrono::seconds(6);
 constexpr Duration kMostWithdraw = std::chrono::seconds(4);
@@ -151,19 +151,22 @@ void Guard::WorkerEnded() {
   log_.Write(stopping_ ? LogLevel::kInfo : LogLevel::kError, "worker_ended",
              {{"outcome", worker_.outcome()}});
   pause_ = lasted ? kFirstRestartPause : std::min(pause_ * 2, kLongestRestartPause);
-  const bool kubelet_has_plugins = KubeletHasPlugins();
-  next_start_ = ended_ + (lasted ? kFirstRestartPause : pause_ / 2);
+  next_start_ = lasted ? ended_ : ended_ + pause_ / 2;
   // Plugins that start now find the kubelet.
   if (const Status led = folder_.LeadToKubelet(); !led) {
     log_.Write(LogLevel::kError, "plugins_not_led", {{"problem", led.error().message}});
   }
+  const bool kubelet_has_plugins = KubeletHasPlugins();
   if (lasted && kubelet_has_plugins && !stopping_) {
-    StartWorker();  // nothing is to be handed back, and the plugin chooses until it is there
+    StartWorker();  // nothing is to be handed back; the plugin chooses until it is there
     return;
   }
   const bool last_look = handed_back_early_ || kubelet_has_plugins;
   StartHandBack(last_look ? HandBackWhen::kLastLook : HandBackWhen::kWorkerGone);
-  if (!options_.node_name.empty()) withdraw_.Start(Command("withdraw", options_), kMostWithdraw);
+  const bool back_soon = lasted && !stopping_;
+  if (!options_.node_name.empty() && !back_soon) {
+    withdraw_.Start(Command("withdraw", options_), kMostWithdraw);
+  }
 }
 
 bool Guard::KubeletHasPlugins() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/interposer/resource_proxy.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -22,6 +24,7 @@ constexpr Duration kMostForCalls = std::chrono::seconds(1);  // to end before a 
 constexpr Duration kOurEndIsSeen = std::chrono::milliseconds(60);  // of our stream, by the kubelet
 constexpr Duration kStreamAfterRegister = std::chrono::seconds(1);
 constexpr Duration kLookForCancel = std::chrono::milliseconds(400);
+constexpr unsigned kMostLeft = 100;                    // sockets
 constexpr const char* kAlready = "already connected";  // the kubelet's words, since 1.37
 constexpr const char* kHealthy = "Healthy";
 constexpr const char* kUnhealthy = "Unhealthy";
@@ -242,6 +245,7 @@ bool ResourceProxy::Renews() {
 }
 
 Instant ResourceProxy::Register(Instant now) {
+  if (!server_) SkipNames();
   const std::string endpoint = EndpointFor(resource_, registration_);
   PluginAddress ours;
   {
@@ -264,6 +268,17 @@ Instant ResourceProxy::Register(Instant now) {
   // The kubelet asks for the list right after.
   if (registered) next_try_ = Instant::clock::now() + kStreamAfterRegister;
   return next_try_;
+}
+
+// A worker that was killed has left its sockets. The kubelet may not have seen its end yet, and one
+// that refuses a name misses the end of who had it.
+void ResourceProxy::SkipNames() {
+  const auto path = [this](unsigned number) {
+    return context_.folder + "/" + EndpointFor(resource_, number);
+  };
+  const unsigned first = registration_;
+  while (registration_ < first + kMostLeft && MadeAt(path(registration_)) != 0) ++registration_;
+  for (unsigned left = first; left < registration_; ++left) unlink(path(left).c_str());
 }
 
 // The kubelet may not have seen the end of the last stream, and refuses its name then.

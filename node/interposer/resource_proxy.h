@@ -108,6 +108,7 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   bool WaitUntilAsked() BERTH_EXCLUDES(mutex_);
   void WaitForCalls();
   Instant Register(Instant now) BERTH_EXCLUDES(mutex_);
+  void SkipNames();
   void NextName() BERTH_EXCLUDES(mutex_);
   void Renew() BERTH_EXCLUDES(mutex_);
 

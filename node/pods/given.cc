@@ -18,10 +18,7 @@ using GivenJson = nlohmann::json;
 constexpr int kReportsSinceMinor = 36;  // of Kubernetes 1
 constexpr int kKeepsSinceMinor = 37;
 constexpr Duration kGather = std::chrono::milliseconds(100);  // several containers, one look
-// After its start the agent does not wait for what the kubelet says itself: nobody chose as planned
-// while no agent was there, and the kubelet may take half a second to say so.
-constexpr Duration kNobodyChose = std::chrono::seconds(2);
-constexpr Duration kGatherThen = std::chrono::milliseconds(20);
+constexpr Duration kGatherAtStart = std::chrono::milliseconds(20);
 
 // 36 for "v1.36.3"; 0: not a version of Kubernetes 1.
 int MinorOf(std::string_view version) {
@@ -140,12 +137,13 @@ bool GivenWriter::WaitUntilDue() {
     }
   }
   if (due_) retries_ = 0;  // news
-  const Instant now = Instant::clock::now();
-  const Instant end = now + (now < started_ + kNobodyChose ? kGatherThen : kGather);
+  const Instant end = Instant::clock::now() + (AtStart() ? kGatherAtStart : kGather);
   while (!ending_ && Instant::clock::now() < end) changed_.WaitUntil(mutex_, end);
   due_ = false;
   return !ending_;
 }
+
+bool GivenWriter::AtStart() const { return Instant::clock::now() < started_ + parts_.start; }
 
 void GivenWriter::LearnVersion() {
   if (version_known_) return;
@@ -173,7 +171,7 @@ bool GivenWriter::LookNow() {
   if (resources.empty()) return true;
   LearnVersion();
   const OwnPods::Pods own = parts_.pods.All();
-  const bool reports = kubelet_reports_ && Instant::clock::now() >= started_ + kNobodyChose;
+  const bool reports = kubelet_reports_ && !AtStart();
   if (!NeedsLook(own, resources, reports)) return true;
   const Result<std::vector<ListedPod>> listed = parts_.kubelet.List(std::chrono::seconds(1));
   if (!version_known_ || !listed) return false;

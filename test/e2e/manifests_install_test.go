@@ -284,6 +284,8 @@ func monitoringTemplate(t *testing.T) string {
 		body = strings.ReplaceAll(body, "runbook: "+alertsPage,
 			"{{ with .Values.monitoring.alerts.runbookUrl }}runbook_url: {{ . }}{{ else }}runbook: "+alertsPage+"{{ end }}")
 		body = strings.Replace(body, `    TOKEN_MORE: ""`, "    {{- with "+value+".labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}", 1)
+		body = strings.ReplaceAll(body, "runbook: "+alertsPage,
+			"{{ with .Values.monitoring.alerts.runbookUrl }}runbook_url: {{ . }}{{ else }}runbook: "+alertsPage+"{{ end }}")
 		text += "{{- if " + value + ".enabled }}\n---\n" + body + "{{- end }}\n"
 	}
 	return text
