@@ -61,20 +61,7 @@ func TestThePluginOfKubectlAsksThroughTheAPIServer(t *testing.T) {
 	plane.CreatePods(harness.Pod("large", harness.Ask{harness.GPUResource: "8"}))
 	plane.WaitPending("large", 30*time.Second)
 
-	folder := t.TempDir()
-	plugin := filepath.Join(folder, "kubectl-berth")
-	if err := os.Symlink(harness.BerthBinary(), plugin); err != nil {
-		t.Fatal(err)
-	}
-	path := "PATH=" + folder + ":" + filepath.Dir(harness.Binary(t, "kubectl")) + ":" + os.Getenv("PATH")
-	ask := func(user string, arguments ...string) (string, error) {
-		command := exec.Command("kubectl", append([]string{"berth"}, arguments...)...)
-		command.Env = append(os.Environ(), path, "KUBECONFIG="+user, "HOME="+folder)
-		command.Path = harness.Binary(t, "kubectl")
-		out, err := command.CombinedOutput()
-		return string(out), err
-	}
-
+	folder, ask := kubectlBerth(t)
 	viewer := plane.Kubeconfig("ann", execUser(t, folder, plane.Certificate("ann", "berth-viewers")))
 	for _, arguments := range [][]string{{"explain", "pod", "default/large"}, {"explain", "pod", "large"},
 		{"explain", "pod", "large", "-n", "default"}} {
@@ -117,6 +104,24 @@ func TestThePluginOfKubectlAsksThroughTheAPIServer(t *testing.T) {
 		out, _ := ask(viewer, "top")
 		return contains(out, "; no pod of Berth leads there")
 	})
+}
+
+// kubectlBerth is kubectl with the plugin, for the user of a kubeconfig, and a folder that is the user's home.
+func kubectlBerth(t *testing.T) (folder string, ask func(user string, arguments ...string) (string, error)) {
+	t.Helper()
+	folder = t.TempDir()
+	plugin := filepath.Join(folder, "kubectl-berth")
+	if err := os.Symlink(harness.BerthBinary(), plugin); err != nil {
+		t.Fatal(err)
+	}
+	path := "PATH=" + folder + ":" + filepath.Dir(harness.Binary(t, "kubectl")) + ":" + os.Getenv("PATH")
+	return folder, func(user string, arguments ...string) (string, error) {
+		command := exec.Command("kubectl", append([]string{"berth"}, arguments...)...)
+		command.Env = append(os.Environ(), path, "KUBECONFIG="+user, "HOME="+folder)
+		command.Path = harness.Binary(t, "kubectl")
+		out, err := command.CombinedOutput()
+		return string(out), err
+	}
 }
 
 // addDebugService makes the Service of manifests/base lead to podAddress, as if a pod of Berth had it.
