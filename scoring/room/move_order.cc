@@ -21,7 +21,7 @@ class Orderer {
 
   std::vector<PodMove> Order() {
     while (!Finish(nodes_)) {
-      // As far as it goes without a choice, then one more leaves early.
+      // All moves that need no choice, then one more pod leaves early.
       while (MakeAny()) {
       }
       LeaveEarly();
