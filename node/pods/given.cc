@@ -18,6 +18,10 @@ using GivenJson = nlohmann::json;
 constexpr int kReportsSinceMinor = 36;  // of Kubernetes 1
 constexpr int kKeepsSinceMinor = 37;
 constexpr Duration kGather = std::chrono::milliseconds(100);  // several containers, one look
+// After its start the agent does not wait for what the kubelet says itself: nobody chose as planned
+// while no agent was there, and the kubelet may take half a second to say so.
+constexpr Duration kNobodyChose = std::chrono::seconds(2);
+constexpr Duration kGatherThen = std::chrono::milliseconds(20);
 
 // 36 for "v1.36.3"; 0: not a version of Kubernetes 1.
 int MinorOf(std::string_view version) {
@@ -136,7 +140,8 @@ bool GivenWriter::WaitUntilDue() {
     }
   }
   if (due_) retries_ = 0;  // news
-  const Instant end = Instant::clock::now() + kGather;
+  const Instant now = Instant::clock::now();
+  const Instant end = now + (now < started_ + kNobodyChose ? kGatherThen : kGather);
   while (!ending_ && Instant::clock::now() < end) changed_.WaitUntil(mutex_, end);
   due_ = false;
   return !ending_;
@@ -168,7 +173,8 @@ bool GivenWriter::LookNow() {
   if (resources.empty()) return true;
   LearnVersion();
   const OwnPods::Pods own = parts_.pods.All();
-  if (!NeedsLook(own, resources, kubelet_reports_)) return true;
+  const bool reports = kubelet_reports_ && Instant::clock::now() >= started_ + kNobodyChose;
+  if (!NeedsLook(own, resources, reports)) return true;
   const Result<std::vector<ListedPod>> listed = parts_.kubelet.List(std::chrono::seconds(1));
   if (!version_known_ || !listed) return false;
   std::erase_if(written_, [&own](const auto& entry) {
@@ -182,7 +188,7 @@ bool GivenWriter::LookNow() {
     if (found == own.end() || found->second->over || found->second->containers.empty()) continue;
     const OwnPod& pod = *found->second;
     const auto before = written_.find(pod.uid);
-    const auto text = GivenText(pod, there, resources, *parts_.facts(), kubelet_reports_);
+    const auto text = GivenText(pod, there, resources, *parts_.facts(), reports);
     if (!text || (before != written_.end() && before->second == *text)) continue;
     if (++writes > kMostWritesPerLook) {
       Look();

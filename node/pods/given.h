@@ -77,6 +77,7 @@ class GivenWriter {
   bool Write(const OwnPod& pod, const std::string& text);
 
   const Parts parts_;
+  const Instant started_ = Instant::clock::now();
   // Its thread alone.
   bool version_known_ = false;
   bool kubelet_reports_ = false;

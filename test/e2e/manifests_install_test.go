@@ -295,6 +295,8 @@ func nodeObjects(t *testing.T) []unstructured.Unstructured {
 		func(object unstructured.Unstructured) bool {
 			same, there := base[keyOf(object)]
 			return there && same.GetNamespace() == object.GetNamespace()
+		body = strings.ReplaceAll(body, "runbook: "+alertsPage,
+			"{{ with .Values.monitoring.alerts.runbookUrl }}runbook_url: {{ . }}{{ else }}runbook: "+alertsPage+"{{ end }}")
 		})
 }
 
