@@ -419,7 +419,7 @@ void EarmarkLine::Offer(NodeIndex node, const EarmarkLimits& limits, Instant now
 
 // One waiter of a look: the others have the next ones.
 void EarmarkLine::LookEverywhere(const EarmarkLimits& limits, Instant now, const Waits& waits) {
-  const auto found = std::ranges::find_if(line_, [now](const Waiter* waiter) {
+  const auto found = std::ranges::find_if(line_, [this, now](const Waiter* waiter) {
     return waiter->looks_everywhere && now >= waiter->passed_over &&
            (!waiter->is_gang() || waiter == gatherer_);
   });

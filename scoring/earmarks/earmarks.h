@@ -34,9 +34,10 @@ struct EarmarkOwner {
 class Earmarks {
  public:
   struct OnNode {
-    NodeIndex node = kNoNode;           // of the snapshot
-    std::vector<EarmarkOwner> owners;   // the first in line first
-    std::shared_ptr<const Node> as_if;  // the node with its owners on it; nullptr: there are none
+    NodeIndex node = kNoNode;               // of the snapshot
+    std::vector<EarmarkOwner> owners = {};  // the first in line first
+    // The node with its owners on it; nullptr: there are none.
+    std::shared_ptr<const Node> as_if = nullptr;
     // For whom the node is awaited, and the node then with its member on it; nullptr: nobody.
     EarmarkOwner awaiting = {};
     std::shared_ptr<const Node> then = nullptr;
