@@ -21,7 +21,7 @@ class Orderer {
 
   std::vector<PodMove> Order() {
     while (!Finish(nodes_)) {
-      // All that can be made now, then one more leaves early.
+      // All moves that need no choice, then one more pod leaves early.
       while (MakeAny()) {
       }
       LeaveEarly();
