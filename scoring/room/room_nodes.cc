@@ -76,7 +76,7 @@ bool RoomNodes::MayGo(const PodRequest& pod, NodeIndex index) const {
   if (IsTurnedAway(pod, ask_.guard) && IsGpuNode(node.spec())) return false;
   if (GetsClaimOn(node, pod)) return false;
   return ask_.earmarks == nullptr || ask_.earmarks->empty() ||
-         !ask_.earmarks->KeepFrom(pod, *ask_.snapshot, index);
+         ask_.earmarks->KeptFor(pod, *ask_.snapshot, index) == nullptr;
 }
 
 Amounts RoomNodes::Missing(const PodRequest& pod, NodeIndex index) const {
