@@ -21,7 +21,7 @@ class Orderer {
 
   std::vector<PodMove> Order() {
     while (!Finish(nodes_)) {
-      // As far as it goes without a choice, then one more leaves early.
+      // While there is no choice to make; then one more leaves early.
       while (MakeAny()) {
       }
       LeaveEarly();

@@ -20,7 +20,7 @@ namespace {
 constexpr int kRoomVersion = 1;
 
 // "GPU 0, GPU 3".
-std::string DevicesText(const Placement& placement) {
+std::string DevicesIn(const Placement& placement) {
   std::vector<std::string> devices;
   for (const DeviceGrant& grant : placement.grants) devices.push_back(berth::TextOf(grant));
   for (const MigGrant& grant : placement.mig) devices.push_back(berth::NameOf(grant));
@@ -29,7 +29,7 @@ std::string DevicesText(const Placement& placement) {
 }
 
 std::string With(const Placement& placement) {
-  const std::string devices = DevicesText(placement);
+  const std::string devices = DevicesIn(placement);
   return placement.node + (devices.empty() ? "" : " with " + devices);
 }
 
