@@ -21,7 +21,7 @@ class Orderer {
 
   std::vector<PodMove> Order() {
     while (!Finish(nodes_)) {
-      // While there is no choice to make; then one more leaves early.
+      // All moves that need no choice, then one more pod leaves early.
       while (MakeAny()) {
       }
       LeaveEarly();

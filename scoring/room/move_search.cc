@@ -292,7 +292,7 @@ class Searcher {
       }
       Pending rest = pending;
       AddLeaving(one.node, one.leave, rest);
-      // Whoever leaves an idle node was not put there by somebody else's coming: goals come first.
+      // A pod that leaves an idle node was not put there by another's coming: goals come first.
       Try(one.node, nodes_.With(one.node, one.leave, {}), rest, cost + one.price, chain);
     }
   }

@@ -155,6 +155,10 @@ class PodReader {
         AddAll(parts_.overhead, ReadAmounts(content.get_object()), "overhead");
       }
       if (IsField(key, "resources")) ReadPodResources(content.get_object());
+      if (IsField(key, "restartPolicy")) {
+        const std::string_view policy = content.get_string();
+        fields_.completes = policy == "Never" || policy == "OnFailure";
+      }
       if (IsField(key, "resourceClaims")) {
         parts_.claims_devices = true;
         missing_claims_ += ReadClaimNames(content.get_array()).templates;
