@@ -168,7 +168,7 @@ soak: ## The books and gangs under stress: SOAK_STEPS (1000000) random steps, wh
 	@cmake --build --preset release -j $(JOBS) --target soak_tests
 	@BERTH_SOAK_STEPS=$(SOAK_STEPS) BERTH_SOAK_SEED=$(or $(SEED),1) $(BIN)/soak_tests --gtest_brief=1
 
-bench: ## Every benchmark, as ratios against a baseline of the same run (bench/RESULTS.md has the recorded ones)
+bench: ## Every benchmark, as ratios against a baseline of the same run (bench/RESULTS.md and SPEED.md have the recorded ones)
 	$(call install,$(PACKAGES))
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)

@@ -17,10 +17,12 @@ PAGES = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
+    "bench/LAB.md": "project/lab.md",
     "bench/RESULTS.md": "project/results.md",
+    "bench/SPEED.md": "project/speed.md",
 }
 
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
 
 def on_files(files, config):
@@ -36,7 +38,7 @@ def on_page_markdown(markdown, page, config, files):
     source = by_page.get(page.file.src_uri, "docs/" + page.file.src_uri)
 
     def linked(match):
-        text, target = match.groups()
+        picture, text, target = match.groups()
         path, hash_, anchor = target.partition("#")
         if "://" in target or target.startswith("mailto:") or not path:
             return match.group(0)
@@ -46,7 +48,7 @@ def on_page_markdown(markdown, page, config, files):
             site = document.removeprefix("docs/")
         if site is not None and files.get_file_from_path(site) is not None:
             here = posixpath.dirname(page.file.src_uri)
-            return f"[{text}]({posixpath.relpath(site, here or '.')}{hash_}{anchor})"
+            return f"{picture}[{text}]({posixpath.relpath(site, here or '.')}{hash_}{anchor})"
         name = text.strip("`")
         return f"`{document}`" if name in (document, path) else f"{text} (`{document}`)"
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the pictures of the documentation from what Berth's programs print.
 
-  pictures.py BERTH           write docs/pictures/*.svg; BERTH is the program
+  pictures.py BERTH           write docs/pictures/*.svg; BERTH is the program, and berth-replay is beside it
   pictures.py BERTH --check   fail where one of them is not what would be written
 
-demo.svg, idle.svg: docs/pictures/demo.txt, the output of `make demo` without the line of times and what follows it.
+demo.svg, idle.svg: docs/pictures/demo.txt, the output of `berth-replay demo` without the line of times and what follows it.
 links.svg: `berth topology show docs/pictures/dgx1.txt --json`.
-curves.svg: docs/pictures/curves.json, `allocated_pct` from 80 to 130 % arrived in report.json of `make demo`.
-pod.svg, gang.svg: the calls of one pod and the states of a gang, as docs/internals.md and docs/gangs.md have them.
-results-*.svg: tables of bench/RESULTS.md.
+curves.svg: docs/pictures/curves.json, `allocated_pct` from 80 to 130 % arrived in report.json of the demo.
+gang.svg: what `berth serve` says of a gang while its pods are filtered and bound.
+pod.svg: the calls of one pod, as docs/internals.md has them.
+results-*.svg: tables of bench/RESULTS.md and bench/SPEED.md.
 architecture.svg: who tells whom what, as ARCHITECTURE.md and README.md have it.
 page-light.webp, page-dark.webp: the live page in a browser, by test/page/pictures; page.sources says of which page.
 """
@@ -21,6 +22,8 @@ import re
 import subprocess
 import sys
 from xml.sax.saxutils import escape
+
+import programs
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "pictures"
 STYLE = """<style>
@@ -151,31 +154,25 @@ def curves(measured):
     return svg(860, 384, "GPUs held as pods arrive", "\n".join(body))
 
 
-# Of four pods: what each is after each step.
-STEPS = ["created", "filter", "plan", "bind of 3", "last bind", "run"]
-STATES = {"gathering": "other", "planned": "soft-box", "bind held": "box-full", "bound": "own"}
-MEMBERS = [
-    ["gathering", "gathering", "planned", "bind held", "bound", "bound"],
-    ["gathering", "gathering", "planned", "bind held", "bound", "bound"],
-    ["gathering", "gathering", "planned", "bind held", "bound", "bound"],
-    [None, "gathering", "planned", "planned", "bound", "bound"],
-]
+STATES = {"gathering": "other", "waiting": "other", "planned": "soft-box", "bind held": "box-full", "bound": "own"}
 
 
-def gang():
+def gang(steps):
     """The members of a gang, a row each, and what becomes of them."""
     style = ".soft-box { fill: #c7d2fe } .box-full { fill: #a5b4fc } .cell { fill: #111827 } .full { fill: #ffffff }"
-    body = [text(120 + 108 * i + 52, 24, step, 'text-anchor="middle" class="soft"') for i, step in enumerate(STEPS)]
-    for row, states in enumerate(MEMBERS):
+    body = [text(120 + 108 * i + 52, 24, happened, 'text-anchor="middle" class="soft"') for i, (happened, _) in enumerate(steps)]
+    members = list(steps[-1][1])
+    for row, member in enumerate(members):
         y = 36 + 40 * row
-        body.append(text(14, y + 22, f"worker-{row}"))
-        for i, state in enumerate(states):
-            if state is None:
+        body.append(text(14, y + 22, member))
+        for i, (_, states) in enumerate(steps):
+            if member not in states:
                 continue
+            state = states[member]
             body.append(f'<rect class="{STATES[state]}" x="{120 + 108 * i}" y="{y}" width="104" height="32" rx="3"/>')
             body.append(text(172 + 108 * i, y + 21, state, f'text-anchor="middle" class="{"full" if state == "bound" else "cell"}"'))
     body.append(text(120, 216, "Planned GPUs are kept for the gang. Its binds wait for each other.", 'class="soft"'))
-    return svg(790, 230, "A gang of four pods", "\n".join(body), style)
+    return svg(136 + 108 * len(steps), 230, "A gang of four pods", "\n".join(body), style)
 
 
 BOXES = {  # x, y, width, what it is
@@ -214,12 +211,15 @@ def architecture():
     return svg(800, 400, "Berth and what is around it", "\n".join(body))
 
 
-def table(section, first):
-    """The rows of the table of bench/RESULTS.md, under that heading, whose first heading cell is `first`."""
-    text = (FOLDER.parent.parent / "bench/RESULTS.md").read_text(encoding="utf-8")
-    part = text.split(f"\n## {section}\n")[1].split("\n## ")[0]
+def table(page, section, first):
+    """The rows of the table of that page of bench/, under that heading, whose first heading cell begins with `first`."""
+    text = (FOLDER.parent.parent / "bench" / page).read_text(encoding="utf-8")
+    part = re.split(rf"^#+ {re.escape(section)}$", text, maxsplit=1, flags=re.MULTILINE)[1]
+    part = re.split(r"^#", part, maxsplit=1, flags=re.MULTILINE)[0]
     lines = part.split("\n")
-    at = next(i for i, line in enumerate(lines) if line.startswith("|") and line.split("|")[1].strip() == first and set(line) - set("|- "))
+    cell = lambda line: line.split("|")[1].strip()
+    begins = lambda line: cell(line).startswith(first) if first else not cell(line)
+    at = next(i for i, line in enumerate(lines) if line.startswith("|") and set(line) - set("|- ") and begins(line))
     rows = []
     for line in lines[at:]:
         if not line.startswith("|"):
@@ -230,6 +230,10 @@ def table(section, first):
     return rows
 
 
+# Names of series that are Berth's own.
+OWN = ("expected-waste", "waste", "berth", "Berth", "power-saving", "classes", "with")
+
+
 def bars(title, groups, low, high, unit):
     """groups: [(name, [(series, value)])]; the series of Berth is drawn in its own colour."""
     body, y = [text(14, 24, title, 'class="soft"')], 44
@@ -237,31 +241,100 @@ def bars(title, groups, low, high, unit):
         body.append(text(14, y + 9 * len(values) + 4, name))
         for series, value in values:
             width = 430 * (value - low) / (high - low)
-            body.append(f'<rect class="{"own" if series.startswith(("expected-waste", "waste", "berth", "power-saving")) else "other"}" x="170" y="{y}" width="{width:.1f}" height="14" rx="2"/>')
+            body.append(f'<rect class="{"own" if series.startswith(OWN) else "other"}" x="170" y="{y}" width="{width:.1f}" height="14" rx="2"/>')
             body.append(text(round(178 + width, 1), y + 11, f"{value:g}{unit} {series}", 'class="soft" style="font-size: 11px"'))
             y += 18
         y += 8
     return svg(840, y + 6, title, "\n".join(body))
 
 
+def steps(title, across, lines, low, high, unit):
+    """lines: [(series, [value])], on logarithmic scales, a place for each of `across`."""
+    x = lambda i: 90 + 480 * i / (len(across) - 1)
+    y = lambda value: 40 + 270 * (math.log10(high) - math.log10(value)) / (math.log10(high) - math.log10(low))
+    body, taken = [text(90, 22, title, 'class="soft"')], []
+    for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1):
+        body.append(f'<line class="line" stroke-opacity=".25" x1="90" x2="570" y1="{y(10**power):.1f}" y2="{y(10**power):.1f}"/>')
+        body.append(text(82, round(y(10**power) + 4, 1), f"{10.0**power:g}{unit}", 'text-anchor="end" class="soft"'))
+    for i, name in enumerate(across):
+        body.append(text(x(i), 332, name, 'text-anchor="middle" class="soft"'))
+    for series, values in sorted(lines, key=lambda line: -line[1][-1]):
+        points = " ".join(f"{x(i):.1f},{y(value):.1f}" for i, value in enumerate(values) if value is not None)
+        kind = 'style="stroke: #4f46e5"' if series.startswith(OWN) else 'style="stroke: #9ca3af"'
+        body.append(f'<polyline points="{points}" fill="none" {kind} stroke-width="2"/>')
+        at = max(y(values[-1]) + 4, taken[-1] + 16 if taken else 0)
+        taken.append(at)
+        body.append(text(578, round(at, 1), f"{series} {values[-1]:g}{unit}", 'style="font-size: 11px"'))
+    return svg(840, 346, title, "\n".join(body))
+
+
+def number(cell):
+    """The first number of a cell; none where nothing was measured."""
+    found = re.search(r"[+-]?[\d,]*\.?\d+", cell)
+    return float(found.group(0).replace(",", "")) if found else None
+
+
+def grouped(rows, names, label=lambda name: name):
+    """A group of bars per row, those columns whose heading is in `names`."""
+    at = [rows[0].index(name) for name in names]
+    return [(label(row[0]), [(rows[0][i], number(row[i])) for i in at]) for row in rows[1:]]
+
+
 def results():
-    """Plots of tables of bench/RESULTS.md."""
-    fgd = [(row[0], [("expected-waste", float(row[2])), ("FGD", float(row[1]))]) for row in table("Expected waste against FGD", "trace")[1:]]
-    served = table("With departures", "trace")
+    """Plots of the tables of bench/RESULTS.md."""
+    of = lambda section, first: table("RESULTS.md", section, first)
+    left = lambda held: round(6212 * (100 - float(held)) / 100)
+    fgd = [(row[0], [("expected-waste", left(row[2])), ("FGD", left(row[1]))]) for row in of("Expected waste against FGD", "trace")[1:]]
+    served = of("With departures", "trace")
     names = served[0][1:6]
-    mean = next(row for row in served if row[0] == "mean")
-    busy = next(row for row in served if row[0] == "multigpu50")
     order = lambda row: sorted(((names[i], float(row[1 + i])) for i in range(5)), key=lambda one: -one[1])
-    http = table("Filter and prioritize over HTTP", "")[1:]
-    micro = lambda cell: float(cell.split("/")[0].replace(",", ""))
-    power = table("Power", "policy")
+    row_of = lambda name: next(row for row in served if row[0] == name)
+    waits = [(row[0], [("before", number(row[3])), ("with kept room", number(row[4]))]) for row in of("Room that is kept for pods that wait", "trace, seed")[1:]]
+    shares = grouped(of("Shares in two dimensions", "mix"), ["Berth", "hami-binpack", "gpushare", "volcano", "koordinator", "fluid"])
+    classes = [row for row in of("Workload classes", "load") if row[0] in ("load", "1.0")]
+    kinds = [(kind, [(row[1], number(row[classes[0].index(kind)])) for row in classes[1:]]) for kind in ("training", "batch")]
+    power = of("Power", "policy")
     shown = [row for row in power[1:] if row[0].split(" ")[0] in ("fragmentation-gradient", "pwr-fgd", "expected-waste", "power-saving")]
     at = [power[0].index(f"{load} %") for load in (30, 50, 70, 90)]
+    wires = grouped(of("Links", "machine"), ["first-fit", "NVIDIA best-effort", "HAMi", "berth"], label=lambda name: name.strip("`").split(" ")[0].split("`")[0][:19])
+    mig = of("MIG", "the policy picks the device")
+    devices = [(mig[0][i], [(row[0].strip("`").split("`")[0], number(row[i])) for row in mig[1:] if row[0].strip("`") in ("first-fit", "hami", "mfi", "src-drain", "berth")]) for i in range(1, 5)]
+    gangs, rules = of("Gangs under Berth's plan and under rules like those of others", "workload"), []
+    for name, rule, placed, *_ in gangs[1:]:
+        if name:
+            rules.append((name, []))
+        rules[-1][1].append((rule, 100 * float(placed) / float(re.search(r"\d+", rules[-1][0]).group(0))))
+    rules = [(name, [(rule, round(value, 1)) for rule, value in values]) for name, values in rules]
+    stream = of("The chosen GPU is the used GPU", '`ARGS="-pretended -pods 200 -nodes 2 stream"`')
+    planned = [("of 200 pods", [(stream[0][i].replace("with berth-node", "berth-node"), number(stream[1][i])) for i in (1, 2, 3)])]
     return {
-        "allocated": bars("GPUs held when pods for 130 % of them have come, % of 6,212, by trace (bars begin at 80 %)", fgd, 80, 100, " %"),
-        "served": bars("GPU-hours served at load 1.0, % of the demand (bars begin at 50 %)", [("mean of 11 traces", order(mean)), ("multigpu50", order(busy))], 50, 100, " %"),
-        "http": bars("One call over HTTP, 5,000 names, median in microseconds", [("filter", [(row[0], micro(row[1])) for row in http]), ("prioritize", [(row[0], micro(row[2])) for row in http])], 0, 1600, " us"),
+        "idle": bars("GPUs that stay idle when pods for 130 % of 6,212 have come, by trace", fgd, 0, 900, ""),
+        "served": bars("GPU-hours served at load 1.0, % of the demand (bars begin at 50 %)", [("mean of 11 traces", order(row_of("mean"))), ("multigpu50", order(row_of("multigpu50")))], 50, 100, " %"),
+        "waits": bars("Longest wait of a pod of eight GPUs that started, minutes, by trace and seed", waits, 0, 400, " min"),
+        "shares": bars("GPU-hours served where pods share GPUs, % of the demand, by mix (bars begin at 70 %)", shares, 70, 100, " %"),
+        "classes": bars("GPU-hours served at load 1.0, % of what the class asks for (bars begin at 60 %)", kinds, 60, 100, " %"),
         "power": bars("Estimated power of 1,213 nodes, kW", [(power[0][i] + " held", [(row[0].split(" ")[0], float(row[i])) for row in shown]) for i in at], 0, 1800, " kW"),
+        "links": bars("Ring bandwidth of the GPUs of a job, part of the best set (bars begin at .5)", wires, 0.5, 1, ""),
+        "mig": bars("Memory of MIG devices accepted, % of what is asked for, by mix (bars begin at 80 %)", devices, 80, 94, " %"),
+        "rules": bars("Gangs placed in 24 hours at load 0.9, % (bars begin at 40 %)", rules, 40, 100, " %"),
+        "node": bars("Pods that get the GPUs that Berth planned", planned, 0, 200, ""),
+    }
+
+
+def speed():
+    """Plots of the tables of bench/SPEED.md."""
+    of = lambda section, first: table("SPEED.md", section, first)
+    http = of("Filter and prioritize over HTTP", "")[1:]
+    nodes = of("By number of nodes", "nodes")
+    line = lambda name: [number(row[nodes[0].index(name)]) for row in nodes[1:]]
+    throughput = of("In a real cluster", "5 rounds")[1:]
+    gangs = of("Gangs of any size, as controllers make them", "members")
+    late = [[number(cell) for cell in row[1].split("/")] for row in gangs[1:]]
+    return {
+        "http": bars("One call over HTTP, 5,000 names, median in microseconds", [("filter", [(row[0], number(row[1])) for row in http]), ("prioritize", [(row[0], number(row[2])) for row in http])], 0, 1600, " us"),
+        "nodes": steps("Filter and prioritize of one pod, median, by number of nodes", [row[0] for row in nodes[1:]], [("berth", line("sum")), ("bare Beast", line("bare Beast, sum"))], 100, 30000, " us"),
+        "throughput": bars("Pods a second through kube-scheduler, 1,000 nodes", [("in front of it", [(row[0], number(row[1])) for row in throughput])], 0, 140, ""),
+        "gangs": steps("Time in which a gang is bound in part, worst of 30, by members", [row[0] for row in gangs[1:]], [(f"with Bindings of {name}", [row[i] for row in late]) for i, name in ((0, "0 ms"), (2, "100 ms"), (3, "300 ms"))], 0.03, 30, " s"),
     }
 
 
@@ -271,29 +344,27 @@ def page_sources():
     return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest() + "\n"
 
 
+def lines_of(measured):
+    """As JSON, a line per policy."""
+    return "{\n" + ",\n".join(f" {json.dumps(policy)}: {json.dumps(held)}" for policy, held in measured.items()) + "\n}\n"
+
+
 def main():
-    berth = sys.argv[1]
-    output = (FOLDER / "demo.txt").read_text(encoding="utf-8")
-    stale = []
-    measured = json.loads((FOLDER / "curves.json").read_text(encoding="utf-8"))
-    drawn = {"demo": demo(output), "idle": idle(output), "links": links(berth), "pod": pod(), "curves": curves(measured), "gang": gang(), "architecture": architecture()}
-    drawn |= {f"results-{name}": picture for name, picture in results().items()}
-    for name, picture in drawn.items():
-        path = FOLDER / f"{name}.svg"
-        if "--check" not in sys.argv:
-            path.write_text(picture, encoding="utf-8")
-        elif not path.exists() or path.read_text(encoding="utf-8") != picture:
-            stale.append(f"{path} is not what docs/site/pictures.py writes")
-    of_page = FOLDER / "page.sources"
-    if "--check" not in sys.argv:  # make pictures has just taken them
-        of_page.write_text(page_sources(), encoding="utf-8")
-    if not of_page.exists() or of_page.read_text(encoding="utf-8") != page_sources():
-        stale.append(f"{FOLDER}/page-*.webp show another live page: make pictures")
-    for policy, held in measured.items():
-        said = re.search(rf"^{policy} .*? ([\d,]+)  #+$", output, re.MULTILINE).group(1)
-        if abs(6212 * (1 - held[-1] / 100) - int(said.replace(",", ""))) > 1:
-            stale.append(f"curves.json and demo.txt are of different runs: {policy}")
-    print("\n".join(stale), end="\n" if stale else "")
+    berth = pathlib.Path(sys.argv[1]).resolve()
+    check, stale = "--check" in sys.argv, []
+    output, measured = programs.demo(berth.parent / "berth-replay")
+    written = {"demo.txt": output, "curves.json": lines_of(measured), "page.sources": page_sources()}
+    drawn = {"demo": demo(output), "idle": idle(output), "links": links(berth), "pod": pod(), "curves": curves(measured)}
+    drawn |= {"gang": gang(programs.gang(berth)), "architecture": architecture()}
+    drawn |= {f"results-{name}": picture for name, picture in (results() | speed()).items()}
+    written |= {f"{name}.svg": picture for name, picture in drawn.items()}
+    for name, content in written.items():
+        path = FOLDER / name
+        if not check:  # make pictures has just taken those of the page
+            path.write_text(content, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != content:
+            stale.append(f"{path} is not of this Berth: make pictures")
+    print("\n".join(stale) or f"{len(written)} files of docs/pictures are of this Berth")
     return 1 if stale else 0
 
 

@@ -15,13 +15,15 @@
 #include "node/guard/hand_back.h"
 #include "node/guard/process_state.h"
 #include "node/guard/resident.h"
+#include "node/kubelet/direct.h"
+#include "node/kubelet/plugin_file.h"
 
 namespace berth::node {
 namespace {
 
-constexpr Duration kFirstRestartPause = std::chrono::milliseconds(250);  // before a new worker
+constexpr Duration kFirstRestartPause = std::chrono::milliseconds(250);  // after two quick ends
 constexpr Duration kLongestRestartPause = std::chrono::seconds(5);
-constexpr Duration kLasted = std::chrono::seconds(10);  // a worker after which pauses are short
+constexpr Duration kLasted = std::chrono::seconds(2);  // a worker after which there is no pause
 constexpr Duration kMostForTheWorker = std::chrono::seconds(2);  // to end by itself
 constexpr Duration kMostHandBack = std::chrono::seconds(6);
 constexpr Duration kMostWithdraw = std::chrono::seconds(4);
@@ -149,13 +151,30 @@ void Guard::WorkerEnded() {
   log_.Write(stopping_ ? LogLevel::kInfo : LogLevel::kError, "worker_ended",
              {{"outcome", worker_.outcome()}});
   pause_ = lasted ? kFirstRestartPause : std::min(pause_ * 2, kLongestRestartPause);
-  next_start_ = ended_ + (lasted ? kFirstRestartPause : pause_ / 2);
+  next_start_ = lasted ? ended_ : ended_ + pause_ / 2;
   // Plugins that start now find the kubelet.
   if (const Status led = folder_.LeadToKubelet(); !led) {
     log_.Write(LogLevel::kError, "plugins_not_led", {{"problem", led.error().message}});
   }
-  StartHandBack(handed_back_early_ ? HandBackWhen::kLastLook : HandBackWhen::kWorkerGone);
-  if (!options_.node_name.empty()) withdraw_.Start(Command("withdraw", options_), kMostWithdraw);
+  const bool kubelet_has_plugins = KubeletHasPlugins();
+  if (lasted && kubelet_has_plugins && !stopping_) {
+    StartWorker();  // nothing is to be handed back; the plugin chooses until it is there
+    return;
+  }
+  const bool last_look = handed_back_early_ || kubelet_has_plugins;
+  StartHandBack(last_look ? HandBackWhen::kLastLook : HandBackWhen::kWorkerGone);
+  const bool back_soon = lasted && !stopping_;
+  if (!options_.node_name.empty() && !back_soon) {
+    withdraw_.Start(Command("withdraw", options_), kMostWithdraw);
+  }
+}
+
+bool Guard::KubeletHasPlugins() const {
+  if (!heartbeat_.KubeletKeepsBoth()) return false;
+  const std::vector<PluginAddress> plugins = ReadPlugins(folder_.plugin_file());
+  return !plugins.empty() && std::ranges::all_of(plugins, [this](const PluginAddress& plugin) {
+    return IsDirect(options_.folder, plugin);
+  });
 }
 
 void Guard::StartHandBack(HandBackWhen when) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/interposer/resource_proxy.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -22,6 +24,7 @@ constexpr Duration kMostForCalls = std::chrono::seconds(1);  // to end before a 
 constexpr Duration kOurEndIsSeen = std::chrono::milliseconds(60);  // of our stream, by the kubelet
 constexpr Duration kStreamAfterRegister = std::chrono::seconds(1);
 constexpr Duration kLookForCancel = std::chrono::milliseconds(400);
+constexpr unsigned kMostLeft = 100;                    // sockets
 constexpr const char* kAlready = "already connected";  // the kubelet's words, since 1.37
 constexpr const char* kHealthy = "Healthy";
 constexpr const char* kUnhealthy = "Unhealthy";
@@ -63,6 +66,7 @@ ResourceProxy::~ResourceProxy() {
     ending_ = true;
     changed_.NotifyAll();
   }
+  StopServer(older_);
   StopServer(server_);
   std::shared_ptr<Upstream> last;
   const MutexLock lock(mutex_);
@@ -146,8 +150,7 @@ Instant ResourceProxy::Upkeep(Instant now) {
   return registers ? std::min(next, Register(now)) : next;
 }
 
-// Has the kubelet have the plugin directly too. The kubelet asks the one that registered last, so
-// we register again after it: in a moment without admissions, since the plugin chooses meanwhile.
+// Has the kubelet have the plugin directly too, in a moment without admissions.
 Instant ResourceProxy::StandBy(Instant now) {
   const Instant nothing = now + std::chrono::hours(1);
   PluginAddress plugin;
@@ -165,14 +168,75 @@ Instant ResourceProxy::StandBy(Instant now) {
   if (generation == stood_by_ && now < next_stand_by_) return next_stand_by_;
   stood_by_ = generation;
   next_stand_by_ = now + kNextStandBy;
-  const CallWatch::Call call(context_.calls, kMostStandBy + std::chrono::seconds(1));
-  if (!RegisterDirectly(context_.folder, plugin, kMostStandBy)) return next_stand_by_;
+  LeaveOlder();
+  if (!RegisterBoth(plugin)) return next_stand_by_;
   const MutexLock lock(mutex_);
-  if (generation == generation_) {
-    address_.direct = plugin.direct;
-    renew_ = true;
-  }
+  if (generation == generation_) address_.direct = plugin.direct;
   return nothing;
+}
+
+// Of those that are left where one ends the kubelet asks any. While the plugin was not beside us
+// only ours were left; it must have seen this end before the plugin comes.
+void ResourceProxy::LeaveOlder() {
+  if (!older_) return;
+  WaitForCalls();
+  {
+    const MutexLock lock(mutex_);
+    ends_before_ = newest_;
+    changed_.NotifyAll();
+  }
+  StopServer(older_);
+  std::this_thread::sleep_for(kOurEndIsSeen);
+}
+
+// The kubelet asks the one that connected last, which is to be us. It connects to a plugin by asking
+// for its options: we keep it waiting with ours until it has connected to the plugin itself, and the
+// plugin is the one that it asks for less than a millisecond. Our registration before stays beside
+// the new one, since of those that are left where one ends the kubelet asks any.
+Status ResourceProxy::RegisterBoth(PluginAddress& plugin) {
+  const CallWatch::Call call(context_.calls, 3 * kMostStandBy);
+  PluginAddress ours = {resource_, EndpointFor(resource_, ++registration_), {}, ""};
+  {
+    const MutexLock lock(mutex_);
+    ours.options = {address_.options.pre_start, true};
+    newest_ = Instant::clock::now();
+  }
+  BERTH_TRY(std::unique_ptr<grpc::Server> server,
+            ServeOn(context_.folder + "/" + ours.endpoint, *this));
+  SetOptions(Options::kWait);
+  Status registered;
+  std::thread registers([this, &ours, &registered] {
+    registered =
+        RegisterWithKubelet(context_.folder + "/" + kKubeletSocket, ours, 2 * kMostStandBy);
+  });
+  const Status direct = WaitUntilAsked()
+                            ? RegisterDirectly(context_.folder, plugin, kMostStandBy)
+                            : Fail(Errc::kUnavailable, "the kubelet does not connect to us");
+  SetOptions(Options::kAnswer);
+  registers.join();
+  if (registered) {
+    older_ = std::exchange(server_, std::move(server));
+  } else {
+    StopServer(server);
+    const MutexLock lock(mutex_);
+    renew_ = renew_ || direct;  // it asks the plugin
+  }
+  return direct;
+}
+
+void ResourceProxy::SetOptions(Options options) {
+  const MutexLock lock(mutex_);
+  options_ = options;
+  changed_.NotifyAll();
+}
+
+bool ResourceProxy::WaitUntilAsked() {
+  const Instant end = Instant::clock::now() + kMostStandBy;
+  const MutexLock lock(mutex_);
+  while (options_ == Options::kWait && Instant::clock::now() < end) {
+    changed_.WaitUntil(mutex_, end);
+  }
+  return options_ == Options::kAsked;
 }
 
 bool ResourceProxy::Renews() {
@@ -181,6 +245,7 @@ bool ResourceProxy::Renews() {
 }
 
 Instant ResourceProxy::Register(Instant now) {
+  if (!server_) SkipNames();
   const std::string endpoint = EndpointFor(resource_, registration_);
   PluginAddress ours;
   {
@@ -205,18 +270,33 @@ Instant ResourceProxy::Register(Instant now) {
   return next_try_;
 }
 
+// A worker that was killed has left its sockets. The kubelet may not have seen its end yet, and one
+// that refuses a name misses the end of who had it.
+void ResourceProxy::SkipNames() {
+  const auto path = [this](unsigned number) {
+    return context_.folder + "/" + EndpointFor(resource_, number);
+  };
+  const unsigned first = registration_;
+  while (registration_ < first + kMostLeft && MadeAt(path(registration_)) != 0) ++registration_;
+  for (unsigned left = first; left < registration_; ++left) unlink(path(left).c_str());
+}
+
 // The kubelet may not have seen the end of the last stream, and refuses its name then.
 void ResourceProxy::NextName() {
   ++registration_;
   KubeletIsNew();
 }
 
-// Of two that are left where one ends the kubelet asks any: it must have seen our end before.
-void ResourceProxy::Renew() {
+void ResourceProxy::WaitForCalls() {
   const Instant end = Instant::clock::now() + kMostForCalls;
   while (!context_.calls.Idle() && Instant::clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+}
+
+// Of two that are left where one ends the kubelet asks any: it must have seen our end before.
+void ResourceProxy::Renew() {
+  WaitForCalls();
   NextName();
   const MutexLock lock(mutex_);
   if (context_.stand_by) next_try_ = Instant::clock::now() + kOurEndIsSeen;
@@ -228,6 +308,7 @@ void ResourceProxy::KubeletIsNew() {
     ending_ = true;  // what waits ends at once
     changed_.NotifyAll();
   }
+  StopServer(older_);
   StopServer(server_);
   const MutexLock lock(mutex_);
   ending_ = false;
@@ -279,6 +360,14 @@ grpc::Status ResourceProxy::GetDevicePluginOptions(grpc::ServerContext* /*call*/
                                                    const v1beta1::Empty* /*request*/,
                                                    v1beta1::DevicePluginOptions* response) {
   const MutexLock lock(mutex_);
+  if (options_ == Options::kWait) {
+    options_ = Options::kAsked;
+    changed_.NotifyAll();
+    const Instant end = Instant::clock::now() + 2 * kMostStandBy;
+    while (options_ == Options::kAsked && !ending_ && Instant::clock::now() < end) {
+      changed_.WaitUntil(mutex_, end);
+    }
+  }
   response->set_pre_start_required(address_.options.pre_start);
   response->set_get_preferred_allocation_available(true);
   return grpc::Status::OK;
@@ -299,7 +388,7 @@ grpc::Status ResourceProxy::ListAndWatch(
     List list;
     {
       const MutexLock lock(mutex_);
-      if (ending_) break;
+      if (ending_ || began < ends_before_) break;
       if (list_number_ == sent) changed_.WaitUntil(mutex_, Instant::clock::now() + kLookForCancel);
       if (list_number_ != sent) list = list_;
       sent = list_number_;

@@ -74,6 +74,12 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
 
  private:
   using List = std::shared_ptr<const v1beta1::ListAndWatchResponse>;
+  // What the kubelet gets that asks for our options.
+  enum class Options {
+    kAnswer,
+    kWait,   // it is to wait, until kAnswer
+    kAsked,  // it waits
+  };
 
   grpc::Status GetDevicePluginOptions(grpc::ServerContext* call, const v1beta1::Empty* request,
                                       v1beta1::DevicePluginOptions* response) override;
@@ -96,13 +102,20 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   std::vector<std::string> Preferred(const v1beta1::ContainerPreferredAllocationRequest& request);
   bool Renews() BERTH_EXCLUDES(mutex_);
   Instant StandBy(Instant now) BERTH_EXCLUDES(mutex_);
+  void LeaveOlder() BERTH_EXCLUDES(mutex_);
+  Status RegisterBoth(PluginAddress& plugin) BERTH_EXCLUDES(mutex_);
+  void SetOptions(Options options) BERTH_EXCLUDES(mutex_);
+  bool WaitUntilAsked() BERTH_EXCLUDES(mutex_);
+  void WaitForCalls();
   Instant Register(Instant now) BERTH_EXCLUDES(mutex_);
+  void SkipNames();
   void NextName() BERTH_EXCLUDES(mutex_);
   void Renew() BERTH_EXCLUDES(mutex_);
 
   ProxyContext& context_;
   const std::string resource_;
   std::unique_ptr<grpc::Server> server_;  // of the thread of Upkeep
+  std::unique_ptr<grpc::Server> older_;   // of the registration before; of the thread of Upkeep
   unsigned registration_ = 0;             // of the thread of Upkeep: makes the socket's name new
   std::uint64_t stood_by_ = 0;            // of the thread of Upkeep: the generation tried last
   Instant next_stand_by_{};               // of the thread of Upkeep
@@ -123,6 +136,9 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   Instant since_ BERTH_GUARDED_BY(mutex_){};   // the newest of them
   Instant asked_ BERTH_GUARDED_BY(mutex_){};   // by the kubelet, what is preferred
   bool ending_ BERTH_GUARDED_BY(mutex_) = false;
+  Instant newest_ BERTH_GUARDED_BY(mutex_){};       // registration beside another one
+  Instant ends_before_ BERTH_GUARDED_BY(mutex_){};  // streams that began before are to end
+  Options options_ BERTH_GUARDED_BY(mutex_) = Options::kAnswer;
   Instant next_try_ BERTH_GUARDED_BY(mutex_){};
   Duration pause_ BERTH_GUARDED_BY(mutex_) = kFirstPause;
 

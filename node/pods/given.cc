@@ -18,6 +18,7 @@ using GivenJson = nlohmann::json;
 constexpr int kReportsSinceMinor = 36;  // of Kubernetes 1
 constexpr int kKeepsSinceMinor = 37;
 constexpr Duration kGather = std::chrono::milliseconds(100);  // several containers, one look
+constexpr Duration kGatherAtStart = std::chrono::milliseconds(20);
 
 // 36 for "v1.36.3"; 0: not a version of Kubernetes 1.
 int MinorOf(std::string_view version) {
@@ -136,11 +137,13 @@ bool GivenWriter::WaitUntilDue() {
     }
   }
   if (due_) retries_ = 0;  // news
-  const Instant end = Instant::clock::now() + kGather;
+  const Instant end = Instant::clock::now() + (AtStart() ? kGatherAtStart : kGather);
   while (!ending_ && Instant::clock::now() < end) changed_.WaitUntil(mutex_, end);
   due_ = false;
   return !ending_;
 }
+
+bool GivenWriter::AtStart() const { return Instant::clock::now() < started_ + parts_.start; }
 
 void GivenWriter::LearnVersion() {
   if (version_known_) return;
@@ -168,7 +171,8 @@ bool GivenWriter::LookNow() {
   if (resources.empty()) return true;
   LearnVersion();
   const OwnPods::Pods own = parts_.pods.All();
-  if (!NeedsLook(own, resources, kubelet_reports_)) return true;
+  const bool reports = kubelet_reports_ && !AtStart();
+  if (!NeedsLook(own, resources, reports)) return true;
   const Result<std::vector<ListedPod>> listed = parts_.kubelet.List(std::chrono::seconds(1));
   if (!version_known_ || !listed) return false;
   std::erase_if(written_, [&own](const auto& entry) {
@@ -182,7 +186,7 @@ bool GivenWriter::LookNow() {
     if (found == own.end() || found->second->over || found->second->containers.empty()) continue;
     const OwnPod& pod = *found->second;
     const auto before = written_.find(pod.uid);
-    const auto text = GivenText(pod, there, resources, *parts_.facts(), kubelet_reports_);
+    const auto text = GivenText(pod, there, resources, *parts_.facts(), reports);
     if (!text || (before != written_.end() && before->second == *text)) continue;
     if (++writes > kMostWritesPerLook) {
       Look();

@@ -58,6 +58,9 @@ class GivenWriter {
     // Whether the kubelet keeps several plugins of one resource (Kubernetes 1.37), once it is
     // known.
     std::function<void(bool keeps)> on_keeps_both;
+    // For so long what a kubelet may say itself is written too: while no agent was there nobody
+    // chose as planned, and the kubelet may take half a second to say what it gave.
+    Duration start = std::chrono::seconds(2);
   };
   // References: they live longer.
   explicit GivenWriter(Parts parts);
@@ -73,10 +76,12 @@ class GivenWriter {
   void Run();
   bool WaitUntilDue() BERTH_EXCLUDES(mutex_);
   bool LookNow();
+  [[nodiscard]] bool AtStart() const;
   void LearnVersion();
   bool Write(const OwnPod& pod, const std::string& text);
 
   const Parts parts_;
+  const Instant started_ = Instant::clock::now();
   // Its thread alone.
   bool version_known_ = false;
   bool kubelet_reports_ = false;

@@ -84,6 +84,12 @@ bool OwnPods::Live() const {
   return synced_ && Instant::clock::now() >= failed_until_;
 }
 
+bool OwnPods::NewsExpected() const {
+  const Instant now = Instant::clock::now();
+  const MutexLock lock(mutex_);
+  return now >= failed_until_ && (synced_ || now < made_ + kFirstList);
+}
+
 std::uint64_t OwnPods::Version() const {
   const MutexLock lock(mutex_);
   return version_;

@@ -25,6 +25,7 @@ using OwnPodPtr = std::shared_ptr<const OwnPod>;
 class OwnPods final : public kube::ObjectSink {
  public:
   static constexpr std::size_t kMostPods = 16'384;  // more are left out
+  static constexpr Duration kFirstList = std::chrono::seconds(2);
 
   // on_change is called after each change, on the thread of the reflector; may be empty.
   OwnPods(std::string node, std::function<void()> on_change);
@@ -43,6 +44,8 @@ class OwnPods final : public kube::ObjectSink {
   [[nodiscard]] Pods All() const BERTH_EXCLUDES(mutex_);
   // Whether news of pods can be expected: waiting for one makes sense.
   [[nodiscard]] bool Live() const BERTH_EXCLUDES(mutex_);
+  // Live, or the first list may still come: what is not known may be known soon.
+  [[nodiscard]] bool NewsExpected() const BERTH_EXCLUDES(mutex_);
   // A number that grows with every change.
   [[nodiscard]] std::uint64_t Version() const BERTH_EXCLUDES(mutex_);
   // Waits until the version is another than that, until a time at the latest.
@@ -54,6 +57,7 @@ class OwnPods final : public kube::ObjectSink {
 
   const std::string node_;
   const std::function<void()> on_change_;
+  const Instant made_ = Instant::clock::now();
   std::set<std::string> listed_;  // since ListBegins; the reflector's thread alone
 
   mutable Mutex mutex_;

@@ -78,7 +78,7 @@ PlanChooser::Look PlanChooser::LookForPod(const PreferredQuestion& question) {
     const std::uint64_t version = pods_.Version();
     look.own = pods_.All();
     look.matched = MatchPods(question, look.own, look.listed ? &*look.listed : nullptr, served);
-    if (!look.listed || !pods_.Live() || !WorthWaiting(look.matched)) break;
+    if (!look.listed || !pods_.NewsExpected() || !WorthWaiting(look.matched)) break;
     if (Instant::clock::now() >= end) {
       Missed(look.matched.unknown);
       break;

@@ -11,7 +11,7 @@
 //
 //   SrcDrainWeights   size-weighted remaining capability (SRC): now, weight = memory units of the
 //                     row; equal losses told apart by what is worth more once half have left
-//   BerthWeights      found by search for the grid of 8 units (bench/RESULTS.md has how), where
+//   BerthWeights      found by search for the grid of 8 units (bench/LAB.md has how), where
 //                     they accept more memory than SRC; elsewhere SrcDrainWeights
 //
 // Rows with an extension (+me, -me, ...) take the same units as the plain one of their size and

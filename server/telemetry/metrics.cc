@@ -2,14 +2,14 @@
 #include "server/telemetry/metrics.h"
 
 #include <prometheus/counter.h>
+#include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
-#include <prometheus/text_serializer.h>
 
 #include <algorithm>
 #include <array>
 #include <span>
-#include <sstream>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -86,8 +86,8 @@ class Series {
       all = std::move(longer);
     }
     for (const prometheus::Labels& values : all) {
-      if constexpr (kIsCounter) series_.push_back(&family_.Add(values));
-      if constexpr (!kIsCounter) series_.push_back(&family_.Add(values, buckets));
+      if constexpr (kIsHistogram) series_.push_back(&family_.Add(values, buckets));
+      if constexpr (!kIsHistogram) series_.push_back(&family_.Add(values));
     }
   }
 
@@ -96,11 +96,12 @@ class Series {
   Metric& Of(const prometheus::Labels& labels) { return family_.Add(labels); }
 
  private:
-  static constexpr bool kIsCounter = std::is_same_v<Metric, prometheus::Counter>;
+  static constexpr bool kIsHistogram = std::is_same_v<Metric, prometheus::Histogram>;
 
   static auto Begin() {
-    if constexpr (kIsCounter) return prometheus::BuildCounter();
-    if constexpr (!kIsCounter) return prometheus::BuildHistogram();
+    if constexpr (kIsHistogram) return prometheus::BuildHistogram();
+    if constexpr (std::is_same_v<Metric, prometheus::Counter>) return prometheus::BuildCounter();
+    if constexpr (std::is_same_v<Metric, prometheus::Gauge>) return prometheus::BuildGauge();
   }
 
   prometheus::Family<Metric>& family_;
@@ -108,6 +109,7 @@ class Series {
 };
 
 using Counters = Series<prometheus::Counter>;
+using Gauges = Series<prometheus::Gauge>;
 using Histograms = Series<prometheus::Histogram>;
 
 Buckets LatencyBuckets() {
@@ -166,18 +168,36 @@ struct Metrics::Impl {
                    "Changes of the configuration file, by result",
                    {{"result", kReloadResults}}};
 
+  const std::array<std::string_view, 1> version = {BerthVersion()};
+  Gauges build{
+      registry, "berth_build_info", "1 for the version of Berth that runs", {{"version", version}}};
+  prometheus::Family<prometheus::Gauge>& configs =
+      prometheus::BuildGauge()
+          .Name("berth_config_info")
+          .Help("1 for the configuration in use; hash is the start of its SHA-256")
+          .Register(registry);
+  Gauges reload_failed{
+      registry,
+      "berth_config_reload_failed",
+      "1 while the configuration file is refused and the previous one stays in use",
+      {}};
+  Gauges needs_restart{
+      registry, "berth_config_needs_restart", "1 while changed settings wait for a restart", {}};
+  Gauges decisions_changed{
+      registry,
+      "berth_config_decisions_changed_ratio",
+      "Fraction of recent decisions whose best node differs since the last policy change",
+      {}};
+
   prometheus::Counter& Calls(Verb verb, CallResult result) {
     return calls[Index(verb) * kResults.size() + Index(result)];
   }
 
-  Mutex mutex;
-  std::string config_hash BERTH_GUARDED_BY(mutex);  // empty: not known yet
-  bool needs_restart BERTH_GUARDED_BY(mutex) = false;
-  bool reload_failed BERTH_GUARDED_BY(mutex) = false;
-  double decisions_changed BERTH_GUARDED_BY(mutex) = 0;
+  Mutex mutex;                                                  // no scrape takes it
+  prometheus::Gauge* config BERTH_GUARDED_BY(mutex) = nullptr;  // the one of `configs`, once known
 };
 
-Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) { impl_->build[0].Set(1); }
 
 Metrics::~Metrics() = default;
 
@@ -221,40 +241,21 @@ void Metrics::ObserveLinkQuality(std::size_t gpus, double ratio) {
 }
 
 void Metrics::ShowConfig(std::string_view hash, bool needs_restart) {
+  impl_->needs_restart[0].Set(needs_restart ? 1 : 0);
   const MutexLock lock(impl_->mutex);
-  impl_->config_hash = hash;
-  impl_->needs_restart = needs_restart;
+  prometheus::Gauge& used = impl_->configs.Add({{"hash", std::string(hash)}});
+  used.Set(1);
+  if (impl_->config != nullptr && impl_->config != &used) impl_->configs.Remove(impl_->config);
+  impl_->config = &used;
 }
 
 void Metrics::CountReload(ReloadResult result, bool failed) {
   impl_->reloads[Index(result)].Increment();
-  const MutexLock lock(impl_->mutex);
-  impl_->reload_failed = failed;
+  impl_->reload_failed[0].Set(failed ? 1 : 0);
 }
 
-void Metrics::ShowDecisionsChanged(double ratio) {
-  const MutexLock lock(impl_->mutex);
-  impl_->decisions_changed = ratio;
-}
+void Metrics::ShowDecisionsChanged(double ratio) { impl_->decisions_changed[0].Set(ratio); }
 
-void Metrics::AddTo(MetricsText& text) const {
-  std::ostringstream counted;
-  prometheus::TextSerializer().Serialize(counted, impl_->registry.Collect());
-  text.Append(counted.str());
-  text.Gauge("berth_build_info", "1 for the version of Berth that runs")
-      .Sample(1, {{"version", BerthVersion()}});
-  const MutexLock lock(impl_->mutex);
-  text.Gauge("berth_config_info",
-             "1 for the configuration in use; hash is the start of its SHA-256");
-  if (!impl_->config_hash.empty()) text.Sample(1, {{"hash", impl_->config_hash}});
-  text.Gauge("berth_config_reload_failed",
-             "1 while the configuration file is refused and the previous one stays in use")
-      .Sample(impl_->reload_failed ? 1 : 0);
-  text.Gauge("berth_config_needs_restart", "1 while changed settings wait for a restart")
-      .Sample(impl_->needs_restart ? 1 : 0);
-  text.Gauge("berth_config_decisions_changed_ratio",
-             "Fraction of recent decisions whose best node differs since the last policy change")
-      .Sample(impl_->decisions_changed);
-}
+void Metrics::AddTo(MetricsText& text) const { text.Add(impl_->registry); }
 
 }  // namespace berth

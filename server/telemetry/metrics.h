@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Metrics: counters and histograms that the code updates where something happens. Gauges that are
-// read from other objects are in server/pages/metrics_parts.h.
+// Metrics: what the code counts and shows where something happens, in a registry of prometheus-cpp.
+// Metrics that are read from other objects at the scrape are in server/pages/metrics_parts.h.
 #pragma once
 
 #include <chrono>

@@ -39,7 +39,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
 // Without the parts that programs write, which are looked up and not read.
 std::string Written(const fs::path& page) {
   const std::string text = ReadText(page);
-  if (page.filename() == "metrics.md") return {};
+  if (page.filename() == "metrics.md" || page.filename() == "alerts.md") return {};
   return text.substr(0, text.find("\n## All settings"));
 }
 

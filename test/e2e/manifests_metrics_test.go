@@ -15,7 +15,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/yaml"
 
 	"berth.dev/e2e/harness"
 )
@@ -27,27 +26,12 @@ type query struct {
 
 func alerts(t *testing.T) []query {
 	t.Helper()
-	var rules struct {
-		Spec struct {
-			Groups []struct {
-				Rules []struct {
-					Alert, Expr string
-					Annotations map[string]string
-				}
-			}
-		}
-	}
-	text, err := os.ReadFile("manifests/monitoring/alerts.yaml")
-	if err == nil {
-		err = yaml.Unmarshal(text, &rules)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	var queries []query
-	for _, group := range rules.Spec.Groups {
+	for _, group := range ruleGroups(t) {
 		for _, rule := range group.Rules {
-			queries = append(queries, query{rule.Alert, rule.Expr, rule.Annotations["summary"] + rule.Annotations["description"]})
+			if rule.Alert != "" {
+				queries = append(queries, query{rule.Alert, rule.Expr, rule.Annotations["summary"] + rule.Annotations["description"]})
+			}
 		}
 	}
 	return queries
@@ -221,7 +205,7 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	checkMetricsPage(t, text)
 	samples := samplesOf(text)
 	used := map[string]bool{}
-	for _, q := range append(alerts(t), panels(t)...) {
+	for _, q := range slices.Concat(alerts(t), panels(t), records(t)) {
 		for _, wrong := range q.problems(samples) {
 			t.Error(wrong)
 		}

@@ -112,8 +112,6 @@ func TestNodeAgentGoesOnAfterRestartsOfPluginAndKubelet(t *testing.T) {
 	node.Plugin.Kill()
 	node.StartPlugin()
 	node.WaitGPUs()
-	// In the first moments the kubelet may still ask the plugin itself, which is beside the agent.
-	time.Sleep(2 * time.Second)
 	c.runMore("plugin")
 	node.RestartKubelet()
 	node.WaitGPUs()

@@ -19,11 +19,10 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "${scratch:-}" "$work"' EXIT
-# The rules of the PrometheusRule, as Prometheus itself reads them.
-sed -n '/^spec:/,$p' ../../manifests/monitoring/alerts.yaml | sed '1d; s/^  //' >"$work/alerts.yaml"
-cp alerts_test.yaml "$work"
+cp ../../manifests/monitoring/rules.yml alerts_test.yaml "$work"
 dashboards=$PWD/../../manifests/monitoring
 cd "$work"
+"$promtool" check rules rules.yml
 "$promtool" test rules alerts_test.yaml
 
 # The queries of the dashboards, with Grafana's variables filled in, are PromQL.

@@ -44,6 +44,7 @@ class FakeKubelet::Registration final : public v1beta1::Registration::Service {
     auto& clients = kubelet_.clients_[client->resource];
     if (!kubelet_.keeps_both) clients.clear();
     clients.push_back(client);
+    kubelet_.asked_[client->resource].push_back(client->endpoint);
     ++kubelet_.registrations_[client->resource];
     kubelet_.threads_.emplace_back([this, client] { kubelet_.Follow(client); });
     return grpc::Status::OK;
@@ -137,7 +138,11 @@ void FakeKubelet::Follow(const std::shared_ptr<Client>& client) {
   const auto found = clients_.find(client->resource);
   if (found == clients_.end()) return;
   if (keeps_both) std::erase(found->second, client);
-  if (keeps_both && !found->second.empty()) return;
+  if (keeps_both && !found->second.empty()) {
+    std::ranges::rotate(found->second, found->second.begin() + 1);
+    asked_[client->resource].push_back(found->second.back()->endpoint);
+    return;
+  }
   for (const auto& other : found->second) {
     if (other != client) other->stream.TryCancel();
   }
@@ -238,6 +243,11 @@ bool FakeKubelet::IsTold(const std::string& resource) {
 bool FakeKubelet::HasNuma(const std::string& resource) {
   const MutexLock lock(mutex_);
   return std::ranges::any_of(devices_[resource], &v1beta1::Device::has_topology);
+}
+
+std::vector<std::string> FakeKubelet::Asked(const std::string& resource) {
+  const MutexLock lock(mutex_);
+  return asked_[resource];
 }
 
 int FakeKubelet::Registrations(const std::string& resource) {

@@ -3,7 +3,7 @@
 // FakeKubelet: the part of a kubelet that device plugins see, as that of Kubernetes 1.36 does it:
 // the end of a plugin's stream takes whatever plugin is registered for the resource then. With
 // keeps_both as that of 1.37: it asks the one that registered last, and goes on with another one
-// where one ends.
+// where one ends, the oldest here.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -48,6 +48,8 @@ class FakeKubelet final {
   // Whether all that serve the resource have sent their devices.
   [[nodiscard]] bool IsTold(const std::string& resource);
   [[nodiscard]] std::string Endpoint(const std::string& resource);  // that serves now; "" = none
+  // All that it has asked from some time on, in order: after each registration and each end.
+  [[nodiscard]] std::vector<std::string> Asked(const std::string& resource);
   [[nodiscard]] bool HasNuma(const std::string& resource);
   [[nodiscard]] int Registrations(const std::string& resource);
   std::atomic<bool> lists_fail = false;
@@ -75,6 +77,7 @@ class FakeKubelet final {
   std::map<std::string, std::vector<std::shared_ptr<Client>>> clients_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<v1beta1::Device>> devices_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> used_ BERTH_GUARDED_BY(mutex_);  // by resource
+  std::map<std::string, std::vector<std::string>> asked_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, int> registrations_ BERTH_GUARDED_BY(mutex_);
   v1::ListPodResourcesResponse list_ BERTH_GUARDED_BY(mutex_);
 };

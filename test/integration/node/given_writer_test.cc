@@ -67,12 +67,12 @@ std::string Pod(const std::string& name) {
 
 class GivenWriterTest : public testing::Test {
  protected:
-  void Start(const std::string& version, int status = 200) {
+  void Start(const std::string& version, int status = 200, Duration start = Duration::zero()) {
     api_ = std::make_unique<Api>(version);
     api_->status = status;
     writer_ = std::make_unique<node::GivenWriter>(node::GivenWriter::Parts{
         *api_, pods_, kubelet_, [] { return std::make_shared<const node::NodeFacts>(); }, "n1",
-        log_, [this](bool keeps) { keeps_both_ = keeps; }});
+        log_, [this](bool keeps) { keeps_both_ = keeps; }, start});
     pods_.Changed(PaddedText(Pod("p")));
     pods_.Changed(PaddedText(Pod("planned")));
     writer_->Carries({"nvidia.com/gpu"});
@@ -132,6 +132,12 @@ TEST_F(GivenWriterTest, LeavesItToKubeletsThatSayIt) {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_TRUE(api_->writes().empty());
   EXPECT_EQ(kubelet_.lists, 0);
+}
+
+TEST_F(GivenWriterTest, AtTheStartWritesWhatSuchAKubeletMaySayLater) {
+  Start("v1.37.2", 200, std::chrono::minutes(1));
+  ASSERT_TRUE(Eventually([this] { return api_->writes().size() == 1; }));
+  EXPECT_NE(api_->writes().front().find("/pods/p "), std::string::npos) << api_->writes().front();
 }
 
 }  // namespace

@@ -304,6 +304,29 @@ TEST_F(InterposerTest, AKubeletThatKeepsBothMissesNothingWhereTheAgentEnds) {
   EXPECT_EQ(kubelet_->Registrations(kGpu), 4);  // the plugin's own lasts
 }
 
+// Where one ends this kubelet asks the oldest of the others, which is the worst that a real one may do.
+TEST_F(InterposerTest, ThePluginIsAskedUntilWeHaveConnectedAndNoLonger) {
+  kubelet_->keeps_both = true;
+  interposer_->KubeletKeepsBoth(*resources_);
+  ASSERT_TRUE(
+      Eventually([this] { return kubelet_->Endpoint(kGpu) == "berth-nvidia-com-gpu-1.sock"; }));
+  for (const char* next : {"berth-nvidia-com-gpu-2.sock", "berth-nvidia-com-gpu-3.sock"}) {
+    plugin_.reset();
+    StartPlugin();
+    ASSERT_TRUE(Eventually([&] { return kubelet_->Endpoint(kGpu) == next; })) << next;
+    EXPECT_EQ(kubelet_->Allocatable(kGpu), 4U);
+  }
+  const Names asked = kubelet_->Asked(kGpu);
+  int plugins = 0;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (!asked[i].starts_with("berth/run/back-")) continue;
+    ++plugins;
+    ASSERT_LT(i + 1, asked.size());
+    EXPECT_FALSE(asked[i + 1].starts_with("berth/run/back-")) << "it was asked after an end too";
+  }
+  EXPECT_EQ(plugins, 3);
+}
+
 TEST_F(InterposerTest, LearnsFromTheKubeletWhatThePluginSaidToItAlone) {
   kubelet_->keeps_both = true;
   interposer_->KubeletKeepsBoth(*resources_);

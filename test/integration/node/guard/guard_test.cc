@@ -27,7 +27,7 @@ using Names = std::vector<std::string>;
 using Millis = std::chrono::milliseconds;
 
 const std::string kGpu = "nvidia.com/gpu";
-const std::string kOurs = "berth-nvidia-com-gpu.sock";
+const std::string kOurs = "berth-nvidia-com-gpu";  // and a number
 
 class GuardTest : public testing::Test {
  protected:
@@ -61,7 +61,7 @@ class GuardTest : public testing::Test {
     ASSERT_TRUE(agent_->AwaitErr("worker_started"));
   }
   bool ServedBy(const std::string& endpoint) {
-    return kubelet_->Endpoint(kGpu) == endpoint && kubelet_->Allocatable(kGpu) == 2;
+    return kubelet_->Endpoint(kGpu).starts_with(endpoint) && kubelet_->Allocatable(kGpu) == 2;
   }
   // Of the worker that was started last.
   [[nodiscard]] pid_t Worker() const {
@@ -72,15 +72,21 @@ class GuardTest : public testing::Test {
   // Until the plugin serves the kubelet by itself.
   Millis UntilHandedBack() {
     const auto began = std::chrono::steady_clock::now();
-    EXPECT_TRUE(Eventually([this] {
-      back_ = kubelet_->Endpoint(kGpu);
-      return back_.starts_with("berth/run/back-") && kubelet_->Allocatable(kGpu) == 2;
+    EXPECT_TRUE(Eventually([this] {  // a new worker may come at once
+      const Names asked = kubelet_->Asked(kGpu);
+      while (seen_ < asked.size() && !asked[seen_].starts_with("berth/run/back-")) ++seen_;
+      if (seen_ == asked.size()) return false;
+      back_ = asked[seen_++];
+      return true;
     }));
-    return std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - began);
+    const auto took = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - began);
+    EXPECT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 2; }));
+    return took;
   }
 
   std::string folder_;
-  std::string back_;  // the name under which the plugin was handed back
+  std::string back_;      // the name under which the plugin was handed back
+  std::size_t seen_ = 0;  // of those that the kubelet asked
   std::unique_ptr<FakeKubelet> kubelet_;
   std::unique_ptr<FakePlugin> plugin_;
   std::unique_ptr<ChildProcess> agent_;
@@ -108,6 +114,16 @@ TEST_F(GuardTest, EveryHandBackIsUnderANewName) {
   EXPECT_NE(back_, first);
   EXPECT_EQ(agent_->Wait(), 0);
   EXPECT_EQ(fs::read_symlink(folder_ + "/" + back_), "../../gpu.sock");
+  EXPECT_FALSE(fs::exists(folder_ + "/" + first));
+}
+
+// For the same reason a new worker takes no name that the one before may have.
+TEST_F(GuardTest, EachWorkerServesUnderAnotherName) {
+  const std::string first = kubelet_->Endpoint(kGpu);
+  ASSERT_EQ(kill(Worker(), SIGKILL), 0);
+  UntilHandedBack();
+  EXPECT_TRUE(Eventually([this] { return ServedBy(kOurs); }));
+  EXPECT_NE(kubelet_->Endpoint(kGpu), first);
   EXPECT_FALSE(fs::exists(folder_ + "/" + first));
 }
 
