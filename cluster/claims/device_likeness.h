@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceLikeness: which nodes' devices are alike to whoever chooses among them. Most nodes of a
+// DeviceLikeness: which nodes' devices are alike to those who choose among them. Most nodes of a
 // cluster have the same devices but for what tells one from another (cel::IsIdentity): UUIDs,
 // addresses. Of these it counts which devices of the pool have the same one. So a claim finds on
 // alike nodes the same devices by name, unless a selector of it looks at such an attribute.

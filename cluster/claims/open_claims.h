@@ -40,7 +40,7 @@ class OpenClaims {
   // nothing is kept but that they are there.
   static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
 
-  // Claims of which an answer is awaited from the watch. Of those beyond it, what the watch shows
+  // Claims whose newest state the watch has yet to show. Of those beyond it, what the watch shows
   // counts though it may be old.
   static constexpr std::size_t kMostAwaited = 4096;
 

@@ -154,7 +154,7 @@ func TestThePolicyOfClaimsLeavesOtherPodsAlone(t *testing.T) {
 		"of a model":                       {"", annotated("berth.dev/gpu-model", "H100"), false},
 		"that requires links":              {"", annotated("berth.dev/link", "required"), false},
 		"that requires one NUMA node":      {"", annotated("berth.dev/numa", "required"), false},
-		"of a gang":                        {"", annotated("berth.dev/gang", "g"), false},
+		"of a gang":                        {"", annotated("berth.dev/gang", "g"), true},
 		"that prefers links":               {"", annotated("berth.dev/link", "preferred"), true},
 		"with an annotation of others":     {"", annotated("example.com/a", "b"), true},
 		"of another scheduler":             {"", func(pod *v1.Pod) { pod.Spec.SchedulerName = "others" }, true},
@@ -232,6 +232,65 @@ func TestBerthChoosesTheGPUsOfPodsThatAskByNumber(t *testing.T) {
 	}
 	plane.Kubectl("delete", "pod", "two", "--grace-period=0", "--force")
 	place("later", "2", "gpus=gpu-2 gpus=gpu-3")
+}
+
+// Members of a gang that ask by number get claims too, and start together or not at all.
+func TestAGangThatAsksByNumberStartsWithTheGPUsThatBerthChose(t *testing.T) {
+	needBerth(t)
+	plane := startWithClaims(t)
+	publishWhole(t, plane, 2, 4)
+	grantChoice(plane)
+	plane.StartControllerManager()
+	berth := plane.StartBerth(choosing)
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	gang := func(name, gpus string, size int) []*v1.Pod {
+		var pods []*v1.Pod
+		for i := range size {
+			pod := harness.Pod(fmt.Sprintf("%s-%d", name, i), harness.Ask{harness.GPUResource: gpus})
+			pod.Labels = map[string]string{harness.GangLabel: name}
+			inBerthsWords.join(pod, name, size)
+			pods = append(pods, pod)
+		}
+		plane.CreatePods(pods...)
+		return pods
+	}
+	gang("large", "3", 3) // there is room for two of them
+	plane.WaitPending("large-0", 30*time.Second)
+	pods := gang("fits", "3", 2)
+	start := time.Now()
+	for _, pod := range pods {
+		harness.Eventually(t, pod.Name+" to be bound", 60*time.Second, func() error {
+			if plane.Pod(pod.Name).Spec.NodeName == "" {
+				return fmt.Errorf("it is not bound")
+			}
+			return nil
+		})
+	}
+	t.Logf("the gang was whole after %s", time.Since(start))
+	nodes := map[string]bool{}
+	for _, pod := range pods {
+		bound := plane.Pod(pod.Name)
+		nodes[bound.Spec.NodeName] = true
+		if len(bound.Status.ResourceClaimStatuses) != 1 {
+			t.Fatalf("pod %s: want one claim, got %v", pod.Name, bound.Status.ResourceClaimStatuses)
+		}
+		if text, _ := allocated(t, plane, *bound.Status.ResourceClaimStatuses[0].ResourceClaimName); strings.Count(text, "gpus=") != 3 {
+			t.Errorf("pod %s: want three GPUs, got %q", pod.Name, text)
+		}
+	}
+	if len(nodes) != 2 {
+		t.Errorf("want one pod on each node, got %v", nodes)
+	}
+	for i := range 3 {
+		for _, status := range plane.Pod(fmt.Sprintf("large-%d", i)).Status.ResourceClaimStatuses {
+			if text, allocation := allocated(t, plane, *status.ResourceClaimName); allocation != nil {
+				t.Errorf("want nothing allocated for the gang that does not fit, got %q", text)
+			}
+		}
+	}
+	if got := berth.Metric("berth_claim_allocations_total"); got != 2 {
+		t.Errorf("want two pods, all by Berth, got %g\n%s", got, berth.Log())
+	}
 }
 
 // The templates of a namespace are the same, whether they are applied or come with the chart.
