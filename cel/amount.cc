@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <string>
 
@@ -133,6 +134,17 @@ std::optional<Amount> Amount::Minus(const Amount& other) const {
   Amount negative = other;
   negative.value_ = -other.value_;
   return Plus(negative);
+}
+
+void Amount::AddTo(Digester& digester) const {
+  for (const int exponent : {-9, -3, 0}) {
+    const auto exactly = value_.Exactly(exponent);
+    digester.Add(exactly ? 1U : 0U);
+    digester.Add(static_cast<std::uint64_t>(exactly.value_or(0)));
+  }
+  digester.Add(std::bit_cast<std::uint64_t>(value_.Nearest(0)));
+  digester.Add(static_cast<std::uint64_t>(exponent_));
+  digester.Add((decimal_ ? 2U : 0U) + (exact_ ? 1U : 0U));
 }
 
 }  // namespace berth::cel

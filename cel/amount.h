@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/digest.h"
 #include "base/quantity.h"
 
 namespace berth::cel {
@@ -42,6 +43,9 @@ class Amount {
            exact_ == other.exact_;
   }
   friend auto operator<=>(const Amount& a, const Amount& b) { return a.value_ <=> b.value_; }
+
+  // As it was written, to a part in 10^15 where it is beyond 9 * 10^9 and finer than a thousandth.
+  void AddTo(Digester& digester) const;
 
  private:
   // What Quantity caps at.

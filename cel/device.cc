@@ -38,6 +38,11 @@ std::pair<std::string_view, std::string_view> SplitName(std::string_view name,
 
 }  // namespace
 
+// NVIDIA's driver publishes these, and Kubernetes' own names for addresses.
+bool IsIdentity(std::string_view id) {
+  return id == "uuid" || id == "parentUUID" || id == "pciBusID" || id == "pcieRoot";
+}
+
 void Device::SetAttribute(std::string_view name, AttributeValue value) {
   const auto [domain, id] = SplitName(name, driver_);
   Set(attributes_, domain, id, std::move(value));

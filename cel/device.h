@@ -27,6 +27,10 @@ using AttributeValue =
     std::variant<std::int64_t, bool, std::string, Version, std::vector<std::int64_t>,
                  std::vector<bool>, std::vector<std::string>, std::vector<Version>>;
 
+// Whether an attribute of that id, of whatever domain, tells the device from those of other nodes,
+// or says where in its machine it is: two devices may be alike but for these.
+bool IsIdentity(std::string_view id);
+
 // A value. Threads may read one together.
 class Device {
  public:

@@ -75,6 +75,7 @@ MapEntry DomainAt(const std::vector<Device::Domain<T>>& domains, std::size_t ind
 template <class T>
 MapEntry EntryAt(const Device::Domain<T>& domain, std::size_t index, Arena& arena) {
   const auto& entry = *domain.entries[index];
+  if (IsIdentity(entry.id)) arena.SeeIdentity();
   return {Value::Text(entry.id), ValueOf(entry.value, arena)};
 }
 
@@ -92,7 +93,9 @@ template <class T>
 Found FindEntry(const Device::Domain<T>& domain, const Value& id, Arena& arena) {
   if (!id.is(Kind::kString)) return {};
   for (const auto& entry : domain.entries) {
-    if (entry->id == id.text()) return {true, ValueOf(entry->value, arena)};
+    if (entry->id != id.text()) continue;
+    if (IsIdentity(entry->id)) arena.SeeIdentity();
+    return {true, ValueOf(entry->value, arena)};
   }
   return {};
 }

@@ -182,10 +182,10 @@ Expected<Program> Program::Compile(std::string_view expression) {
   return Program(std::move(plan));
 }
 
-Expected<bool> Program::Matches(const Device& device, std::uint64_t* cost) const {
+Expected<bool> Program::Matches(const Device& device, Effort* effort) const {
   Evaluator evaluator(*plan_, device);
   const Value value = evaluator.Run();
-  if (cost != nullptr) *cost = evaluator.cost();
+  if (effort != nullptr) *effort = {evaluator.cost(), evaluator.arena().sees_identity()};
   if (const std::string_view what = evaluator.arena().unsupported(); !what.empty()) {
     return Fail(FailureKind::kUnsupported, std::string(what));
   }

@@ -38,9 +38,13 @@ class Program {
   // Error: kUnsupported (a function or a variable that Berth does not know) or kRefused.
   static Expected<Program> Compile(std::string_view expression);
 
-  // Whether the expression selects the device. Error: kFailed or kUnsupported. `cost` becomes what
-  // it took, in Kubernetes' units.
-  [[nodiscard]] Expected<bool> Matches(const Device& device, std::uint64_t* cost = nullptr) const;
+  // What an evaluation took, and what its answer is about.
+  struct Effort {
+    std::uint64_t cost = 0;      // in Kubernetes' units
+    bool sees_identity = false;  // it looked at an attribute of the device alone (IsIdentity)
+  };
+  // Whether the expression selects the device. Error: kFailed or kUnsupported.
+  [[nodiscard]] Expected<bool> Matches(const Device& device, Effort* effort = nullptr) const;
 
  private:
   explicit Program(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}

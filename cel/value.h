@@ -130,6 +130,10 @@ class Arena {
   void GiveUp(std::string_view why) { unsupported_ = why; }
   [[nodiscard]] std::string_view unsupported() const { return unsupported_; }
 
+  // The evaluation has looked at an attribute that is the device's own (IsIdentity).
+  void SeeIdentity() { sees_identity_ = true; }
+  [[nodiscard]] bool sees_identity() const { return sees_identity_; }
+
   // Steps of some ns that Kubernetes' costs do not count, and bytes that a list grew by.
   void Spend(std::size_t steps) { steps_ += steps; }
   void Grow(std::size_t bytes) { bytes_ += bytes; }
@@ -138,6 +142,7 @@ class Arena {
 
  private:
   std::string_view unsupported_;
+  bool sees_identity_ = false;
   std::size_t steps_ = 0;
   std::size_t bytes_ = 0;
   std::vector<std::unique_ptr<std::string>> texts_;

@@ -124,4 +124,14 @@ std::strong_ordering operator<=>(const Version& a, const Version& b) {
       });
 }
 
+void Version::AddTo(Digester& digester) const {
+  for (const std::uint64_t number : numbers_) digester.Add(number);
+  digester.Add(pre_release_.size());
+  for (const Part& part : pre_release_) {
+    digester.Add(part.is_number ? 1U : 0U);
+    digester.Add(part.number);
+    digester.Add(part.text);
+  }
+}
+
 }  // namespace berth::cel

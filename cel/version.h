@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/result.h"
 
 namespace berth::cel {
@@ -32,6 +33,8 @@ class Version {
 
   friend bool operator==(const Version& a, const Version& b) { return (a <=> b) == 0; }
   friend std::strong_ordering operator<=>(const Version& a, const Version& b);
+
+  void AddTo(Digester& digester) const;
 
  private:
   struct Part {  // of a pre-release

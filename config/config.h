@@ -125,7 +125,7 @@ struct GpuNodesConfig {
 struct EarmarksConfig {
   bool keep = true;
   int most_gpus_percent = 25;  // of all GPUs; one waiting pod alone may have more
-  int gang_minutes = 0;        // for a gang; 0: nothing is
+  int gang_minutes = 15;       // for a gang; 0: nothing is
   friend bool operator==(const EarmarksConfig&, const EarmarksConfig&) = default;
 };
 

@@ -54,7 +54,7 @@ void Refine(const Snapshot& snapshot, const Question& question, std::span<Reason
   if (question.earmarks != nullptr && !question.earmarks->empty()) {
     for (std::size_t i = 0; i < reasons.size(); ++i) {
       if (reasons[i] != Reason::kFits) continue;
-      if (question.earmarks->KeepFrom(pod, snapshot, candidates[i])) {
+      if (question.earmarks->KeptFor(pod, snapshot, candidates[i]) != nullptr) {
         reasons[i] = Reason::kKeptForWaiting;
       }
     }

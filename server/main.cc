@@ -20,6 +20,7 @@
 #include "server/commands/plan_command.h"
 #include "server/commands/topology_command.h"
 #include "server/service/serve.h"
+#include "server/why/plan_request.h"
 
 namespace berth {
 namespace {
@@ -218,6 +219,28 @@ void AdviseOnKind(const std::vector<std::string>& words) {
   std::fprintf(stderr, "Say what it is: explain pod %s\n", words[2].c_str());
 }
 
+void AddMakeRoom(CLI::App& plan, PlanFlags& flags, CLI::Option* grow) {
+  CLI::Option* const room =
+      plan.add_flag("--make-room", flags.make_room,
+                    "Show which running pods to move, and where, so that waiting pods (or pods "
+                    "of -f) have a place")
+          ->excludes(grow);
+  plan.add_option("--for", flags.room_for,
+                  "With --make-room: only for this waiting pod or gang; may be repeated")
+      ->type_name("[NAMESPACE/]NAME")
+      ->allow_extra_args(false)
+      ->needs(room);
+  CLI::Option* const idle = plan.add_option("--idle-nodes", flags.idle_nodes,
+                                            "With --make-room: so that COUNT nodes have nothing "
+                                            "but idle GPUs")
+                                ->type_name("COUNT")
+                                ->check(CLI::Range(1, wire::kMostIdleNodes))
+                                ->needs(room);
+  plan.add_option("--model", flags.model, "With --idle-nodes: nodes with GPUs of this model")
+      ->type_name("MODEL")
+      ->needs(idle);
+}
+
 void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
   CLI::App* const plan = app.add_subcommand(
       "plan", "Show where new pods would be placed, and how many pods new nodes would take");
@@ -241,8 +264,11 @@ void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
       ->allow_extra_args(false)
       ->delimiter(',')
       ->needs(grow);
+  AddMakeRoom(*plan, flags, grow);
   plan->callback([&flags] {
-    if (flags.files.empty() && flags.grow == 0) throw CLI::RequiredError("--file or --grow");
+    if (flags.files.empty() && flags.grow == 0 && !flags.make_room) {
+      throw CLI::RequiredError("--file, --grow or --make-room");
+    }
   });
   AddServer(*plan, server);
   AddClusterFile(*plan, flags.cluster, flags.config);

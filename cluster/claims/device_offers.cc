@@ -4,6 +4,20 @@
 #include <iterator>
 
 namespace berth {
+namespace {
+
+// A claim may ask for devices of several pools that are alike, so that it matters which of their
+// own attributes are: nobody compares these over pools.
+std::optional<Digest> LikenessOf(const NodeDevices& node) {
+  if (node.pools.size() != 1) return std::nullopt;
+  Digester digester;
+  digester.Add(node.pools.front().likeness.high);
+  digester.Add(node.pools.front().likeness.low);
+  for (const auto& [pool, device] : node.taken) digester.Add(device);
+  return digester.digest();
+}
+
+}  // namespace
 
 std::shared_ptr<const DeviceOffers::ByNode> DeviceOffers::Current() const {
   const MutexLock lock(mutex_);
@@ -15,11 +29,12 @@ void DeviceOffers::Put(std::vector<std::pair<std::string, NodeDevices>> nodes) {
   std::shared_ptr<ByNode> next;  // copied when the first node changes
   for (auto& [name, devices] : nodes) {
     const auto known = put_.find(name);
-    if (known == put_.end() ? devices.pools.empty() : *known->second == devices) continue;
+    if (known == put_.end() ? devices.pools.empty() : known->second->IsSame(devices)) continue;
     if (!next) next = std::make_shared<ByNode>(*current_);
     if (devices.pools.empty()) {
       put_.erase(known);
     } else {
+      devices.likeness = LikenessOf(devices);
       put_.insert_or_assign(name, std::make_shared<const NodeDevices>(std::move(devices)));
     }
     Publish(name, *next);
@@ -39,6 +54,7 @@ void DeviceOffers::Publish(const std::string& node, ByNode& next) const {
     if (!with_holds) with_holds = std::make_shared<NodeDevices>(*put->second);
     with_holds->taken.insert(held.devices.begin(), held.devices.end());
   }
+  if (with_holds) with_holds->likeness = LikenessOf(*with_holds);
   next.insert_or_assign(node, with_holds ? Devices(std::move(with_holds)) : put->second);
 }
 

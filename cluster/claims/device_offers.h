@@ -10,6 +10,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,7 +27,13 @@ namespace berth {
 struct NodeDevices {
   DevicePools pools;
   std::set<DeviceName> taken;
-  friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
+  // Of all that, pools without their names; DeviceOffers sets it. Nothing: the node is like no
+  // other.
+  std::optional<Digest> likeness = {};
+
+  [[nodiscard]] bool IsSame(const NodeDevices& other) const {
+    return pools == other.pools && taken == other.taken;
+  }
 };
 
 // What one claim is to have.

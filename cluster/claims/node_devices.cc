@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "cluster/claims/device_likeness.h"
+
 namespace berth {
 namespace {
 
@@ -58,7 +60,10 @@ DevicePools GatherPools(Slices slices) {
     const bool complete =
         static_cast<std::int64_t>(of_pool.size()) == of_pool.front()->slices_in_pool;
     const bool usable = complete && IsSound(of_pool);
-    pools.push_back({id.first, id.second, usable, std::move(of_pool)});
+    DevicePool& pool =
+        pools.emplace_back(DevicePool{id.first, id.second, usable, std::move(of_pool)});
+    for (const auto& slice : pool.slices) pool.devices += slice->devices.size();
+    pool.likeness = LikenessOf(pool);
   }
   std::stable_partition(pools.begin(), pools.end(),
                         [](const DevicePool& pool) { return !Binds(pool); });

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest.h"
 #include "cel/device.h"
 #include "cluster/values/node_constraints.h"
 
@@ -65,6 +66,8 @@ struct DevicePool {
   bool usable = true;
   // Of one generation, by name.
   std::vector<std::shared_ptr<const PublishedSlice>> slices;
+  Digest likeness = {};     // LikenessOf
+  std::size_t devices = 0;  // of all slices
   // The same slices, and not others of the same content.
   friend bool operator==(const DevicePool&, const DevicePool&) = default;
 };

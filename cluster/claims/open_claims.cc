@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/claims/open_claims.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace berth {
@@ -46,6 +47,7 @@ void OpenClaims::Put(Shown claims, bool replace_all) {
   }
   for (auto& [name, known] : claims) {
     Drop(name);
+    Judge(name, known);
     const auto content = known.asks == nullptr ? contents_.end() : Keep(std::move(known.asks));
     known.asks = content == contents_.end() ? nullptr : content->asks;
     if (!known.made_for.empty()) ++made_for_[known.made_for];
@@ -56,6 +58,37 @@ void OpenClaims::Put(Shown claims, bool replace_all) {
 void OpenClaims::Remove(const std::string& claim) {
   const MutexLock lock(mutex_);
   Drop(claim);
+  awaited_.erase(claim);
+}
+
+void OpenClaims::Outdate(const std::string& claim, std::int64_t version) {
+  if (version == 0) return;
+  const MutexLock lock(mutex_);
+  const auto shown = claims_.find(claim);
+  if (shown != claims_.end()) {
+    KnownClaim& known = shown->second.known;
+    if (known.version >= version) return;
+    known.allocated = false;
+  }
+  const auto awaited = awaited_.find(claim);
+  if (awaited != awaited_.end()) {
+    awaited->second = std::max(awaited->second, version);
+    return;
+  }
+  if (awaited_.size() >= kMostAwaited) {  // the watch may have missed that a claim came and went
+    std::erase_if(awaited_, [this](const auto& entry) { return !claims_.contains(entry.first); });
+  }
+  if (awaited_.size() < kMostAwaited) awaited_.emplace(claim, version);
+}
+
+void OpenClaims::Judge(const std::string& claim, KnownClaim& known) {
+  const auto awaited = awaited_.find(claim);
+  if (awaited == awaited_.end() || known.version == 0) return;
+  if (known.version >= awaited->second) {
+    awaited_.erase(awaited);
+  } else {
+    known.allocated = false;
+  }
 }
 
 std::optional<KnownClaim> OpenClaims::Find(const std::string& claim) const {

@@ -200,7 +200,8 @@ template <OneOf<PodRequest> V>
 constexpr auto MembersOf(V& value) {
   auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
          domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
-         device_class, checkpointed, keep, own_to_scheduler, role, leads, others, claims] = value;
+         device_class, checkpointed, keep, own_to_scheduler, role, leads, others, claims, mobility,
+         deletion_cost, grace_seconds] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(id), OfRole<Role::kIdentity>(claims), OfKind(shape),
       OfKind(containers, AtFront("containers")), OfKind(refusal), OfKind(constraints),
@@ -210,6 +211,10 @@ constexpr auto MembersOf(V& value) {
       OfRole<Role::kGroup>(gang, WhenSet("gang")), OfRole<Role::kGroup>(scheduler),
       OfRole<Role::kGroup>(domain), OfRole<Role::kGroup>(role), OfRole<Role::kGroup>(leads),
       OfRole<Role::kLoss>(checkpointed), OfRole<Role::kLoss>(keep, WhenSet("keep")),
+      OfRole<Role::kLoss>(mobility, WhenSet("mobility")),
+      OfRole<Role::kLoss>(deletion_cost,
+                          WhenSet("deletion_cost", kMostPriority, -kMostPriority - 1)),
+      OfRole<Role::kLoss>(grace_seconds, WhenSet("grace_seconds", kMostGraceSeconds)),
       OfRole<Role::kShown>(labels, WhenSet("labels")), OfRole<Role::kShown>(classes),
       OfRole<Role::kShown>(container_count), OfRole<Role::kShown>(init_container_count));
 }

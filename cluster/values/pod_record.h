@@ -23,11 +23,13 @@ enum class PodState {
   kBound,
 };
 
-// What the API server says of a pod's life. It decides nothing; explanations tell it.
+// What the API server says of a pod's life. Explanations tell it, and rooms that are gathered for a
+// gang (scoring/earmarks) count on the ends of pods that complete.
 struct PodLife {
   std::optional<WallTime> started = {};  // status.startTime: its kubelet has seen it
   std::optional<WallTime> ends = {};     // metadata.deletionTimestamp: its grace period is over
   bool comes_back = false;               // a DaemonSet's or a static pod: it is back at once
+  bool completes = false;                // restartPolicy is not Always: it ends with its work
   std::string replica_set = {};          // of a Deployment: "train-7d9f8c6b5"; empty: it is of none
   friend bool operator==(const PodLife&, const PodLife&) = default;
 

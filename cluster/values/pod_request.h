@@ -205,6 +205,20 @@ struct OwnToScheduler {
   friend bool operator==(const OwnToScheduler&, const OwnToScheduler&) = default;
 };
 
+// Whether a running pod may be moved: evicted, so that its controller makes it anew elsewhere. The
+// pod's own word (PodRequest::keep) comes on top.
+enum class Mobility : std::uint8_t {
+  kUnknown,         // nobody has said who makes it anew: it stays
+  kMoves,           // a controller makes it anew
+  kNoController,    // nobody makes it anew
+  kComesBack,       // it belongs to its node: of a DaemonSet, or a static pod
+  kDoNotDisrupt,    // karpenter.sh/do-not-disrupt
+  kNotSafeToEvict,  // cluster-autoscaler.kubernetes.io/safe-to-evict: "false"
+  kHostPath,        // it has a directory of its node, and does not say that it is safe to evict
+};
+inline constexpr std::size_t kMobilities = 7;
+inline constexpr int kMostGraceSeconds = 86'400;
+
 // Berth chooses devices for pods with so many ResourceClaims at most.
 inline constexpr std::size_t kMostPodClaims = 8;
 
@@ -247,6 +261,9 @@ struct PodRequest {
   // Its ResourceClaims, by name in its namespace; "" = one that was not made yet from its template.
   // Of more than kMostPodClaims the first, and one more.
   std::vector<std::string> claims = {};
+  Mobility mobility = Mobility::kUnknown;
+  int deletion_cost = 0;   // controller.kubernetes.io/pod-deletion-cost
+  int grace_seconds = 30;  // terminationGracePeriodSeconds, 0..kMostGraceSeconds
 
   // So many pods that ask for what it asks come when it runs.
   [[nodiscard]] int followers() const { return leads ? gang.followers : 0; }

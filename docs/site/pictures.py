@@ -283,7 +283,8 @@ def grouped(rows, names, label=lambda name: name):
 def results():
     """Plots of the tables of bench/RESULTS.md."""
     of = lambda section, first: table("RESULTS.md", section, first)
-    fgd = [(row[0], [("expected-waste", float(row[2])), ("FGD", float(row[1]))]) for row in of("Expected waste against FGD", "trace")[1:]]
+    left = lambda held: round(6212 * (100 - float(held)) / 100)
+    fgd = [(row[0], [("expected-waste", left(row[2])), ("FGD", left(row[1]))]) for row in of("Expected waste against FGD", "trace")[1:]]
     served = of("With departures", "trace")
     names = served[0][1:6]
     order = lambda row: sorted(((names[i], float(row[1 + i])) for i in range(5)), key=lambda one: -one[1])
@@ -307,7 +308,7 @@ def results():
     stream = of("The chosen GPU is the used GPU", '`ARGS="-pretended -pods 200 -nodes 2 stream"`')
     planned = [("of 200 pods", [(stream[0][i].replace("with berth-node", "berth-node"), number(stream[1][i])) for i in (1, 2, 3)])]
     return {
-        "allocated": bars("GPUs held when pods for 130 % of them have come, % of 6,212, by trace (bars begin at 80 %)", fgd, 80, 100, " %"),
+        "idle": bars("GPUs that stay idle when pods for 130 % of 6,212 have come, by trace", fgd, 0, 900, ""),
         "served": bars("GPU-hours served at load 1.0, % of the demand (bars begin at 50 %)", [("mean of 11 traces", order(row_of("mean"))), ("multigpu50", order(row_of("multigpu50")))], 50, 100, " %"),
         "waits": bars("Longest wait of a pod of eight GPUs that started, minutes, by trace and seed", waits, 0, 400, " min"),
         "shares": bars("GPU-hours served where pods share GPUs, % of the demand, by mix (bars begin at 70 %)", shares, 70, 100, " %"),

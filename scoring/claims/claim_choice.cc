@@ -2,6 +2,8 @@
 #include "scoring/claims/claim_choice.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -14,22 +16,54 @@ namespace {
 // About: a device that is published no more may be taken too.
 std::size_t FreeOn(const NodeDevices& node) {
   std::size_t published = 0;
-  for (const DevicePool& pool : node.pools) {
-    for (const auto& slice : pool.slices) published += slice->devices.size();
-  }
+  for (const DevicePool& pool : node.pools) published += pool.devices;
   return published - std::min(published, node.taken.size());
 }
 
-std::vector<std::size_t> FewestFreeFirst(std::span<const ClaimNode> nodes) {
+void FewestFreeFirst(std::span<const ClaimNode> nodes, std::vector<std::size_t>& positions) {
   using Order = std::tuple<std::size_t, std::string_view, std::size_t>;  // free, name, position
   std::vector<Order> order;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
+  for (const std::size_t i : positions) {
     order.emplace_back(FreeOn(*nodes[i].devices), nodes[i].name, i);
   }
   std::ranges::sort(order);
-  std::vector<std::size_t> sorted;
-  for (const Order& node : order) sorted.push_back(std::get<2>(node));
-  return sorted;
+  std::ranges::transform(order, positions.begin(),
+                         [](const Order& node) { return std::get<2>(node); });
+}
+
+// Where GPUs are those of slices, which of them a device is follows from the devices.
+bool AreLinkedAlike(const Node* a, const Node* b) {
+  const auto are_known = [](const Node* node) {
+    return node != nullptr && node->spec().links.known();
+  };
+  if (!are_known(a) && !are_known(b)) return true;
+  return are_known(a) && are_known(b) && !a->spec().by_claims.empty() &&
+         !b->spec().by_claims.empty() && a->spec().links == b->spec().links;
+}
+
+// Of nodes that are alike the first by name: no other one is taken before it.
+std::vector<std::size_t> OneOfEachKind(std::span<const ClaimNode> nodes) {
+  std::map<Digest, std::vector<std::size_t>> kinds;
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const ClaimNode& node = nodes[i];
+    if (!node.devices->likeness) {
+      chosen.push_back(i);
+      continue;
+    }
+    std::vector<std::size_t>& of_kind = kinds[*node.devices->likeness];
+    const auto alike = std::ranges::find_if(
+        of_kind, [&](std::size_t other) { return AreLinkedAlike(node.node, nodes[other].node); });
+    if (alike == of_kind.end()) {
+      of_kind.push_back(i);
+    } else if (node.name < nodes[*alike].name) {
+      *alike = i;
+    }
+  }
+  for (const auto& [kind, of_kind] : kinds) {
+    chosen.insert(chosen.end(), of_kind.begin(), of_kind.end());
+  }
+  return chosen;
 }
 
 // Of two ends without devices the one that says more.
@@ -45,19 +79,22 @@ ClaimChoice Chosen(std::size_t node, const NodeQuestion& question, const PickedD
   return choice;
 }
 
-}  // namespace
-
-ClaimChoice ChooseForClaims(ClaimQuestion& question, std::span<const ClaimNode> nodes) {
+// Of the nodes at these positions. nullopt: a selector looks at what is a device's own, and
+// `of_kinds`: each of these nodes is to stand for others.
+std::optional<ClaimChoice> ChooseAmong(ClaimQuestion& question, std::span<const ClaimNode> nodes,
+                                       std::vector<std::size_t> positions, bool of_kinds) {
   ClaimChoice best;
   std::optional<SetRating> best_rating;
   int steps = 0;
-  for (const std::size_t i : FewestFreeFirst(nodes)) {
+  FewestFreeFirst(nodes, positions);
+  for (const std::size_t i : positions) {
     if (steps > kMostChoiceSteps) break;
     const NodeQuestion asked = question.On(nodes[i].devices->pools, nodes[i].devices->taken);
     const SetRater rater(nodes[i], asked);
     const PickedDevices picked = BestSet(
         asked.question, [&rater](std::span<const PickedDevice> set) { return rater.Rate(set); });
     steps += picked.steps;
+    if (of_kinds && question.sees_identity()) return std::nullopt;
     if (picked.end != SearchEnd::kFound) {
       if (!best_rating) best.end = Worse(best.end, picked.end);
       continue;
@@ -70,6 +107,16 @@ ClaimChoice ChooseForClaims(ClaimQuestion& question, std::span<const ClaimNode> 
   }
   if (!best_rating && steps > kMostChoiceSteps) best.end = SearchEnd::kUnknown;
   return best;
+}
+
+}  // namespace
+
+ClaimChoice ChooseForClaims(ClaimQuestion& question, std::span<const ClaimNode> nodes) {
+  auto choice = ChooseAmong(question, nodes, OneOfEachKind(nodes), true);
+  if (choice) return *std::move(choice);
+  std::vector<std::size_t> all(nodes.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return *ChooseAmong(question, nodes, std::move(all), false);
 }
 
 }  // namespace berth

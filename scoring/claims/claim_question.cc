@@ -160,9 +160,10 @@ bool ClaimQuestion::WantsAllOfAnyDriver() const {
 DeviceMatch ClaimQuestion::Match(const OptionOf& of, const PublishedDevice& device) {
   for (const cel::Program& selector : selectors_[Nth(of.claim)][Nth(of.request)][Nth(of.option)]) {
     if (cost_ >= kMostCost) return DeviceMatch::kUnknown;
-    std::uint64_t cost = 0;
-    const auto matches = selector.Matches(device.seen, &cost);
-    cost_ += cost + 1;
+    cel::Program::Effort effort;
+    const auto matches = selector.Matches(device.seen, &effort);
+    cost_ += effort.cost + 1;
+    sees_identity_ = sees_identity_ || effort.sees_identity;
     if (!matches) {
       return matches.error().kind == cel::FailureKind::kFailed ? DeviceMatch::kError
                                                                : DeviceMatch::kUnknown;
@@ -178,6 +179,7 @@ DeviceMatch ClaimQuestion::Match(const OptionOf& of, const PublishedDevice& devi
 
 NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceName>& taken) {
   NodeQuestion node;
+  sees_identity_ = false;
   for (const DevicePool& pool : pools) AddPool(pool, taken, node);
   node.question.claims = searched_;
   node.owners = owners_;

@@ -54,6 +54,10 @@ class ClaimQuestion {
   // Of the selectors so far.
   [[nodiscard]] std::uint64_t cost() const { return cost_; }
 
+  // Whether a selector has looked at what is a device's own since the last On: the answers hold for
+  // no other node.
+  [[nodiscard]] bool sees_identity() const { return sees_identity_; }
+
   // Whether a request asks for all devices and its selectors do not exclude those of other drivers:
   // nothing is known of them.
   [[nodiscard]] bool WantsAllOfAnyDriver() const;
@@ -73,6 +77,7 @@ class ClaimQuestion {
   std::vector<SearchClaim> searched_;  // without the values of constraints
   std::vector<int> owners_;
   std::uint64_t cost_ = 0;
+  bool sees_identity_ = false;
 };
 
 }  // namespace berth

@@ -2,6 +2,7 @@
 #include "scoring/earmarks/earmark_line.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <tuple>
 
@@ -40,6 +41,30 @@ std::shared_ptr<const Node> With(const Node& node, const PodRequest& pod) {
   auto with = std::make_shared<Node>(node);
   with->Put(std::move(record));
   return with;
+}
+
+EarmarkOwner OwnerOf(const PodRequest& pod, WallTime since) {
+  return {pod.id, pod.gang.id, pod.priority, pod.may_preempt, since, 0};
+}
+
+bool Leaves(const PodRecord& held) { return held.leaving || held.life.completes; }
+
+// What a node has when the pods that complete have ended: at most so many GPUs, so many of which
+// are in use until then.
+struct Later {
+  int gpus = 0, busy = 0;
+};
+Later LaterOn(const Node& node) {
+  GpuMask idle = 0, busy = 0;
+  for (std::size_t i = 0; i < node.gpus().size(); ++i) {
+    if (node.gpus()[i].idle()) idle |= GpuBit(static_cast<int>(i));
+  }
+  for (const auto& held : node.pods()) {
+    if (!Leaves(*held)) continue;
+    for (const DeviceGrant& grant : held->placement.grants) busy |= GpuBit(grant.gpu);
+  }
+  const GpuMask open = ~node.closed();
+  return {std::popcount((idle | busy) & open), std::popcount(busy & open)};
 }
 
 }  // namespace
@@ -124,6 +149,7 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
 }
 
 void EarmarkLine::Release(Waiter& waiter) {
+  if (&waiter == gatherer_) StopGathering();
   for (std::size_t i = 0; i < waiter.nodes.size(); ++i) {
     const NodeIndex node = std::exchange(waiter.nodes[i], kNoNode);
     if (node == kNoNode) continue;
@@ -169,6 +195,9 @@ void EarmarkLine::FindChanged(const std::shared_ptr<const Snapshot>& snapshot) {
     return;
   }
   const std::shared_ptr<const Snapshot> before = std::exchange(snapshot_, snapshot);
+  awaited_.clear();
+  awaited_gpus_ = 0;
+  scanned_ = {};
   std::map<NodeIndex, Marked> marked;
   for (auto& [node, mark] : marked_) {
     const NodeIndex now = snapshot->names().Find(before->names().name(node));
@@ -220,7 +249,123 @@ void EarmarkLine::Rebuild(NodeIndex node) {
 
 bool EarmarkLine::MayKeep(const Waiter& waiter, int gpus, const EarmarkLimits& limits) const {
   if (kept_gpus_ == 0 && !waiter.is_gang()) return true;
-  return (kept_gpus_ + gpus) * 100 <= gpus_ * limits.most_gpus;
+  const std::int64_t after = kept_gpus_ + awaited_gpus_ + gpus;
+  return after * 100 <= gpus_ * limits.most_gpus || (waiter.is_gang() && after <= kMostAlone);
+}
+
+// By GPUs alone: a guard against gathering in vain, not a plan.
+bool EarmarkLine::CouldFit(const Waiter& gang) const {
+  std::size_t pod = 0;
+  for (NodeIndex i = 0; i < snapshot_->size() && pod < gang.pods.size(); ++i) {
+    const Node& node = snapshot_->node(i);
+    int gpus = -1;
+    while (pod < gang.pods.size()) {
+      const PodRequest& member = *gang.pods[pod];
+      if (gpus < 0 && Admits(node.spec(), member) != Reason::kFits) break;
+      if (gpus < 0) gpus = member.shape.mig() ? node.healthy_gpus() : LaterOn(node).gpus;
+      gpus -= GpusOf(member.shape);
+      if (gpus < 0) break;
+      ++pod;
+    }
+  }
+  return pod == gang.pods.size();
+}
+
+void EarmarkLine::StopGathering() {
+  if (!awaited_.empty()) is_new_ = true;
+  awaited_.clear();
+  awaited_gpus_ = 0;
+  gatherer_ = nullptr;
+}
+
+// The first in line that could all fit.
+void EarmarkLine::ChooseGatherer(Instant now) {
+  for (Waiter* const gang : line_) {
+    if (!gang->is_gang() || now < gang->passed_over) continue;
+    if (gang->judged == Instant() || now - gang->judged >= kBetweenHopes) {
+      gang->has_hope = CouldFit(*gang);
+      gang->judged = now;
+    }
+    if (!gang->has_hope) {
+      if (gang == gatherer_) Release(*gang);
+      continue;
+    }
+    if (gang == gatherer_) return;
+    if (gatherer_ != nullptr) Release(*gatherer_);
+    gatherer_ = gang;
+    gang->looks_everywhere = true;
+    scanned_ = {};
+    return;
+  }
+  if (gatherer_ != nullptr) Release(*gatherer_);
+}
+
+// Those with room for a member later, the least held first; of equal ones those that are awaited
+// already, and the first by name.
+std::vector<NodeIndex> EarmarkLine::NodesToAwait(const Waiter& gang) const {
+  std::vector<std::tuple<bool, int, NodeIndex>> found;
+  for (NodeIndex i = 0; i < snapshot_->size(); ++i) {
+    const Node& node = snapshot_->node(i);
+    const Later later = LaterOn(node);
+    if (later.busy == 0 || later.gpus < GpusOf(gang.first().shape)) continue;
+    if (Admits(node.spec(), gang.first()) != Reason::kFits) continue;
+    found.emplace_back(!awaited_.contains(i), later.busy, i);
+  }
+  const auto most = std::min(found.size(), kMostAwaited);
+  std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(most));
+  std::vector<NodeIndex> nodes;
+  for (std::size_t i = 0; i < most; ++i) nodes.push_back(std::get<NodeIndex>(found[i]));
+  return nodes;
+}
+
+// As many of the open pods as the node has room for, beside those for whom room is kept there. What
+// goes there leaves `open`.
+void EarmarkLine::AwaitOn(NodeIndex node, std::vector<std::size_t>& open,
+                          const EarmarkLimits& limits) {
+  Awaited awaited{{}, std::make_shared<const Node>(snapshot_->node(node).Without(Leaves))};
+  if (const auto mark = marked_.find(node); mark != marked_.end()) {
+    for (const auto& [waiter, pod] : mark->second.owners) {
+      if (auto with = With(*awaited.then, *waiter->pods[pod])) awaited.then = std::move(with);
+    }
+  }
+  std::erase_if(open, [&](std::size_t pod) {
+    const PodRequest& member = *gatherer_->pods[pod];
+    if (!MayKeep(*gatherer_, GpusOf(member.shape), limits)) return false;
+    auto with = With(*awaited.then, member);
+    if (with == nullptr) return false;
+    awaited.then = std::move(with);
+    awaited.pods.push_back(pod);
+    awaited_gpus_ += GpusOf(member.shape);
+    return true;
+  });
+  if (!awaited.pods.empty()) awaited_.emplace(node, std::move(awaited));
+}
+
+// For the members of the gang that gathers for whom no room is kept.
+void EarmarkLine::Await(const EarmarkLimits& limits, Instant now) {
+  if (gatherer_ == nullptr) return;
+  const bool is_due = scanned_ == Instant() || now - scanned_ >= kBetweenScans;
+  const auto has_changed = [this](const auto& one) { return changed_.contains(one.first); };
+  if (!is_due && std::ranges::none_of(awaited_, has_changed)) return;
+  std::vector<NodeIndex> nodes;
+  if (is_due) {
+    nodes = NodesToAwait(*gatherer_);
+    scanned_ = now;
+  } else {
+    for (const auto& [node, one] : awaited_) nodes.push_back(node);
+  }
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < gatherer_->nodes.size() && open.size() < kMostAwaited; ++i) {
+    if (gatherer_->nodes[i] == kNoNode) open.push_back(i);
+  }
+  awaited_.clear();
+  awaited_gpus_ = 0;
+  for (const NodeIndex node : nodes) {
+    if (open.empty()) break;
+    AwaitOn(node, open, limits);
+  }
+  if (!awaited_.empty() && !gatherer_->offered) gatherer_->offered = now;
+  is_new_ = true;
 }
 
 void EarmarkLine::OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& limits,
@@ -252,7 +397,7 @@ void EarmarkLine::Offer(NodeIndex node, const EarmarkLimits& limits, Instant now
   Fitting fits;
   std::vector<std::string> gone;
   for (Waiter* const waiter : line_) {
-    if (now < waiter->passed_over) continue;
+    if (now < waiter->passed_over || (waiter->is_gang() && waiter != gatherer_)) continue;
     const auto open = std::ranges::find(waiter->nodes, kNoNode);
     if (open == waiter->nodes.end()) continue;
     const auto pod = static_cast<std::size_t>(open - waiter->nodes.begin());
@@ -274,8 +419,9 @@ void EarmarkLine::Offer(NodeIndex node, const EarmarkLimits& limits, Instant now
 
 // One waiter of a look: the others have the next ones.
 void EarmarkLine::LookEverywhere(const EarmarkLimits& limits, Instant now, const Waits& waits) {
-  const auto found = std::ranges::find_if(line_, [now](const Waiter* waiter) {
-    return waiter->looks_everywhere && now >= waiter->passed_over;
+  const auto found = std::ranges::find_if(line_, [this, now](const Waiter* waiter) {
+    return waiter->looks_everywhere && now >= waiter->passed_over &&
+           (!waiter->is_gang() || waiter == gatherer_);
   });
   if (found == line_.end()) return;
   Waiter& waiter = **found;
@@ -317,7 +463,7 @@ std::optional<Instant> EarmarkLine::NextLook() const {
   const auto or_at = [&next](Instant at) { next = next ? std::min(*next, at) : at; };
   for (const Waiter* const waiter : line_) {
     if (waiter->offered && !waiter->is_gang()) or_at(*waiter->offered + kOffer);
-    if (waiter->looks_everywhere) or_at(waiter->passed_over);
+    if (waiter->looks_everywhere && !waiter->is_gang()) or_at(waiter->passed_over);
   }
   return next;
 }
@@ -333,37 +479,44 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
     }
     for (const std::string& name : gone) Leave(name);
   }
+  ChooseGatherer(now);
   for (const NodeIndex node : changed_) Rebuild(node);
   for (const NodeIndex node : changed_) Offer(node, limits, now, waits);
-  changed_.clear();
   released_.clear();
   LookEverywhere(limits, now, waits);
+  Await(limits, now);
+  changed_.clear();
   for (Waiter* const waiter : line_) {
-    if (waiter->offered && waiter->kept() == 0) waiter->offered.reset();
+    const bool awaits = waiter == gatherer_ && !awaited_.empty();
+    if (waiter->offered && waiter->kept() == 0 && !awaits) waiter->offered.reset();
   }
   if (std::exchange(is_new_, false)) Publish();
   return std::exchange(wakes_, {});
 }
 
 void EarmarkLine::Publish() {
-  std::vector<Earmarks::OnNode> nodes;
+  std::map<NodeIndex, Earmarks::OnNode> nodes;
   for (const auto& [index, mark] : marked_) {
     Earmarks::OnNode on{.node = index, .owners = {}, .as_if = mark.as_if};
     for (const auto& [waiter, pod] : mark.owners) {
       const PodRequest& request = *waiter->pods[pod];
-      const int gpus = GpusOf(request.shape);
       const bool same_gang =
           !on.owners.empty() && waiter->is_gang() && on.owners.back().gang == request.gang.id;
-      if (same_gang) {
-        on.owners.back().gpus += gpus;
-        continue;
-      }
-      on.owners.push_back({request.id, request.gang.id, request.priority, request.may_preempt,
-                           waiter->since, gpus});
+      if (!same_gang) on.owners.push_back(OwnerOf(request, waiter->since));
+      on.owners.back().gpus += GpusOf(request.shape);
     }
-    nodes.push_back(std::move(on));
+    nodes.emplace(index, std::move(on));
   }
-  earmarks_ = std::make_shared<const Earmarks>(snapshot_, std::move(nodes));
+  for (const auto& [index, awaited] : awaited_) {
+    Earmarks::OnNode& on = nodes.try_emplace(index, Earmarks::OnNode{.node = index}).first->second;
+    on.awaiting = OwnerOf(gatherer_->first(), gatherer_->since);
+    const Node& now = on.as_if != nullptr ? *on.as_if : snapshot_->node(index);
+    on.awaiting.gpus = LaterOn(now).gpus - LaterOn(now).busy;
+    on.then = awaited.then;
+  }
+  std::vector<Earmarks::OnNode> sorted;
+  for (auto& [index, on] : nodes) sorted.push_back(std::move(on));
+  earmarks_ = std::make_shared<const Earmarks>(snapshot_, std::move(sorted));
 }
 
 }  // namespace berth

@@ -6,13 +6,14 @@
 // large ones once in ten seconds (kube-scheduler's back-off), and wait for hours. So the room that
 // fits a waiting pod now is kept until it comes: of what becomes free the first in line that fits
 // takes its part, and what is left is for anyone. Nothing is kept empty for a pod that it does not
-// hold yet; for a gang, which needs many nodes at the same moment, it is, up to the bounds of
-// EarmarkLimits. Who does not take what is kept for it is passed over for a while: what keeps it
-// away is nothing that Berth knows.
+// hold yet. For a gang, which needs many nodes at the same moment, it is: for the first in line
+// that all fits once the pods that complete have ended. It gathers what fits its members now, and
+// awaits the nodes of which the least is held, up to the bounds of EarmarkLimits. Who does not take
+// what is kept for it is passed over for a while: what keeps it away is nothing that Berth knows.
 //
 //   line.Stand({.pods = {pod}, .since = created}, snapshot, now);   // no node took it
 //   line.Look(snapshot, now);                                  // after every change of the nodes
-//   line.earmarks()->KeepFrom(other, *snapshot, node);
+//   line.earmarks()->KeptFor(other, *snapshot, node);
 //   line.Leave(pod->id.uid);                                   // it has its node, or is gone
 //
 // First in line: the higher priority, then who waits longer. Deterministic; not thread-safe.
@@ -42,11 +43,12 @@
 namespace berth {
 
 struct EarmarkLimits {
-  // Of all GPUs, percent, 0..100: more are kept for one waiting pod alone.
+  // Of all GPUs, percent, 0..100: more are kept for one waiting pod alone, and up to
+  // EarmarkLine::kMostAlone for one gang alone.
   int most_gpus = 25;
   // For a gang, which gets no more after that until it has been passed over for as long. 0: nothing
   // is kept for gangs.
-  Duration gang = std::chrono::hours(1);
+  Duration gang = std::chrono::minutes(15);
   friend bool operator==(const EarmarkLimits&, const EarmarkLimits&) = default;
 };
 
@@ -64,6 +66,10 @@ class EarmarkLine {
   static constexpr Duration kOffer = std::chrono::seconds(60);
   static constexpr Duration kPassOver = std::chrono::minutes(5);  // doubled by each, up to...
   static constexpr Duration kLongestPassOver = std::chrono::hours(1);
+  static constexpr int kMostAlone = 64;            // GPUs, for the one gang that gathers
+  static constexpr std::size_t kMostAwaited = 64;  // nodes, and pods, at a time
+  static constexpr Duration kBetweenScans = std::chrono::seconds(5);  // of all nodes, for a gang
+  static constexpr Duration kBetweenHopes = std::chrono::minutes(1);
   // kube-scheduler tries every pod again after five and a half minutes at the latest.
   static constexpr Duration kForgotten = std::chrono::minutes(10);
 
@@ -101,6 +107,8 @@ class EarmarkLine {
     int times_passed_over = 0;
     // May fit nodes that have not changed since.
     bool looks_everywhere = false;
+    Instant judged;  // of a gang: when it was last asked whether it could all fit; what was found
+    bool has_hope = false;
     [[nodiscard]] const PodRequest& first() const { return *pods.front(); }
     [[nodiscard]] bool is_gang() const { return !first().gang.empty(); }
     [[nodiscard]] std::size_t kept() const;
@@ -112,6 +120,11 @@ class EarmarkLine {
   struct Marked {
     std::vector<std::pair<Waiter*, std::size_t>> owners;  // and which of their pods; in line
     std::shared_ptr<const Node> as_if;
+  };
+  // A node that is awaited for the gang that gathers, and its pods that will go there.
+  struct Awaited {
+    std::vector<std::size_t> pods;
+    std::shared_ptr<const Node> then;
   };
   // Which shapes fit a node as it is at the moment.
   class Fitting;
@@ -125,6 +138,12 @@ class EarmarkLine {
   void OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& limits, Instant now);
   void LookEverywhere(const EarmarkLimits& limits, Instant now, const Waits& waits);
   [[nodiscard]] bool MayKeep(const Waiter& waiter, int gpus, const EarmarkLimits& limits) const;
+  [[nodiscard]] bool CouldFit(const Waiter& gang) const;
+  void ChooseGatherer(Instant now);
+  void StopGathering();
+  [[nodiscard]] std::vector<NodeIndex> NodesToAwait(const Waiter& gang) const;
+  void AwaitOn(NodeIndex node, std::vector<std::size_t>& open, const EarmarkLimits& limits);
+  void Await(const EarmarkLimits& limits, Instant now);
   void Publish();
 
   std::unordered_map<std::string, std::unique_ptr<Waiter>> by_name_;
@@ -132,6 +151,10 @@ class EarmarkLine {
   std::size_t pods_ = 0, bytes_ = 0;            // of the line
   std::map<RequestShape, std::size_t> shapes_;  // of these; how many pods have each
   std::map<NodeIndex, Marked> marked_;
+  Waiter* gatherer_ = nullptr;  // the gang for which nodes are kept and awaited
+  std::map<NodeIndex, Awaited> awaited_;
+  std::int64_t awaited_gpus_ = 0;
+  Instant scanned_;               // when nodes to await were last looked for
   std::set<NodeIndex> changed_;   // to be looked at
   std::set<NodeIndex> released_;  // of these: what was kept there is for others
   std::shared_ptr<const Snapshot> snapshot_ = std::make_shared<const Snapshot>();

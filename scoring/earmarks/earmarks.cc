@@ -29,6 +29,7 @@ int Earmarks::gpus() const {
   int sum = 0;
   for (const OnNode& on : nodes_) {
     for (const EarmarkOwner& owner : on.owners) sum += owner.gpus;
+    if (on.then != nullptr) sum += on.awaiting.gpus;
   }
   return sum;
 }
@@ -40,14 +41,21 @@ const Earmarks::OnNode* Earmarks::On(const Snapshot& snapshot, NodeIndex node) c
   return &*std::ranges::lower_bound(nodes_, node, {}, &OnNode::node);
 }
 
-bool Earmarks::KeepFrom(const PodRequest& pod, const Snapshot& snapshot, NodeIndex node) const {
+const EarmarkOwner* Earmarks::KeptFor(const PodRequest& pod, const Snapshot& snapshot,
+                                      NodeIndex node) const {
   const OnNode* const on = On(snapshot, node);
-  if (on == nullptr) return false;
+  if (on == nullptr) return nullptr;
+  const auto is_free = [&pod](const EarmarkOwner& owner) {
+    return IsOwnedBy(owner, pod) || MayGoBefore(pod, owner);
+  };
+  if (on->then != nullptr && !is_free(on->awaiting) && !Fits(*on->then, pod.shape)) {
+    return &on->awaiting;
+  }
+  if (on->owners.empty()) return nullptr;
   const auto is_owned = [&pod](const EarmarkOwner& owner) { return IsOwnedBy(owner, pod); };
-  if (std::ranges::any_of(on->owners, is_owned)) return false;
-  const auto may_go = [&pod](const EarmarkOwner& owner) { return MayGoBefore(pod, owner); };
-  if (std::ranges::all_of(on->owners, may_go)) return false;
-  return !Fits(*on->as_if, pod.shape);
+  if (std::ranges::any_of(on->owners, is_owned)) return nullptr;
+  if (std::ranges::all_of(on->owners, is_free)) return nullptr;
+  return Fits(*on->as_if, pod.shape) ? nullptr : &on->owners.front();
 }
 
 }  // namespace berth

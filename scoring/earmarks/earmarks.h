@@ -4,7 +4,9 @@
 //
 // A node with earmarks takes another pod only where its owners fit beside it. Pods of a higher
 // priority than all owners may go there all the same, and so may pods that the owner, a gang, could
-// evict. Immutable: any thread reads them. Who gets which room is said by EarmarkLine.
+// evict. A node may also be awaited for one gang: it takes other pods only where a member fits
+// beside them once the pods there that complete have ended. Immutable: any thread reads them. Who
+// gets which room is said by EarmarkLine.
 #pragma once
 
 #include <memory>
@@ -32,9 +34,13 @@ struct EarmarkOwner {
 class Earmarks {
  public:
   struct OnNode {
-    NodeIndex node = kNoNode;           // of the snapshot
-    std::vector<EarmarkOwner> owners;   // the first in line first; never empty
-    std::shared_ptr<const Node> as_if;  // the node with its owners on it
+    NodeIndex node = kNoNode;               // of the snapshot
+    std::vector<EarmarkOwner> owners = {};  // the first in line first
+    // The node with its owners on it; nullptr: there are none.
+    std::shared_ptr<const Node> as_if = nullptr;
+    // For whom the node is awaited, and the node then with its member on it; nullptr: nobody.
+    EarmarkOwner awaiting = {};
+    std::shared_ptr<const Node> then = nullptr;
   };
 
   Earmarks() = default;
@@ -44,15 +50,15 @@ class Earmarks {
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
   [[nodiscard]] const std::vector<OnNode>& nodes() const { return nodes_; }
   [[nodiscard]] const std::shared_ptr<const Snapshot>& snapshot() const { return snapshot_; }
-  // GPUs that are kept on all nodes.
+  // GPUs that are kept on all nodes, and those that are idle on nodes that are awaited.
   [[nodiscard]] int gpus() const;
 
   // nullptr: nothing is kept on that node of `snapshot`, which may be another one than that of the
   // earmarks.
   [[nodiscard]] const OnNode* On(const Snapshot& snapshot, NodeIndex node) const;
-  // Whether the pod, which fits the node as it is, has to leave it to the owners of its earmarks.
-  [[nodiscard]] bool KeepFrom(const PodRequest& pod, const Snapshot& snapshot,
-                              NodeIndex node) const;
+  // To whom the pod, which fits the node as it is, has to leave it; nullptr: to nobody.
+  [[nodiscard]] const EarmarkOwner* KeptFor(const PodRequest& pod, const Snapshot& snapshot,
+                                            NodeIndex node) const;
 
  private:
   std::shared_ptr<const Snapshot> snapshot_;

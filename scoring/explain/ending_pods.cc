@@ -2,7 +2,6 @@
 #include "scoring/explain/ending_pods.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <string>
@@ -10,23 +9,13 @@
 #include <utility>
 
 #include "scoring/devices/device_picker.h"
+#include "scoring/devices/held_amounts.h"
 
 namespace berth {
 namespace {
 
 using Pod = const PodRecord*;
 using Pods = std::vector<Pod>;
-
-// Of GPUs, CPU, memory, disk.
-using Amounts = std::array<std::int64_t, 4>;
-
-// At most so much of each is free when the pod has ended.
-Amounts AmountsHeld(const PodRecord& pod) {
-  const auto grants = static_cast<std::int64_t>(pod.placement.grants.size());
-  const std::int64_t gpus =
-      std::max<std::int64_t>({grants, pod.pod.shape.gpu_count(), pod.placement.places});
-  return {gpus, pod.placement.cpu_milli, pod.placement.memory_bytes, pod.placement.ephemeral_bytes};
-}
 
 // What the node lacks of each; 0: nothing, or it cannot be counted.
 Amounts AmountsMissing(const Node& node, const RequestShape& shape) {
@@ -44,13 +33,6 @@ Amounts AmountsMissing(const Node& node, const RequestShape& shape) {
   missing[3] = lacks(shape.ephemeral_bytes, node.free_ephemeral_bytes());
   for (std::int64_t& amount : missing) amount = std::max<std::int64_t>(amount, 0);
   return missing;
-}
-
-bool CoversAll(const Amounts& held, const Amounts& missing) {
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    if (held[i] < missing[i]) return false;
-  }
-  return true;
 }
 
 // How much of what is missing the pod holds: 1 for all of one kind.

@@ -132,11 +132,11 @@ class Explaining {
   void FindKept(std::span<const NodeIndex> fitting) {
     if (ask_.earmarks == nullptr || told_.placed) return;
     for (const NodeIndex node : fitting) {
-      if (!ask_.earmarks->KeepFrom(pod_, *snapshot_, node)) continue;
+      const EarmarkOwner* const owner = ask_.earmarks->KeptFor(pod_, *snapshot_, node);
+      if (owner == nullptr) continue;
       ++told_.kept;
-      const EarmarkOwner& owner = ask_.earmarks->On(*snapshot_, node)->owners.front();
       if (kept_for_.empty()) {
-        kept_for_ = owner.gang.empty() ? owner.pod.full_name() : owner.gang.full_name();
+        kept_for_ = owner->gang.empty() ? owner->pod.full_name() : owner->gang.full_name();
       }
     }
   }

@@ -57,16 +57,27 @@ Result<GangDevices> GangDevices::Make(std::span<const Claims> kinds, const FindC
   // By kind, claim and request: whether some device suits.
   std::map<std::vector<std::size_t>, Suits> suits;
   std::unordered_map<std::string, int> known;
+  std::map<Digest, int> known_alike;
   made.view_of_.assign(snapshot.size(), kNoView);
   for (const auto& [name, devices] : offers) {
     const NodeIndex node = snapshot.names().Find(name);
     if (node == kNoNode) continue;
+    if (devices->likeness) {
+      const auto alike = known_alike.find(*devices->likeness);
+      if (alike != known_alike.end()) {
+        made.view_of_[node] = alike->second;
+        continue;
+      }
+    }
     View view = ViewOf(questions, *devices);
     std::uint64_t cost = 0;
     for (const ClaimQuestion& question : questions) cost += question.cost();
     if (cost >= ClaimQuestion::kMostCost) return Invalid("its selectors take too long");
     const auto [at, is_new] = known.emplace(TextOf(view), static_cast<int>(made.views_.size()));
     made.view_of_[node] = at->second;
+    if (devices->likeness && std::ranges::none_of(questions, &ClaimQuestion::sees_identity)) {
+      known_alike.emplace(*devices->likeness, at->second);
+    }
     if (!is_new) continue;
     for (std::size_t k = 0; k < view.kinds.size(); ++k) {
       const auto& claims = view.kinds[k].matches;

@@ -2,9 +2,14 @@
 #include "server/commands/ask_server.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <string_view>
+#include <thread>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "base/text.h"
 #include "server/http/http_client.h"
 #include "server/wire/json/strict_json.h"
@@ -62,14 +67,48 @@ std::string AdviceOn(int status, std::string_view text) {
   }
   if (has("error trying to reach service")) {
     return "a NetworkPolicy may keep the API server from Berth: put the addresses of your API "
-           "servers into berth-viewers (manifests/components/viewers); administrators can use "
-           "--via port-forward";
+           "servers into berth-viewers (manifests/components/viewers; the chart's "
+           "viewers.apiServerCIDRs); administrators can use --via port-forward";
   }
   if (has("dial tcp")) {  // after what the API server itself could not reach
     return "kubectl cannot reach the API server of this context: try kubectl cluster-info";
   }
   return "";
 }
+
+// While the object lives: where a NetworkPolicy drops packets, the API server gives up after 30 s,
+// and people should not sit before a silent terminal for so long.
+class WaitNote {
+ public:
+  explicit WaitNote(const std::string& who) : thread_([this, who] { Run(who); }) {}
+  ~WaitNote() {
+    {
+      const MutexLock lock(mutex_);
+      answered_ = true;
+    }
+    changed_.NotifyOne();
+    thread_.join();
+  }
+  WaitNote(const WaitNote&) = delete;
+  WaitNote& operator=(const WaitNote&) = delete;
+
+ private:
+  void Run(const std::string& who) BERTH_EXCLUDES(mutex_) {
+    const Instant late = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    const MutexLock lock(mutex_);
+    while (!answered_ && std::chrono::steady_clock::now() < late) changed_.WaitUntil(mutex_, late);
+    if (answered_) return;
+    std::fprintf(stderr,
+                 "berth: note: no answer from %s for 5 s; if the API server does not reach it, it "
+                 "says so after 30 s\n",
+                 who.c_str());
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool answered_ BERTH_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
 
 Result<std::string> Ask(const std::string& address, const std::string& who, const char* method,
                         const std::string& path, const std::string& body) {
@@ -100,6 +139,7 @@ Result<std::string> AskServer(const ServerAddress& at, const char* method, const
                     "with --server URL, or a file with --cluster FILE");
   }
   BERTH_TRY(const KubectlTunnel tunnel, KubectlTunnel::Open(*at.cluster));
+  const WaitNote note(at.cluster->service);
   return Ask(tunnel.address(), at.cluster->service, method, tunnel.prefix() + path, body);
 }
 

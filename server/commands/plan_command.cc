@@ -27,8 +27,8 @@ Result<std::string> TextIn(const std::string& file) {
 }
 
 Status Check(const PlanFlags& flags) {
-  if (flags.files.empty() && flags.grow == 0) {
-    return Invalid("plan: want a file of pods, -f FILE, or --grow COUNT");
+  if (flags.files.empty() && flags.grow == 0 && !flags.make_room) {
+    return Invalid("plan: want a file of pods, -f FILE, or --grow COUNT, or --make-room");
   }
   if (!flags.machine_types.empty() && flags.grow == 0) {
     return Invalid("plan: want --grow COUNT with --machine-type");
@@ -75,8 +75,27 @@ void AddNames(const char* field, const std::vector<std::string>& names, std::str
 // The namespace of objects that name none: as kubectl would create them.
 Result<std::string> NamespaceFor(const PlanFlags& flags) {
   if (!flags.namespace_name.empty()) return flags.namespace_name;
-  if (!flags.at.cluster || !flags.cluster.empty() || flags.files.empty()) return "default";
+  const bool names_pods = !flags.files.empty() || !flags.room_for.empty();
+  if (!flags.at.cluster || !flags.cluster.empty() || !names_pods) return "default";
   return CurrentNamespace(*flags.at.cluster);
+}
+
+// What room is to be made.
+void AddRoom(const PlanFlags& flags, const std::string& space, std::string& body) {
+  std::vector<std::string> names = flags.room_for;
+  for (std::string& name : names) {
+    if (name.find('/') == std::string::npos) name = space + "/" + name;
+  }
+  body += R"("make_room":{)";
+  std::string fields;
+  AddNames("for", names, fields);
+  if (flags.idle_nodes > 0) fields += R"(,"idle_nodes":)" + std::to_string(flags.idle_nodes);
+  if (!flags.model.empty()) {
+    fields += R"(,"model":)";
+    wire::AppendString(fields, flags.model);
+  }
+  if (!fields.empty()) body += fields.substr(1);
+  body += '}';
 }
 
 // The body of POST /plan.
@@ -85,7 +104,8 @@ Result<std::string> RequestOf(const PlanFlags& flags) {
   BERTH_TRY(const std::string space, NamespaceFor(flags));
   std::string body = "{";
   if (flags.grow > 0) body += R"("grow":)" + std::to_string(flags.grow);
-  if (!flags.files.empty()) body += flags.grow > 0 ? R"(,"pods":[)" : R"("pods":[)";
+  if (flags.make_room) AddRoom(flags, space, body);
+  if (!flags.files.empty()) body += body.size() > 1 ? R"(,"pods":[)" : R"("pods":[)";
   bool is_first = true;
   for (const std::string& file : flags.files) {
     BERTH_TRY(const std::string text, TextIn(file));

@@ -17,6 +17,10 @@ struct PlanFlags {
   std::string namespace_name;      // of objects that name none; empty: that of kubectl's context
   int grow = 0;                    // try 1 to this many more nodes of each pool; 0: not requested
   std::vector<std::string> machine_types;  // with grow: machine types of new pools
+  bool make_room = false;                  // which pods to move, so that others have room
+  std::vector<std::string> room_for;       // with make_room: pods or gangs; empty: all that wait
+  int idle_nodes = 0;                      // with make_room: this many nodes without GPU pods...
+  std::string model;                       // ...of this GPU model; empty: any
   ServerAddress at;
   std::string cluster;  // a file used instead of the server; empty: ask the server
   std::string config;   // BerthConfiguration for `cluster`; empty: built in

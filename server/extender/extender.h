@@ -39,6 +39,7 @@
 #include "scoring/explain/pool_growth.h"
 #include "scoring/explain/what_if.h"
 #include "scoring/judgement.h"
+#include "scoring/room/room_units.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
 #include "server/extender/device_rooms.h"
@@ -183,6 +184,15 @@ class Extender {
                                          const NodeEdits& nodes, int most_nodes,
                                          std::span<const NodeSpec> at_zero = {},
                                          std::function<const char*()> stops = {}) const;
+
+  // Which pods to move so that these pods have room, and so many nodes of a model are idle
+  // (scoring/room/room_units.h), as above. It takes kRoomTime in all at most, and kRoomTimePerUnit
+  // for one pod or gang.
+  [[nodiscard]] RoomUnits WouldMakeRoom(const Moment& now, std::span<const PodRequest> pods,
+                                        int idle_nodes, const std::string& model,
+                                        const std::function<const char*()>& stops = {}) const;
+  static constexpr Duration kRoomTimePerUnit = std::chrono::seconds(1);
+  static constexpr Duration kRoomTime = std::chrono::seconds(10);
 
   // One priority 0..10 per candidate. Requires: as for Filter.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(const Moment& now, const PodRequest& pod,

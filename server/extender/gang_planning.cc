@@ -41,7 +41,9 @@ std::vector<NodeIndex> GangPlanning::KeptFrom(const Snapshot& snapshot,
   std::vector<NodeIndex> kept;
   for (const Earmarks::OnNode& on : earmarks->nodes()) {
     const NodeIndex node = snapshot.names().Find(earmarks->snapshot()->names().name(on.node));
-    if (node != kNoNode && earmarks->KeepFrom(pod, snapshot, node)) kept.push_back(node);
+    if (node != kNoNode && earmarks->KeptFor(pod, snapshot, node) != nullptr) {
+      kept.push_back(node);
+    }
   }
   return kept;
 }

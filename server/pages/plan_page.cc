@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/pages/plan_page.h"
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "server/extender/waiting_line.h"
 #include "server/why/growth_json.h"
 #include "server/why/plan_json.h"
+#include "server/why/room_json.h"
 #include "server/wire/json/json_text.h"
 
 namespace berth {
@@ -45,6 +48,54 @@ Result<std::string> MakeGrowth(const Live& live, const wire::PlanRequest& plan, 
   return as_text ? wire::TextOf(report) : wire::EncodeGrowth(report);
 }
 
+// Those of the list that are named, or members of a gang that is. Error: a name is nobody's.
+Result<std::vector<PodRequest>> Named(std::span<const PodRequest> pods,
+                                      const std::vector<std::string>& names) {
+  std::vector<PodRequest> named;
+  for (const std::string& name : names) {
+    bool is_there = false;
+    for (const PodRequest& pod : pods) {
+      if (name != pod.id.full_name() && (pod.gang.empty() || name != pod.gang.id.full_name())) {
+        continue;
+      }
+      is_there = true;
+      const bool is_new = std::ranges::none_of(
+          named, [&pod](const PodRequest& other) { return other.id == pod.id; });
+      if (is_new) named.push_back(pod);
+    }
+    if (!is_there) {
+      return tl::unexpected(Error(Errc::kNotFound,
+                                  "make_room.for: no pod that waits, and no gang "
+                                  "of such pods, is called " +
+                                      name));
+    }
+  }
+  return named;
+}
+
+Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan, bool as_text,
+                                 const StopsPlan& stops) {
+  auto listed = plan.has_pods ? std::vector<WaitingPod>() : live.waiting.Everybody();
+  const Extender::Moment now = live.extender.Now();  // after the list (still_waiting.h)
+  const WaitingLine line =
+      LineOf(std::move(listed), *now.snapshot, live.pod_rules.groups(), wire::kMostPlannedPods);
+  std::vector<PodRequest> pods = plan.has_pods ? plan.pods : line.pods;
+  const wire::PlanRequest::Room& room = *plan.room;
+  if (!room.names.empty()) {
+    BERTH_TRY(pods, Named(pods, room.names));
+  } else if (room.idle_nodes > 0 && !plan.has_pods) {
+    pods.clear();
+  }
+  BERTH_TRY(const EditedNodes edited, Edit(now.snapshot, plan.nodes));
+  Extender::Moment then = now;
+  then.snapshot = edited.snapshot;
+  const RoomUnits units =
+      live.extender.WouldMakeRoom(then, pods, room.idle_nodes, room.model, stops);
+  if (const char* const why = stops ? stops() : nullptr) return Fail(Errc::kUnavailable, why);
+  const wire::RoomReport report{plan, pods, *edited.snapshot, edited, units};
+  return as_text ? wire::TextOf(report) : wire::EncodeRoom(report);
+}
+
 }  // namespace
 
 Result<std::string> MakePlan(const Live& live, std::string_view request, bool as_text,
@@ -56,6 +107,7 @@ Result<std::string> MakePlan(const Live& live, std::string_view request, bool as
     BERTH_TRY_STATUS(wire::Expand(plan, *edited.snapshot));
   }
   if (plan.grow > 0) return MakeGrowth(live, plan, as_text, stops);
+  if (plan.room) return MakeRoomPlan(live, plan, as_text, stops);
   wire::NoteSchedulers(live.extender.Askers(), plan);
   std::vector<std::string_view> held_back;
   for (const auto& notes : plan.notes) {

@@ -294,6 +294,27 @@ Status ReadMachineType(const Json& json, const std::string& path, const NodeRule
   return {};
 }
 
+Status ReadRoom(const Json& json, const std::string& path, PlanRequest& request) {
+  PlanRequest::Room& room = request.room.emplace();
+  Fields fields(json, path);
+  fields.List("for", [&room](const Json& name, const std::string& place) -> Status {
+    if (!name.is_string() || room.names.size() == kMostRoomNames) {
+      return Invalid(place + ": want at most " + std::to_string(kMostRoomNames) +
+                     " names of pods or gangs, each NAMESPACE/NAME");
+    }
+    room.names.push_back(name);
+    return {};
+  });
+  fields.Int("idle_nodes", 1, kMostIdleNodes, room.idle_nodes);
+  fields.Text("model", room.model);
+  BERTH_TRY_STATUS(fields.Finish());
+  if (!room.model.empty() && room.idle_nodes == 0) {
+    return Invalid(path + ".model: want idle_nodes beside it, got none");
+  }
+  if (request.grow > 0) return Invalid(path + ": want it without grow");
+  return {};
+}
+
 // What the controller of DaemonSets lets each of its pods tolerate.
 std::vector<Toleration> OfDaemons() {
   std::vector<Toleration> all;
@@ -382,6 +403,9 @@ Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
   fields.Text("namespace", space);
   request.has_pods = fields.Peek("pods") != nullptr;
   fields.Int("grow", 1, kMostGrowth, request.grow);
+  fields.Object("make_room", [&](const Json& room, const std::string& path) {
+    return ReadRoom(room, path, request);
+  });
   fields.List("machine_types", [&](const Json& item, const std::string& path) {
     return ReadMachineType(item, path, nodes, request);
   });

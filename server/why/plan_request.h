@@ -10,6 +10,11 @@
 // "machine_types": ["Standard_ND96isr_H100_v5"] beside it also what those of a pool of that type
 // would take that has none yet (template_node.h).
 //
+// With "make_room": {"for": ["ml/train"], "idle_nodes": 2, "model": "H100"} it is asked which pods
+// to move so that these pods (or the pods of these gangs) have room, of those that wait or of
+// "pods", and so many nodes of the model are idle (scoring/room/room_units.h). Without "for" and
+// "idle_nodes" it is about all of the pods.
+//
 // Objects that name no namespace are in "namespace", or in "default".
 //
 // Nodes that come are like one of the cluster, by its name, or like a Node (node_shape.h).
@@ -22,6 +27,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -39,6 +45,8 @@ namespace berth::wire {
 inline constexpr std::size_t kMostPlanBytes = std::size_t{4} << 20;
 inline constexpr std::size_t kMostPlannedPods = 10'000;
 inline constexpr std::size_t kMostMachineTypes = 100;
+inline constexpr std::size_t kMostRoomNames = 100;
+inline constexpr int kMostIdleNodes = 1000;
 // Templates are read once for all of their pods, but for those of a JobSet or LeaderWorkerSet,
 // which are read for each Job or group: so many bytes of JSON in all.
 inline constexpr std::size_t kMostTemplateBytes = std::size_t{64} << 20;
@@ -61,11 +69,18 @@ struct PlanRequest {
     PodRequest pod;          // of any node
     std::shared_ptr<const PodNotes> notes;
   };
+  // For which pods or gangs room is to be made, and for what else.
+  struct Room {
+    std::vector<std::string> names;  // "namespace/name"; empty: all, unless nodes are to be idle
+    int idle_nodes = 0;
+    std::string model;
+  };
   std::vector<PodRequest> pods;
   std::vector<std::shared_ptr<const PodNotes>> notes;  // one per pod; those of a template share it
   std::vector<OnEachNode> on_each_node;                // that Expand makes pods of
   bool has_pods = false;                               // said, if only that there are none
   int grow = 0;                   // so many nodes of each pool at most; 0: that is not asked
+  std::optional<Room> room;       // empty: that is not asked
   std::vector<NodeSpec> at_zero;  // templates of pools that have no node yet; with `grow`
   std::vector<Source> sources;    // of all of them
   std::vector<std::string>

@@ -77,15 +77,15 @@ Json Answer(const Json& question) {
   };
   const auto program = Program::Compile(question.at("expression").get<std::string>());
   for (const Json& device : question.at("devices")) {
-    std::uint64_t cost = 0;
+    berth::cel::Program::Effort effort;
     if (!program) {
       failed(program.error());
-    } else if (const auto matches = program->Matches(DeviceOf(device), &cost); !matches) {
+    } else if (const auto matches = program->Matches(DeviceOf(device), &effort); !matches) {
       failed(matches.error());
     } else {
       verdicts.push_back(*matches ? "true" : "false");
     }
-    costs.push_back(cost);
+    costs.push_back(effort.cost);
   }
   return {{"verdicts", verdicts}, {"costs", costs}, {"why", why}};
 }

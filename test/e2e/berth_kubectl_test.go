@@ -39,9 +39,11 @@ func inOwnNetwork(t *testing.T) bool {
 	}
 	command := exec.Command("unshare", "--net", "sh", "-c", enterNetwork, os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
 	command.Env = append(os.Environ(), ownNetwork+"=1")
-	if out, err := command.CombinedOutput(); err != nil {
+	out, err := command.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	t.Logf("%s", out)
 	return false
 }
 
@@ -59,20 +61,7 @@ func TestThePluginOfKubectlAsksThroughTheAPIServer(t *testing.T) {
 	plane.CreatePods(harness.Pod("large", harness.Ask{harness.GPUResource: "8"}))
 	plane.WaitPending("large", 30*time.Second)
 
-	folder := t.TempDir()
-	plugin := filepath.Join(folder, "kubectl-berth")
-	if err := os.Symlink(harness.BerthBinary(), plugin); err != nil {
-		t.Fatal(err)
-	}
-	path := "PATH=" + folder + ":" + filepath.Dir(harness.Binary(t, "kubectl")) + ":" + os.Getenv("PATH")
-	ask := func(user string, arguments ...string) (string, error) {
-		command := exec.Command("kubectl", append([]string{"berth"}, arguments...)...)
-		command.Env = append(os.Environ(), path, "KUBECONFIG="+user, "HOME="+folder)
-		command.Path = harness.Binary(t, "kubectl")
-		out, err := command.CombinedOutput()
-		return string(out), err
-	}
-
+	folder, ask := kubectlBerth(t)
 	viewer := plane.Kubeconfig("ann", execUser(t, folder, plane.Certificate("ann", "berth-viewers")))
 	for _, arguments := range [][]string{{"explain", "pod", "default/large"}, {"explain", "pod", "large"},
 		{"explain", "pod", "large", "-n", "default"}} {
@@ -117,6 +106,24 @@ func TestThePluginOfKubectlAsksThroughTheAPIServer(t *testing.T) {
 	})
 }
 
+// kubectlBerth is kubectl with the plugin, for the user of a kubeconfig, and a folder that is the user's home.
+func kubectlBerth(t *testing.T) (folder string, ask func(user string, arguments ...string) (string, error)) {
+	t.Helper()
+	folder = t.TempDir()
+	plugin := filepath.Join(folder, "kubectl-berth")
+	if err := os.Symlink(harness.BerthBinary(), plugin); err != nil {
+		t.Fatal(err)
+	}
+	path := "PATH=" + folder + ":" + filepath.Dir(harness.Binary(t, "kubectl")) + ":" + os.Getenv("PATH")
+	return folder, func(user string, arguments ...string) (string, error) {
+		command := exec.Command("kubectl", append([]string{"berth"}, arguments...)...)
+		command.Env = append(os.Environ(), path, "KUBECONFIG="+user, "HOME="+folder)
+		command.Path = harness.Binary(t, "kubectl")
+		out, err := command.CombinedOutput()
+		return string(out), err
+	}
+}
+
 // addDebugService makes the Service of manifests/base lead to podAddress, as if a pod of Berth had it.
 func addDebugService(t *testing.T, plane *harness.Plane) {
 	t.Helper()
@@ -126,6 +133,13 @@ func addDebugService(t *testing.T, plane *harness.Plane) {
 	if _, err := services.Services("berth-system").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	addPodOfBerth(t, plane)
+}
+
+// addPodOfBerth makes a pod berth-0 with podAddress, to which the Service berth leads.
+func addPodOfBerth(t *testing.T, plane *harness.Plane) {
+	t.Helper()
+	services := plane.Client.CoreV1()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "berth-0"}, Spec: v1.PodSpec{NodeName: "n1",
 		Containers: []v1.Container{{Name: "berth", Image: "none"}}}}
 	pod, err := services.Pods("berth-system").Create(t.Context(), pod, metav1.CreateOptions{})

@@ -30,6 +30,8 @@ import (
 const (
 	chart       = "manifests/helm/berth"
 	installYaml = "manifests/install.yaml"
+	// Of the policy berth-viewers, in place of the API servers' addresses (RFC 5737).
+	nobodysCIDR = "192.0.2.1/32"
 	generated   = "# Generated from %s by test/e2e/manifests_install_test.go, which says how. Do not edit.\n"
 )
 
@@ -97,7 +99,8 @@ func (v variant) objects(t *testing.T) []unstructured.Unstructured {
 	t.Helper()
 	components := []string{"two-replicas"}
 	if v.tls {
-		components = append(components, "mtls")
+		// Without TLS the pages are on the port of the verbs, which are not for viewers.
+		components = append(components, "mtls", "viewers")
 	}
 	if v.scheduler == "second" {
 		components = append(components, "second-scheduler")
@@ -167,16 +170,14 @@ func mergedObjects(t *testing.T) []templateOf {
 	for _, key := range keys {
 		of := texts[key]
 		var text string
+		var with []string
 		for _, scheduler := range []string{"own", "second"} {
-			if _, there := of[variant{scheduler, false}]; there {
-				text = mergeLines(of[variant{scheduler, false}], of[variant{scheduler, true}])
+			if plain, tls := of[variant{scheduler, false}], of[variant{scheduler, true}]; plain+tls != "" {
+				text, with = mergeLines(plain, tls), append(with, scheduler)
 			}
 		}
-		if len(of) == 2 {
-			for v := range of {
-				text = fmt.Sprintf("{{- if eq .Values.scheduler.kind %q }}\n%s{{- end }}\n", v.scheduler, text)
-				break
-			}
+		if len(with) == 1 {
+			text = fmt.Sprintf("{{- if eq .Values.scheduler.kind %q }}\n%s{{- end }}\n", with[0], text)
 		}
 		merged = append(merged, templateOf{key, text})
 	}
@@ -214,6 +215,19 @@ func withValues(t *testing.T, object unstructured.Unstructured) string {
 			t.Fatal(err)
 		}
 		tokens["from: TOKEN_FROM"] = "from:\n    {{- range .Values.controlPlaneCIDRs }}\n    - ipBlock:\n        cidr: {{ . }}\n    {{- end }}"
+	case "NetworkPolicy/berth-viewers":
+		address := "    - ipBlock:\n        cidr: " + nobodysCIDR + "\n"
+		if !strings.Contains(marshal(t, object.Object), address) {
+			t.Fatalf("%s has no %s", keyOf(object), nobodysCIDR)
+		}
+		tokens[address] = "    {{- range .Values.viewers.apiServerCIDRs }}\n    - ipBlock:\n        cidr: {{ . }}\n    {{- end }}\n"
+	case "RoleBinding/berth-viewers":
+		subjects, _, _ := unstructured.NestedSlice(object.Object, "subjects")
+		subjects[0].(map[string]any)["name"] = "TOKEN_GROUP"
+		if err := unstructured.SetNestedSlice(object.Object, subjects, "subjects"); err != nil {
+			t.Fatal(err)
+		}
+		tokens["TOKEN_GROUP"] = `{{ printf "%q" .Values.viewers.group }}`
 	}
 	text := marshal(t, object.Object)
 	for _, token := range slices.Sorted(maps.Keys(tokens)) {
@@ -281,6 +295,8 @@ func monitoringTemplate(t *testing.T) string {
 		}
 		body := strings.ReplaceAll(marshal(t, object.Object), "{{", `{{ "{{" }}`)
 		body = strings.ReplaceAll(body, "berth-system", "{{ .Release.Namespace }}")
+		body = strings.ReplaceAll(body, "runbook: "+alertsPage,
+			"{{ with .Values.monitoring.alerts.runbookUrl }}runbook_url: {{ . }}{{ else }}runbook: "+alertsPage+"{{ end }}")
 		body = strings.Replace(body, `    TOKEN_MORE: ""`, "    {{- with "+value+".labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}", 1)
 		body = strings.ReplaceAll(body, "runbook: "+alertsPage,
 			"{{ with .Values.monitoring.alerts.runbookUrl }}runbook_url: {{ . }}{{ else }}runbook: "+alertsPage+"{{ end }}")
@@ -445,6 +461,7 @@ func valuesOf(t *testing.T, v variant) map[string]any {
 		t.Fatal(err)
 	}
 	values["image"] = "berth"
+	values["viewers"].(map[string]any)["apiServerCIDRs"] = []any{nobodysCIDR}
 	values["scheduler"].(map[string]any)["kind"] = v.scheduler
 	values["tls"].(map[string]any)["mode"] = map[bool]string{false: "none", true: "own"}[v.tls]
 	return values
@@ -539,7 +556,8 @@ func TestTheValuesOfTheChartAreUsed(t *testing.T) {
 	values := valuesOf(t, variant{"own", true})
 	values["image"], values["replicas"] = "example.com/berth:1", 3.0
 	values["nodeSelector"] = map[string]any{"pool": "system"}
-	values["controlPlaneCIDRs"] = []any{"192.0.2.1/32"}
+	values["controlPlaneCIDRs"] = []any{"192.0.2.2/32"}
+	values["viewers"] = map[string]any{"group": "research", "apiServerCIDRs": []any{"192.0.2.3/32", "2001:db8::1/128"}}
 	values["config"] = map[string]any{"profile": "best-fit", "nodesToScore": 7.0}
 	values["tls"].(map[string]any)["mode"] = "certManager"
 	objects := chartObjects(t, values, "gpu")
@@ -547,7 +565,8 @@ func TestTheValuesOfTheChartAreUsed(t *testing.T) {
 	for _, object := range objects {
 		text += marshal(t, object.Object)
 	}
-	for _, want := range []string{"image: example.com/berth:1\n", "replicas: 3\n", "pool: system\n", "cidr: 192.0.2.1/32\n",
+	for _, want := range []string{"image: example.com/berth:1\n", "replicas: 3\n", "pool: system\n", "cidr: 192.0.2.2/32\n",
+		"cidr: 192.0.2.3/32\n", "cidr: 2001:db8::1/128\n", "name: research\n",
 		"profile: best-fit\n", "nodesToScore: 7\n", "kind: Certificate\n", "berth.gpu.svc\n", "secretName: berth-server-tls\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -181,15 +181,14 @@ func TestWhileBerthIsAwayOnlyGPUPodsWait(t *testing.T) {
 }
 
 // berthWithTLS starts the Berth of overlays/production; the harness asks its debug listener.
-func berthWithTLS(t *testing.T, plane *harness.Plane, server string) (berth *harness.Berth, debug string) {
+func berthWithTLS(t *testing.T, plane *harness.Plane, server, debug string) *harness.Berth {
 	t.Helper()
-	debug = harness.FreeAddress(t)
-	berth = plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"),
+	berth := plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"),
 		replaced(t, configOfBerth(t, render(t, "manifests/overlays/production")), "/etc/berth-tls/", server+"/", "0.0.0.0:8889", debug))
 	berth.AskAt(debug)
 	berth.Start()
 	berth.WaitReady()
-	return berth, debug
+	return berth
 }
 
 func TestMutualTLSOfTheManifests(t *testing.T) {
@@ -198,7 +197,8 @@ func TestMutualTLSOfTheManifests(t *testing.T) {
 	plane.CreateNodes(2)
 	plane.GrantBerth()
 	server, client := certificates(t, plane)
-	berth, debug := berthWithTLS(t, plane, server)
+	debug := harness.FreeAddress(t)
+	berth := berthWithTLS(t, plane, server, debug)
 
 	kubeconfig := schedulerKubeconfig(plane)
 	plane.StartSchedulerWith("kube-scheduler", replaced(t, fileText(t, "manifests/scheduler/kube-scheduler-config-tls.yaml"),
@@ -279,7 +279,7 @@ func TestCertificatesAreRenewedAsTheGuideSays(t *testing.T) {
 	plane := harness.NewPlane(t)
 	plane.GrantBerth()
 	server, client := certificates(t, plane)
-	berth, _ := berthWithTLS(t, plane, server)
+	berth := berthWithTLS(t, plane, server, harness.FreeAddress(t))
 	health := "https://" + berth.Listen + "/healthz"
 	first := schedulerAsOf(t, client)
 	scheduler := first

@@ -337,7 +337,8 @@ func wantLetIn(t *testing.T, objects rendered, service, debug int32) {
 	want := map[string]int32{"app.kubernetes.io/name: berth-scheduler": service,
 		"kubernetes.io/metadata.name: monitoring": debug, "addresses": service}
 	for name := range objects {
-		if !strings.HasPrefix(name, "NetworkPolicy/") {
+		// TestViewersReachBerthThroughTheAPIServerAlone checks the way of viewers.
+		if !strings.HasPrefix(name, "NetworkPolicy/") || name == "NetworkPolicy/berth-viewers" {
 			continue
 		}
 		network := as[networkingv1.NetworkPolicy](t, objects, name)
@@ -424,6 +425,32 @@ func wantAdmitted(t *testing.T, name string, template v1.PodTemplateSpec) {
 		&template.ObjectMeta, &template.Spec)
 	if result := policy.AggregateCheckResults(results); !result.Allowed {
 		t.Errorf("%s: %s: %s", name, result.ForbiddenReason(), result.ForbiddenDetail())
+	}
+}
+
+// Patches that comments of components show can be pasted. kustomize takes a patch in brackets for JSON, which YAML is not.
+func TestPatchesInCommentsOfComponentsAreTaken(t *testing.T) {
+	shown := regexp.MustCompile(`target: (\{[^}]*\}),?\s+patch: '([^']*)'`)
+	components, err := filepath.Glob("manifests/components/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, component := range components {
+		comments := strings.ReplaceAll(fileText(t, component+"/kustomization.yaml"), "\n#", "\n")
+		for _, patch := range shown.FindAllStringSubmatch(comments, -1) {
+			found++
+			folder := withComponent(t, "manifests/base", component)
+			file := filepath.Join(folder, "kustomization.yaml")
+			text := fileText(t, file) + "patches:\n- target: " + patch[1] + "\n  patch: '" + patch[2] + "'\n"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			render(t, folder) // fails the test where kustomize does not take it
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d patches were found", found)
 	}
 }
 

@@ -36,10 +36,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Device kDevice = Gpu();
   const auto program = berth::cel::Program::Compile({reinterpret_cast<const char*>(data), size});
   if (!program) return 0;
-  std::uint64_t cost = 0, again = 0;
-  const auto matches = program->Matches(kDevice, &cost);
+  berth::cel::Program::Effort effort, again;
+  const auto matches = program->Matches(kDevice, &effort);
   const auto same = program->Matches(kDevice, &again);
-  if (matches.has_value() != same.has_value() || cost != again) std::abort();
+  if (matches.has_value() != same.has_value() || effort.cost != again.cost) std::abort();
   if (matches && *matches != *same) std::abort();
   return 0;
 }

@@ -161,6 +161,10 @@ class APod {
     pod_.checkpointed = at;
     return *this;
   }
+  APod& Mobile(Mobility mobility) {
+    pod_.mobility = mobility;
+    return *this;
+  }
   APod& LeftToScheduler(const OwnToScheduler& own) {
     pod_.own_to_scheduler = own;
     return *this;

@@ -497,5 +497,26 @@ TEST(PlanRequests, AnUnreadableAnnotationIsTheAnswerAndNoError) {
   EXPECT_NE(Read(pod).pods[0].refusal, "");
 }
 
+TEST(PlanRequests, RoomIsAskedForAtMost100Names) {
+  const auto with = [](std::size_t names) {
+    Json body = {{"make_room", {{"for", Json::array()}}}};
+    for (std::size_t i = 0; i < names; ++i) body["make_room"]["for"].push_back("ns/p");
+    return body.dump();
+  };
+  const auto read = DecodePlan(with(kMostRoomNames), PlanRules(), PlanNodes());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->room->names.size(), 100u);
+  EXPECT_EQ(ErrorIn(with(kMostRoomNames + 1)),
+            "make_room.for[100]: want at most 100 names of pods or gangs, each NAMESPACE/NAME");
+}
+
+TEST(PlanRequests, WhatRoomIsAskedForIsChecked) {
+  EXPECT_EQ(ErrorIn(R"({"make_room":{"model":"H100"}})"),
+            "make_room.model: want idle_nodes beside it, got none");
+  EXPECT_EQ(ErrorIn(R"({"grow":1,"make_room":{}})"), "make_room: want it without grow");
+  EXPECT_NE(ErrorIn(R"({"make_room":{"idle_nodes":100000}})"), "");
+  EXPECT_NE(ErrorIn(R"({"make_room":[]})"), "");
+}
+
 }  // namespace
 }  // namespace berth::wire::plan_request_test

@@ -115,9 +115,9 @@ cel::Expected<ClassMatch> ClassMatch::Of(const std::vector<std::string>& selecto
 
 cel::Expected<bool> ClassMatch::Matches(const cel::Device& device, std::uint64_t& cost) const {
   for (const cel::Program& program : programs_) {
-    std::uint64_t took = 0;
-    cel::Expected<bool> accepts = program.Matches(device, &took);
-    cost += took;
+    cel::Program::Effort effort;
+    cel::Expected<bool> accepts = program.Matches(device, &effort);
+    cost += effort.cost;
     if (!accepts || !*accepts) return accepts;
   }
   return true;

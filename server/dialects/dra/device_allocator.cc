@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/kube/client/api_path.h"
+#include "server/wire/json/object_meta.h"
 
 namespace berth::dialects {
 namespace {
@@ -299,7 +300,13 @@ void DeviceAllocator::TakeBack(const std::vector<Open>& written) {
     const auto back = Send(Patch(each.path + "/status", EncodeDeallocationPatch(each.claim)), end);
     // One that stays allocated is reserved for its pod, which goes to that node, or kube-scheduler
     // deallocates it. The watch tells.
-    if (back) parts_.claims.devices().Release(NameOfClaim(each.claim));
+    const std::string name = NameOfClaim(each.claim);
+    if (back) parts_.claims.devices().Release(name);
+    // Without an answer it may be taken back all the same, and kube-scheduler's to allocate.
+    const std::int64_t version = wire::VersionNumber(each.claim.resource_version);
+    if (!back && back.error().code == Errc::kUnavailable) {
+      parts_.claims.open().Outdate(name, version + 1);
+    }
   });
 }
 
@@ -314,6 +321,7 @@ Result<OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant end) c
   if (!response.ok()) return Invalid(kube::RefusalText(response));
   auto claim = DecodeOpenClaim(PaddedText(std::move(response.body)));
   if (!claim) return Fail(Errc::kUnavailable, std::move(claim).error().message);
+  parts_.claims.open().Outdate(NameOfClaim(*claim), wire::VersionNumber(claim->resource_version));
   return claim;
 }
 

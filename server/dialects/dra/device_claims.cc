@@ -109,7 +109,8 @@ void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
   for (ResourceClaim& claim : claims) {
     const std::string name = FullName(claim.namespace_name, claim.name);
     DropClaim(name, changed);
-    KnownClaim known{.allocated = claim.allocated, .asks = std::move(claim.asks)};
+    KnownClaim known{
+        .version = claim.version, .allocated = claim.allocated, .asks = std::move(claim.asks)};
     if (!claim.devices.empty()) known.made_for = claim.devices.front().pod;
     for (ClaimedDevice& held : claim.devices) {
       pools_of_claim_[name].insert(held.pool);
@@ -123,7 +124,10 @@ void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
   }
   Publish(changed);
   open_.Put(std::move(shown), replace);
-  for (const std::string& name : allocated) devices_.Release(name);  // what it has is seen now
+  for (const std::string& name : allocated) {
+    // What it has is seen now; not if it had that before what is held for it.
+    if (const auto known = open_.Find(name); known && known->allocated) devices_.Release(name);
+  }
 }
 
 void DeviceClaims::RemoveSlice(std::string_view name) {

@@ -125,7 +125,7 @@ class DeviceClaims {
   [[nodiscard]] Claims& claims() { return claim_table_; }
   [[nodiscard]] TaintRules& taint_rules() { return rule_table_; }
   [[nodiscard]] DeviceOffers& devices() { return devices_; }
-  [[nodiscard]] const OpenClaims& open() const { return open_; }
+  [[nodiscard]] OpenClaims& open() { return open_; }
   // Claims whose device could not be mapped to a GPU.
   [[nodiscard]] std::size_t unknown() const { return unknown_.count(); }
   // Pools with GPUs of an unknown product, whose MIG devices are not offered; nodes whose whole

@@ -230,6 +230,9 @@ Result<Object> ReadPart(const PaddedText& text, std::string_view kind, std::stri
   BERTH_TRY_STATUS(status);
   target.namespace_name = std::move(meta.namespace_name);
   target.name = std::move(meta.name);
+  if constexpr (requires { target.version; }) {
+    target.version = wire::VersionNumber(meta.resource_version);
+  }
   return target;
 }
 

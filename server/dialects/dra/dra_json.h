@@ -73,6 +73,7 @@ struct ResourceClaim {
   // What it asks for, of one that is not allocated and may be Berth's to allocate; nullptr also
   // where that was not read.
   std::shared_ptr<const DeviceClaim> asks = nullptr;
+  std::int64_t version = 0;  // wire::VersionNumber
 };
 
 // Error: kInvalidArgument for what is not JSON, not such an object, or without the names that make

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "cluster/claims/device_likeness.h"
 #include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {
@@ -62,6 +63,7 @@ bool DeviceTaintRule::Taints(std::string_view of_driver, std::string_view of_poo
 
 DevicePools WithRules(DevicePools pools, std::span<const DeviceTaintRule> rules) {
   for (DevicePool& pool : pools) {
+    bool changes = false;
     for (auto& slice : pool.slices) {
       std::shared_ptr<PublishedSlice> tainted;
       for (std::size_t i = 0; i < slice->devices.size(); ++i) {
@@ -71,8 +73,10 @@ DevicePools WithRules(DevicePools pools, std::span<const DeviceTaintRule> rules)
           tainted->devices[i].taints.push_back(*rule.taint);
         }
       }
+      changes = changes || tainted;
       if (tainted) slice = std::move(tainted);
     }
+    if (changes) pool.likeness = LikenessOf(pool);
   }
   return pools;
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/kube/watch/cluster_sync.h"
 
-#include <limits>
 #include <span>
 #include <utility>
 
-#include "base/number.h"
 #include "server/wire/json/object_meta.h"
 
 namespace berth::kube {
@@ -170,12 +168,9 @@ void PodSink::Take(const PaddedText& object, bool listed) {
   }
   Seen& seen = seen_[id.uid];
   seen.list = list_;
-  // Versions of one object grow (Kubernetes 1.35 promises it, etcd always did) until the API server
-  // is restored from a backup; then everything is listed again.
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  if (const auto version = ParseInt(observed->resource_version, 0, kMost)) {
-    if (*version <= seen.version && !listed) return;
-    seen.version = *version;
+  if (const std::int64_t version = wire::VersionNumber(observed->resource_version)) {
+    if (version <= seen.version && !listed) return;
+    seen.version = version;
   }
   const std::string name = id.namespace_name + "/" + id.name;
   if (observed->problem.empty()) {

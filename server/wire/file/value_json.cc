@@ -15,6 +15,8 @@ namespace berth::wire {
 namespace {
 
 constexpr std::array<std::string_view, 3> kSharingWords = {"", "time-slicing", "mps"};
+constexpr std::array<std::string_view, kMobilities> kMobilityWords = {
+    "", "moves", "no-controller", "comes-back", "do-not-disrupt", "not-safe-to-evict", "host-path"};
 
 // The JSON of a member, by its type.
 class MemberWriter {
@@ -68,6 +70,9 @@ class MemberWriter {
     return kTaintEffectWords[static_cast<std::size_t>(effect)];
   }
   [[nodiscard]] Json JsonOf(TopologyPolicy policy) const { return berth::NameOf(policy); }
+  [[nodiscard]] Json JsonOf(Mobility mobility) const {
+    return kMobilityWords[static_cast<std::size_t>(mobility)];
+  }
   [[nodiscard]] Json JsonOf(GpuSharing sharing) const {
     return kSharingWords[static_cast<std::size_t>(sharing)];
   }
@@ -157,6 +162,7 @@ class MemberReader {
     if (keeps_memory) isolation = Isolation::kMemory;
   }
   void Read(TaintEffect& effect) { fields_.Word(name_, kTaintEffectWords, effect); }
+  void Read(Mobility& mobility) { fields_.Word(name_, kMobilityWords, mobility); }
   void Read(GpuSharing& sharing) { fields_.Word(name_, kSharingWords, sharing); }
   void Read(Gang& gang) {
     std::string text;

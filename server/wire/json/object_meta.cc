@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/json/object_meta.h"
 
+#include <limits>
+
+#include "base/number.h"
 #include "server/wire/json/object_reader.h"
 
 namespace berth::wire {
@@ -29,6 +32,10 @@ ObjectMeta ReadObjectMeta(object whole) {
     if (IsField(key, "metadata")) meta = ReadMetadata(content.get_object());
   });
   return meta;
+}
+
+std::int64_t VersionNumber(std::string_view resource_version) {
+  return ParseInt(resource_version, 0, std::numeric_limits<std::int64_t>::max()).value_or(0);
 }
 
 Result<ObjectMeta> DecodeObjectMeta(const PaddedText& text) {

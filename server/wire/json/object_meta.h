@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,11 @@ inline constexpr std::size_t kMostUidBytes = 2 * kMostNameBytes + 1;
 // Error: kInvalidArgument "PLACE.uid: want at most ... bytes, got ...".
 Status CheckNames(const PodId& id, std::string_view place);
 Status CheckLength(std::string_view text, std::size_t most, std::string_view what);
+
+// A resourceVersion as a number; 0 = it is none. Versions of one kind of object grow (Kubernetes
+// 1.35 promises it, etcd always did) until the API server is restored from a backup; then
+// everything is listed again.
+std::int64_t VersionNumber(std::string_view resource_version);
 
 // Error: kInvalidArgument for what is not JSON or has no name.
 Result<ObjectMeta> DecodeObjectMeta(const PaddedText& text);

@@ -109,6 +109,7 @@ class PodReader {
       if (IsField(key, "annotations")) {
         ForEachField(content.get_object(), [this](std::string_view name, value text) {
           if (rules_.dialects().ReadsPod(name)) AddAnnotation(name, text.get_string());
+          if (PodMoveWords::Reads(name)) parts_.move.Take(name, text.get_string());
         });
       }
     });
@@ -154,9 +155,16 @@ class PodReader {
         AddAll(parts_.overhead, ReadAmounts(content.get_object()), "overhead");
       }
       if (IsField(key, "resources")) ReadPodResources(content.get_object());
+      if (IsField(key, "restartPolicy")) {
+        const std::string_view policy = content.get_string();
+        fields_.completes = policy == "Never" || policy == "OnFailure";
+      }
       if (IsField(key, "resourceClaims")) {
         parts_.claims_devices = true;
         missing_claims_ += ReadClaimNames(content.get_array()).templates;
+      }
+      if (IsField(key, "terminationGracePeriodSeconds")) {
+        parts_.move.grace_seconds = std::clamp(Int32(content), 0, kMostGraceSeconds);
       }
       if (IsField(key, "schedulingGates")) {
         array gates = content.get_array();
@@ -190,6 +198,7 @@ class PodReader {
       const bool is_free =
           std::ranges::any_of(kFree, [key](const char* kind) { return IsField(key, kind); });
       parts_.own_to_scheduler.volumes |= !is_free;
+      parts_.move.has_host_path |= IsField(key, "hostPath");
     });
   }
 

@@ -30,6 +30,7 @@ struct PodFields {
   std::string kind;                       // empty = not said, as in lists
   std::string resource_version;           // metadata
   bool terminating = false;               // metadata.deletionTimestamp is set
+  bool completes = false;                 // PodLife::completes
   std::optional<WallTime> started, ends;  // status.startTime, metadata.deletionTimestamp
   std::string node;                       // spec.nodeName
   std::string phase;                      // status

@@ -19,6 +19,7 @@
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/pod_request.h"
 #include "server/wire/pod/pod_mig.h"
+#include "server/wire/pod/pod_move.h"
 
 namespace berth::wire {
 
@@ -108,6 +109,7 @@ struct PodParts {
   std::string controller;      // the UID of its controller; empty = none
   std::string controller_kind, controller_api, controller_name;  // "Job", "batch/v1"
   bool of_daemon_set = false;
+  PodMoveWords move;
   bool claims_devices = false;      // spec.resourceClaims
   std::vector<std::string> claims;  // PodRequest::claims
   OwnToScheduler own_to_scheduler;  // without the resources

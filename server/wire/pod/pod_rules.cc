@@ -117,6 +117,12 @@ Status ReadKeep(const PodParts& parts, PodRequest& request) {
                  said->second.substr(0, 40) + "\"");
 }
 
+Mobility MobilityOf(const PodParts& parts) {
+  if (parts.of_daemon_set || parts.controller_kind == "Node") return Mobility::kComesBack;
+  if (parts.controller.empty()) return Mobility::kNoController;
+  return parts.move.mobility();
+}
+
 // Empty where one container asks for all of the GPUs.
 std::vector<GpuStep> GpuStepsOf(const PodRequest& request) {
   const std::vector<ContainerAsk>& containers = request.containers;
@@ -315,6 +321,9 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   request.own_to_scheduler = parts.own_to_scheduler;
   request.own_to_scheduler.resources = ask.unread || parts.claims_devices;
   if (!ask.others.empty()) request.others = std::make_shared<const OtherResources>(ask.others);
+  request.mobility = MobilityOf(parts);
+  request.deletion_cost = parts.move.deletion_cost;
+  request.grace_seconds = parts.move.grace_seconds;
   request.priority = parts.priority;
   request.may_preempt = parts.may_preempt;
   request.scheduler = std::move(parts.scheduler);

@@ -134,9 +134,32 @@ TEST(Program, KnowsTheMacros) {
 TEST(Program, TellsItsCost) {
   const auto program = Program::Compile("device.attributes['gpu.nvidia.com'].type == 'gpu'");
   ASSERT_TRUE(program.has_value());
-  std::uint64_t cost = 0;
-  ASSERT_TRUE(program->Matches(Gpu(), &cost).value_or(false));
-  EXPECT_EQ(cost, 5U);  // device, three parts of the path, and a comparison of 3 characters
+  Program::Effort effort;
+  ASSERT_TRUE(program->Matches(Gpu(), &effort).value_or(false));
+  EXPECT_EQ(effort.cost, 5U);  // device, three parts of the path, and a comparison of 3 characters
+}
+
+TEST(Program, TellsWhetherItLooksAtWhatIsTheDevicesOwn) {
+  Device device = Gpu();
+  device.SetAttribute("uuid", std::string("GPU-1"));
+  const auto looks = [&device](const std::string& expression) {
+    const auto program = Program::Compile(expression);
+    if (!program) ADD_FAILURE() << expression;
+    Program::Effort effort;
+    (void)program->Matches(device, &effort);
+    return effort.sees_identity;
+  };
+  const std::string own = "device.attributes['gpu.nvidia.com']";
+  EXPECT_FALSE(looks(own + ".type == 'gpu'"));
+  EXPECT_FALSE(looks("size(" + own + ") > 2 && device.driver != 'uuid'"));
+  EXPECT_FALSE(looks(own + ".type == 'mig' && " + own + ".uuid == 'GPU-1'")) << "it got not so far";
+  EXPECT_TRUE(looks(own + ".uuid == 'GPU-1'"));
+  EXPECT_TRUE(looks(own + "['uu' + 'id'] == 'GPU-1'"));
+  EXPECT_TRUE(looks("has(" + own + ".uuid)"));
+  EXPECT_TRUE(looks("'uuid' in " + own));
+  EXPECT_TRUE(looks(own + ".exists(id, id == 'uuid')"));
+  EXPECT_TRUE(looks(own + " == " + own));
+  EXPECT_TRUE(looks("device.attributes.exists(d, device.attributes[d].exists(id, id == 'x'))"));
 }
 
 TEST(Program, EndsWhatCostsTooMuch) {

@@ -53,6 +53,9 @@ std::vector<Change> Changes() {
       {"claims", kIdentity, [](PodRequest& pod) { pod.claims = {"c"}; }},
       {"checkpointed", kLoss, [](PodRequest& pod) { pod.checkpointed = WallTime(); }},
       {"keep", kLoss, [](PodRequest& pod) { pod.keep = true; }},
+      {"mobility", kLoss, [](PodRequest& pod) { pod.mobility = Mobility::kMoves; }},
+      {"deletion_cost", kLoss, [](PodRequest& pod) { pod.deletion_cost = -3; }},
+      {"grace_seconds", kLoss, [](PodRequest& pod) { pod.grace_seconds = 0; }},
       {"labels", kShown,
        [](PodRequest& pod) {
          pod.labels = std::make_shared<const Labels>(Labels{{"a", "c"}});

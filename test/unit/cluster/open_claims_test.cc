@@ -50,6 +50,35 @@ TEST(OpenClaims, AListReplacesAll) {
   EXPECT_TRUE(claims.Find("ns/b"));
 }
 
+TEST(OpenClaims, AnAllocationFromBeforeAnAnswerCountsNoMore) {
+  OpenClaims claims;
+  const auto show = [&claims](std::int64_t version, bool allocated) {
+    claims.Put({{"ns/a", {.version = version, .allocated = allocated}}}, false);
+    return claims.Find("ns/a")->allocated;
+  };
+  EXPECT_TRUE(show(7, true));
+  claims.Outdate("ns/a", 7);
+  EXPECT_TRUE(claims.Find("ns/a")->allocated) << "it is that answer";
+  claims.Outdate("ns/a", 9);
+  EXPECT_FALSE(claims.Find("ns/a")->allocated);
+  claims.Outdate("ns/a", 8);
+  EXPECT_FALSE(show(8, true));
+  EXPECT_TRUE(show(9, true));
+  EXPECT_TRUE(show(0, true)) << "an object without a version is believed";
+}
+
+TEST(OpenClaims, ThoseOfWhichAnAnswerIsAwaitedAreBounded) {
+  OpenClaims claims;
+  const auto name = [](std::size_t i) { return "ns/" + std::to_string(i); };
+  for (std::size_t i = 0; i < OpenClaims::kMostAwaited; ++i) claims.Outdate(name(i), 5);
+  claims.Put({{"ns/there", {.version = 1}}}, false);
+  claims.Outdate("ns/there", 5);  // the others are forgotten: the watch has not shown that they are
+  claims.Put({{"ns/there", {.version = 4, .allocated = true}}}, false);
+  EXPECT_FALSE(claims.Find("ns/there")->allocated);
+  claims.Put({{name(0), {.version = 4, .allocated = true}}}, false);
+  EXPECT_TRUE(claims.Find(name(0))->allocated);
+}
+
 TEST(OpenClaims, WhatTheyAskForIsBounded) {
   OpenClaims claims(10'000);
   for (int i = 0; i < 10; ++i) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
+
 namespace berth::test::claim_choice_test {
 namespace {
 
@@ -22,6 +24,7 @@ NodeDevices ANode(const std::string& name, int gpus, const std::vector<int>& tak
                            .consumes = {}};
     device.seen.SetAttribute("type", std::string("gpu"));
     device.seen.SetAttribute("numaNode", std::int64_t{i / 2});
+    device.seen.SetAttribute("uuid", name + std::to_string(i));
     slice->devices.push_back(std::move(device));
   }
   NodeDevices node{GatherPools({slice}), {}};
@@ -73,6 +76,74 @@ TEST(ClaimChoice, TakesGpusOfOneNumaNodeWhereItBreaksLeast) {
 
 TEST(ClaimChoice, OfEqualNodesItIsTheFirstByName) {
   EXPECT_EQ(Choose(Ask(1), {{"b", ANode("b", 4)}, {"a", ANode("a", 4)}}), "a: gpu-0");
+}
+
+// The nodes as they are published, and so with what they are like.
+std::vector<std::pair<std::string, NodeDevices>> Published(
+    std::vector<std::pair<std::string, NodeDevices>> nodes) {
+  DeviceOffers offers;
+  offers.Put(std::move(nodes));
+  std::vector<std::pair<std::string, NodeDevices>> published;
+  const auto current = offers.Current();
+  for (const auto& [name, devices] : *current) published.emplace_back(name, *devices);
+  return published;
+}
+
+// So much do the selectors of the claim cost on those nodes.
+std::uint64_t CostOn(const DeviceClaim& claim,
+                     const std::vector<std::pair<std::string, NodeDevices>>& nodes) {
+  auto question = ClaimQuestion::Make({claim}, FindClass);
+  std::vector<ClaimNode> given;
+  for (const auto& [name, devices] : nodes) given.push_back({name, &devices});
+  (void)ChooseForClaims(*question, given);
+  return question->cost();
+}
+
+TEST(ClaimChoice, OfNodesThatAreAlikeOneIsLookedAt) {
+  // Three of four: no node is such that no other can be better.
+  std::vector<std::pair<std::string, NodeDevices>> nodes = {{"a", ANode("a", 4)}};
+  const std::uint64_t once = CostOn(Ask(3), Published(nodes));
+  for (const char* const name : {"b", "c", "d"}) nodes.emplace_back(name, ANode(name, 4));
+  EXPECT_EQ(CostOn(Ask(3), Published(nodes)), once);
+  EXPECT_EQ(CostOn(Ask(3), nodes), 4 * once);
+  nodes.emplace_back("e", ANode("e", 4, {1}));
+  nodes.emplace_back("f", ANode("f", 4, {1}));
+  EXPECT_LT(CostOn(Ask(3), Published(nodes)), 2 * once);
+  const std::string own =
+      "'u' in device.attributes['gpu.nvidia.com'] || "
+      "device.attributes['gpu.nvidia.com'].uuid == 'c2'";
+  EXPECT_EQ(Choose(Ask(1, own), Published(nodes)), "c: gpu-2");
+}
+
+TEST(ClaimChoice, WhatNodesAreLikeChangesNoChoice) {
+  Random random(7);
+  const std::vector<std::string> selectors = {
+      "true",
+      "device.attributes['gpu.nvidia.com'].numaNode == 1",
+      "device.attributes['gpu.nvidia.com'].uuid.endsWith('3')",
+      "device.attributes['gpu.nvidia.com'].size() > 2",
+      "device.attributes['gpu.nvidia.com'].exists(id, id == 'uuid')",
+      "device.attributes['gpu.nvidia.com'].broken == 1"};
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::pair<std::string, NodeDevices>> nodes;
+    for (int i = 0; i < 12; ++i) {
+      const std::string name = "n" + std::to_string(i);
+      std::vector<int> taken;
+      for (int gpu = 0; gpu < 4; ++gpu) {
+        if (random.Below(3) == 0) taken.push_back(gpu);
+      }
+      nodes.emplace_back(name, ANode(name, random.Below(4) == 0 ? 6 : 4, taken));
+    }
+    DeviceClaim claim = Ask(1 + static_cast<std::int64_t>(random.Below(4)),
+                            selectors[random.Below(selectors.size())]);
+    if (random.Below(3) == 0) {
+      claim.constraints.push_back(
+          {.distinct = random.Below(2) == 0,
+           .attribute = random.Below(2) == 0 ? "gpu.nvidia.com/numaNode" : "gpu.nvidia.com/uuid",
+           .requests = {}});
+    }
+    EXPECT_EQ(Choose(claim, Published(nodes)), Choose(claim, nodes)) << "round " << round;
+  }
 }
 
 TEST(ClaimChoice, ANodeOnWhichASelectorFailsLeavesTheOthers) {

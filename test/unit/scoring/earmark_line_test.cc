@@ -40,7 +40,7 @@ class EarmarkLineTest : public testing::Test {
   }
   std::vector<PodId> Look() { return line_.Look(now_, limits_, at_); }
   bool Keeps(NodeIndex node, const APod& from) {
-    return line_.earmarks()->KeepFrom(from.Request(), *now_, node);
+    return line_.earmarks()->KeptFor(from.Request(), *now_, node) != nullptr;
   }
   // Who has something on the node, the first in line first.
   std::string OwnersOn(NodeIndex node) {
@@ -170,19 +170,29 @@ TEST_F(EarmarkLineTest, ForgetsPodsThatNobodyAsksAboutAnyMore) {
   EXPECT_EQ(line_.size(), 0U);
 }
 
+// What a pod that ends with its work is, as the API server says it.
+constexpr bool kCompletes = true;
+PodLife Job() { return {.completes = kCompletes}; }
+const std::vector<int> kAll = {0, 1, 2, 3, 4, 5, 6, 7};
+
+APod Member(const std::string& name, int gpus = 8, int size = 2) {
+  return APod(name).Whole(gpus).Gang("berth:default/train").GangSize(size);
+}
+
 TEST_F(EarmarkLineTest, GathersNodesForAGangUntilItsTimeIsOver) {
-  const auto member = [](const std::string& name) {
-    return APod(name).Whole(8).Gang("berth:default/train").GangSize(3);
-  };
   Becomes(0, ANode("a").Gpus(8));
-  StandGang({member("m0"), member("m1"), member("m2")}, 1);
+  Becomes(1, ANode("b").Gpus(8).Holding(APod("y").Whole(4), {0, 1, 2, 3}, Job()));
+  StandGang({Member("m0"), Member("m1")}, 1);
   Look();
   EXPECT_EQ(OwnersOn(0), "m0");
   EXPECT_TRUE(Keeps(0, APod("small").Whole(1)));
-  EXPECT_FALSE(Keeps(0, member("m7"))) << "it is of the gang";
-  EXPECT_FALSE(Keeps(0, APod("cheap").Whole(1).Priority(-1))) << "the gang may evict it";
+  EXPECT_TRUE(Keeps(1, APod("small").Whole(1))) << "b would never be empty";
+  EXPECT_FALSE(Keeps(1, Member("m7"))) << "it is of the gang";
+  EXPECT_FALSE(Keeps(1, APod("cheap").Whole(1).Priority(-1))) << "the gang may evict it";
+  EXPECT_EQ(line_.earmarks()->gpus(), 12) << "idle ones of both nodes";
   Becomes(1, ANode("b").Gpus(8));
   Look();
+  EXPECT_EQ(OwnersOn(1), "m1");
   EXPECT_EQ(line_.earmarks()->gpus(), 16);
   at_ += limits_.gang;
   Look();
@@ -195,16 +205,56 @@ TEST_F(EarmarkLineTest, GathersNodesForAGangUntilItsTimeIsOver) {
   EXPECT_EQ(line_.earmarks()->gpus(), 16);
 }
 
+// Services run until somebody deletes them: no node is kept for a gang that needs theirs.
+TEST_F(EarmarkLineTest, KeepsNothingForAGangThatCannotAllFit) {
+  Becomes(0, ANode("a").Gpus(8));
+  Becomes(1, ANode("b").Gpus(8).Holding(APod("service").Whole(1), {0}));
+  StandGang({Member("m0"), Member("m1")}, 1);
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty());
+  StandGang({Member("n0", 4).Gang("berth:default/next"), Member("n1", 4).Gang("berth:default/next"),
+             Member("n2", 4).Gang("berth:default/next")},
+            2);
+  Look();
+  EXPECT_EQ(OwnersOn(0), "n0") << "the next in line that could";
+}
+
+TEST_F(EarmarkLineTest, AwaitsTheNodesOfWhichTheLeastIsHeld) {
+  now_ = SnapshotOf({ANode("a").Gpus(8).Holding(APod("x").Whole(6), {0, 1, 2, 3, 4, 5}, Job()),
+                     ANode("b").Gpus(8).Holding(APod("y").Whole(2), {0, 1}, Job()),
+                     ANode("c").Gpus(8).Holding(APod("z").Whole(4), {0, 1, 2, 3}, Job())});
+  StandGang({Member("m0"), Member("m1")}, 1);
+  Look();
+  const APod small = APod("small").Whole(1);
+  EXPECT_FALSE(Keeps(0, small));
+  EXPECT_TRUE(Keeps(1, small));
+  EXPECT_TRUE(Keeps(2, small));
+  StandGang({Member("m0", 6), Member("m1", 6)}, 1);
+  Look();
+  EXPECT_FALSE(Keeps(1, APod("pair").Whole(2))) << "it fits beside the member";
+  EXPECT_TRUE(Keeps(1, APod("three").Whole(3)));
+}
+
+TEST_F(EarmarkLineTest, OneGangAtATimeGathersNodes) {
+  Becomes(0, ANode("a").Gpus(8));
+  Becomes(1, ANode("b").Gpus(8).Holding(APod("y").Whole(8), kAll, Job()));
+  StandGang({Member("m0").Gang("berth:default/late"), Member("m1").Gang("berth:default/late")}, 5);
+  Look();
+  EXPECT_EQ(OwnersOn(0), "m0");
+  StandGang({Member("n0").Gang("berth:default/early"), Member("n1").Gang("berth:default/early")},
+            1);
+  Look();
+  EXPECT_EQ(OwnersOn(0), "n0") << "it has waited longer";
+  line_.Leave("berth:default/early");
+  Look();
+  EXPECT_EQ(OwnersOn(0), "m0");
+  line_.Leave("berth:default/late");
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty());
+}
+
 TEST_F(EarmarkLineTest, KeepsNoMoreThanItMayButOnePodsWorth) {
   limits_.most_gpus = 25;  // four of sixteen
-  const auto member = [](const std::string& name) {
-    return APod(name).Whole(8).Gang("berth:default/train").GangSize(2);
-  };
-  Becomes(0, ANode("a").Gpus(8));
-  Becomes(1, ANode("b").Gpus(8));
-  StandGang({member("m0"), member("m1")}, 1);
-  Look();
-  EXPECT_TRUE(line_.earmarks()->empty()) << "more than a quarter";
   Stand(APod("large").Whole(8), 2);
   Stand(APod("next").Whole(2), 3);
   Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Share(100), {0}));
@@ -213,6 +263,14 @@ TEST_F(EarmarkLineTest, KeepsNoMoreThanItMayButOnePodsWorth) {
   Becomes(1, ANode("b").Gpus(8));
   Look();
   EXPECT_EQ(line_.earmarks()->gpus(), 2) << "the first that fitted";
+}
+
+TEST_F(EarmarkLineTest, KeepsALittleForOneGangWhateverTheBound) {
+  limits_.most_gpus = 25;
+  now_ = SnapshotOf({ANode("a").Gpus(40), ANode("b").Gpus(40)});
+  StandGang({Member("m0", 40), Member("m1", 40)}, 1);
+  Look();
+  EXPECT_EQ(line_.earmarks()->gpus(), 40) << "no more than kMostAlone";
 }
 
 TEST_F(EarmarkLineTest, FollowsNodesThatComeAndGo) {
@@ -234,9 +292,9 @@ TEST_F(EarmarkLineTest, ReadsEarmarksOfOtherNodesByName) {
   Becomes(1, ANode("b").Gpus(8));
   Look();
   const auto later = SnapshotOf({ANode("aa").Gpus(8), ANode("b").Gpus(8), ANode("c").Gpus(8)});
-  EXPECT_TRUE(line_.earmarks()->KeepFrom(APod("s").Whole(1).Request(), *later, 1));
-  EXPECT_FALSE(line_.earmarks()->KeepFrom(APod("s").Whole(1).Request(), *later, 0));
-  EXPECT_FALSE(line_.earmarks()->KeepFrom(APod("s").Whole(1).Request(), *later, 2));
+  EXPECT_NE(line_.earmarks()->KeptFor(APod("s").Whole(1).Request(), *later, 1), nullptr);
+  EXPECT_EQ(line_.earmarks()->KeptFor(APod("s").Whole(1).Request(), *later, 0), nullptr);
+  EXPECT_EQ(line_.earmarks()->KeptFor(APod("s").Whole(1).Request(), *later, 2), nullptr);
 }
 
 TEST_F(EarmarkLineTest, IsBounded) {

@@ -545,6 +545,63 @@ TEST_F(DeviceAllocatorTest, ARaceLostForOneOfTwoClaimsGivesBothBack) {
   EXPECT_EQ(allocator_.stats().lost, 1u);
 }
 
+// kube-scheduler may give the claim other devices from then on: what Berth had written, and took
+// back, does not say that it has done so.
+TEST_F(DeviceAllocatorTest, AnAllocationTakenBackIsNotKubeSchedulersWhenTheWatchShowsItLate) {
+  PutWholeGpus();
+  for (const bool answered : {true, false}) {
+    SCOPED_TRACE(answered);
+    const std::string suffix = answered ? "1" : "2";
+    const std::string a = "a" + suffix, b = "b" + suffix, c = "c" + suffix;
+    for (const std::string& name : {a, b, c}) AddWhole(name, 1);
+    std::vector<Json> shown;  // late
+    api_.after_write = [&](const std::string& name) {
+      if (name != a) return;
+      shown.push_back(api_.claims.at(name));
+      if (!answered && shown.size() == 3) api_.loses_answers = true;
+    };
+    api_.before_patch = [&](const std::string& name, bool is_status) {
+      if (name == b && is_status) api_.Touch(name);
+    };
+    EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{a, b}, Names{"g1"}));
+    api_.loses_answers = false;
+    ASSERT_EQ(shown.size(), 3u) << "the finalizer, the allocation, and none any more";
+    const auto show = [&](const Json& claim) {
+      all_.claims().Put(dialects::DecodeResourceClaim(test::Padded(claim.dump())).value());
+    };
+    show(shown[0]);
+    show(shown[1]);
+    EXPECT_FALSE(all_.open().Find("ns/" + a)->allocated);
+    EXPECT_FALSE(Allocate(c, {"g1"})) << "kube-scheduler may be allocating the other two";
+    show(shown[2]);
+    EXPECT_FALSE(Allocate(c, {"g1"}));
+    clock_.Advance(DeviceAllocator::kMostBinding);  // nothing counts as under way any more
+    for (const std::string& name : {a, b, c}) {
+      api_.claims.erase(name);
+      all_.claims().Remove("ns", name);
+    }
+  }
+}
+
+// The devices that it got anew are held although the watch shows those that it had.
+TEST_F(DeviceAllocatorTest, WhatTheWatchShowsLateFreesNothingThatIsHeld) {
+  PutWholeGpus();
+  AddWhole("a", 1);
+  api_.after_write = nullptr;
+  ASSERT_TRUE(Allocate("a", {"g1"}));
+  const Json late = api_.claims.at("a");
+  // Somebody takes it back, and Berth is asked for it again.
+  api_.claims.at("a")["status"] = Json::object();
+  api_.Touch("a");
+  ASSERT_TRUE(Allocate("a", {"g2"}));
+  ASSERT_EQ(TakenOn("g2"), 1u);
+  all_.claims().Put(dialects::DecodeResourceClaim(test::Padded(late.dump())).value());
+  EXPECT_EQ(TakenOn("g2"), 1u);
+  Show("a");
+  EXPECT_EQ(TakenOn("g2"), 1u);
+  EXPECT_EQ(TakenOn("g1"), 0u);
+}
+
 TEST_F(DeviceAllocatorTest, WhatCannotBeReadIsKubeSchedulers) {
   PutWholeGpus();
   AddWhole("a", 1);

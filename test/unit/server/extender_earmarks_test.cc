@@ -52,8 +52,9 @@ class ExtenderEarmarksTest : public testing::Test {
     Apply(PodGone{APod(name).Request().id.uid});
     waiting_.Remove(APod(name).Request().id.uid);
   }
-  void Bound(const APod& pod, const std::string& node, const std::vector<int>& gpus) {
-    Apply(PodBound{pod.Request(), pod.On(node, gpus)});
+  void Bound(const APod& pod, const std::string& node, const std::vector<int>& gpus,
+             const PodLife& life = {}) {
+    Apply(PodBound{.pod = pod.Request(), .placement = pod.On(node, gpus), .life = life});
     waiting_.Remove(pod.Request().id.uid);
   }
   // The nodes that fit, or why the first does not.
@@ -157,7 +158,7 @@ TEST_F(ExtenderEarmarksTest, WhoNeverComesIsPassedOver) {
 
 TEST_F(ExtenderEarmarksTest, AGangGathersNodesBesidesSmallPods) {
   for (const char* node : {"a", "b", "c", "d"}) Add(ANode(node).Gpus(8));
-  Bound(APod("x").Whole(8), "c", {0, 1, 2, 3, 4, 5, 6, 7});
+  Bound(APod("x").Whole(8), "c", {0, 1, 2, 3, 4, 5, 6, 7}, {.completes = true});
   Bound(APod("y").Whole(7), "d", {0, 1, 2, 3, 4, 5, 6});
   std::vector<APod> gang;
   for (const char* name : {"g0", "g1", "g2"}) {

@@ -76,8 +76,10 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(Log::kMostHeldBytes, kMiB);
   EXPECT_EQ(GangTable::kMostGangs, 16'384u);
   EXPECT_EQ(OpenClaims::kMostBytes, 32 * kMiB);
+  EXPECT_EQ(OpenClaims::kMostAwaited, 4096u);
   EXPECT_EQ(dialects::DeviceClaims::kMostPublished, 512 * kMiB);
   EXPECT_EQ(EarmarkLine::kMostPods, 16'384u);
+  EXPECT_EQ(EarmarkLine::kMostAwaited, 64u);
   EXPECT_EQ(kube::ApiGangHistory::kMostPods, 20'000);
   EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);
   EXPECT_EQ(kube::ApiPodWaker::kMostWaiting, 1'024u);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HeldAmounts: how much of what nodes are short of a pod holds. Sums of it are an upper bound of
+// what comes free when pods leave. Pure functions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "cluster/values/pod_record.h"
+
+namespace berth {
+
+// Of GPUs (or places), CPU, memory, disk.
+using Amounts = std::array<std::int64_t, 4>;
+
+// At most so much of each is free when the pod has ended.
+Amounts AmountsHeld(const PodRecord& pod);
+
+inline bool CoversAll(const Amounts& held, const Amounts& missing) {
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (held[i] < missing[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace berth

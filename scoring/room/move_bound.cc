@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/room/move_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <queue>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "cluster/values/alike.h"
+
+namespace berth {
+namespace {
+
+// Of the best-first search over nodes: beyond it the bound is what was reached.
+constexpr std::size_t kMostLooks = 200'000;
+
+using NodeList = std::vector<NodeIndex>;
+
+RoomBound Impossible(BoundBy by) { return {0, true, by}; }
+
+// What one more slot costs at least, if so many were taken before.
+struct Slope {
+  double price;
+  int slots;
+};
+
+class BoundFinder {
+ public:
+  BoundFinder(const RoomNodes& nodes, Prices prices) : nodes_(nodes), prices_(prices) {}
+
+  RoomBound Find() {
+    const RoomGoal& goal = nodes_.ask().goal;
+    RoomBound bound;
+    if (goal.idle_nodes > 0) bound = OfIdleNodes(goal.idle_nodes);
+    if (bound.impossible || goal.pods.empty()) return bound;
+    if (AsksForMoreThanIsFree()) return Impossible(BoundBy::kFreeGpus);
+    std::vector<NodeList> places = goal.within;
+    if (places.empty()) {
+      places.emplace_back(nodes_.size());
+      std::iota(places.back().begin(), places.back().end(), NodeIndex{0});
+    }
+    std::optional<RoomBound> least;
+    for (const NodeList& place : places) {
+      const RoomBound there = OfPods(place);
+      if (there.impossible && least) continue;
+      if (!least || least->impossible || there.price < least->price) least = there;
+    }
+    if (least->impossible || least->price > bound.price || bound.by == BoundBy::kNothing) {
+      return *least;
+    }
+    return bound;
+  }
+
+ private:
+  struct Kind {
+    const PodRequest* pod;
+    std::size_t index;  // of the first of them
+    int count;
+  };
+
+  [[nodiscard]] bool AsksForMoreThanIsFree() const {
+    std::int64_t asked = 0, free = 0;
+    for (const PodRequest& pod : nodes_.ask().goal.pods) {
+      if (!std::holds_alternative<WholeGpus>(pod.shape.gpus)) return false;
+      asked += std::int64_t{pod.shape.gpu_count()} * kMilliPerGpu;
+    }
+    for (NodeIndex i = 0; i < nodes_.size(); ++i) {
+      const Node& node = nodes_.now(i);
+      if (node.spec().places.count > 0 || node.spec().mig.known()) return false;
+      free += node.free_gpu_milli();
+    }
+    return asked > free;
+  }
+
+  [[nodiscard]] std::vector<Kind> Kinds() const {
+    std::vector<Kind> kinds;
+    const std::vector<PodRequest>& pods = nodes_.ask().goal.pods;
+    for (std::size_t i = 0; i < pods.size(); ++i) {
+      const auto known = std::ranges::find_if(
+          kinds, [&](const Kind& kind) { return SamePodKind(*kind.pod, pods[i]); });
+      if (known != kinds.end()) {
+        ++known->count;
+      } else {
+        kinds.push_back({&pods[i], i, 1});
+      }
+    }
+    return kinds;
+  }
+
+  [[nodiscard]] RoomBound OfPods(const NodeList& place) const {
+    RoomBound most;
+    for (const Kind& kind : Kinds()) {
+      RoomBound of_one = OfOne(kind, place);
+      if (of_one.impossible) return of_one;
+      if (kind.count > 1 && std::holds_alternative<WholeGpus>(kind.pod->shape.gpus)) {
+        const RoomBound of_all = OfSlots(kind, place);
+        if (of_all.impossible) return of_all;
+        if (of_all.price > of_one.price) of_one = of_all;
+      }
+      if (most.by == BoundBy::kNothing || of_one.price > most.price) most = of_one;
+    }
+    return most;
+  }
+
+  [[nodiscard]] RoomBound OfOne(const Kind& kind, const NodeList& place) const {
+    const Arrival arrival{kind.pod, kNoNode, kind.index};
+    struct AtNode {
+      std::int64_t price;
+      NodeIndex node;
+      bool exact;
+      bool operator>(const AtNode& other) const {
+        return std::tuple(price, !exact, node) > std::tuple(other.price, !other.exact, other.node);
+      }
+    };
+    std::priority_queue<AtNode, std::vector<AtNode>, std::greater<>> queue;
+    for (const NodeIndex node : place) {
+      if (!nodes_.MayGo(*kind.pod, node)) continue;
+      const auto least =
+          LeastCost(nodes_.residents(node), 0, nodes_.Missing(*kind.pod, node), prices_);
+      if (least) queue.push({*least, node, false});
+    }
+    for (std::size_t looks = 0; !queue.empty();) {
+      const AtNode entry = queue.top();
+      queue.pop();
+      if (entry.exact || looks > kMostLooks) return {entry.price, false, BoundBy::kOneNode};
+      LeavingSets sets(nodes_, entry.node, arrival, prices_);
+      const auto set = sets.Next(std::numeric_limits<std::int64_t>::max());
+      looks += sets.looked();
+      if (set) {
+        queue.push({std::max(entry.price, set->price), entry.node, true});
+      } else if (sets.is_cut()) {
+        queue.push({std::max(entry.price, sets.at_least()), entry.node, true});
+      }
+    }
+    return Impossible(BoundBy::kNoPlace);
+  }
+
+  // What a node asks for one slot more, ascending: the largest convex function below what it costs.
+  void AddSlopes(const Kind& kind, NodeIndex node, std::vector<Slope>& slopes) const {
+    if (nodes_.now(node).spec().mig.known()) {  // where GPUs are not counted
+      slopes.push_back({0, kind.count});
+      return;
+    }
+    std::vector<std::int64_t> prices = {0};
+    PodRequest several = *kind.pod;
+    for (int slots = 1; slots <= kind.count; ++slots) {
+      several.shape.gpus = WholeGpus{std::get<WholeGpus>(kind.pod->shape.gpus).count * slots};
+      several.shape.cpu_milli = kind.pod->shape.cpu_milli * slots;
+      several.shape.memory_bytes = kind.pod->shape.memory_bytes * slots;
+      several.shape.ephemeral_bytes = kind.pod->shape.ephemeral_bytes * slots;
+      const auto least =
+          LeastCost(nodes_.residents(node), 0, nodes_.Missing(several, node), prices_);
+      if (!least) break;
+      prices.push_back(std::max(*least, prices.back()));
+    }
+    for (std::size_t at = 0; at + 1 < prices.size();) {
+      std::size_t next = at + 1;
+      const auto slope = [&](std::size_t to) {
+        return static_cast<double>(prices[to] - prices[at]) / static_cast<double>(to - at);
+      };
+      for (std::size_t to = at + 2; to < prices.size(); ++to) {
+        if (slope(to) <= slope(next)) next = to;
+      }
+      slopes.push_back({slope(next), static_cast<int>(next - at)});
+      at = next;
+    }
+  }
+
+  [[nodiscard]] RoomBound OfSlots(const Kind& kind, const NodeList& place) const {
+    std::vector<Slope> slopes;
+    for (const NodeIndex node : place) {
+      if (nodes_.MayGo(*kind.pod, node)) AddSlopes(kind, node, slopes);
+    }
+    std::ranges::sort(slopes, {}, &Slope::price);
+    double price = 0;
+    int left = kind.count;
+    for (const Slope& slope : slopes) {
+      const int taken = std::min(left, slope.slots);
+      price += slope.price * taken;
+      left -= taken;
+      if (left == 0) break;
+    }
+    if (left > 0) return Impossible(BoundBy::kNoPlace);
+    return {static_cast<std::int64_t>(std::ceil(price * (1 - 1e-9))), false, BoundBy::kSlots};
+  }
+
+  [[nodiscard]] RoomBound OfIdleNodes(int wanted) const {
+    std::vector<std::int64_t> prices;
+    for (NodeIndex i = 0; i < nodes_.size(); ++i) {
+      if (!nodes_.MayBeIdle(i)) continue;
+      const auto leave = nodes_.ToBeIdle(i);
+      if (!leave) continue;
+      std::int64_t price = 0;
+      for (std::size_t r = 0; r < nodes_.residents(i).size(); ++r) {
+        if ((*leave >> r & 1) != 0) price += PriceOf(nodes_.residents(i)[r], prices_);
+      }
+      prices.push_back(price);
+    }
+    if (prices.size() < static_cast<std::size_t>(wanted)) return Impossible(BoundBy::kNoPlace);
+    std::ranges::sort(prices);
+    return {std::accumulate(prices.begin(), prices.begin() + wanted, std::int64_t{0}), false,
+            BoundBy::kIdleNodes};
+  }
+
+  const RoomNodes& nodes_;
+  const Prices prices_;
+};
+
+}  // namespace
+
+RoomBound BoundOfMoves(const RoomNodes& nodes, Prices prices) {
+  return BoundFinder(nodes, prices).Find();
+}
+
+}  // namespace berth

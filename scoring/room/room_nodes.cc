@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/room/room_nodes.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "scoring/admission.h"
+#include "scoring/by_claim.h"
+#include "scoring/devices/device_picker.h"
+#include "scoring/explain/other_limits.h"
+#include "scoring/registry.h"
+
+namespace berth {
+namespace {
+
+// So many pods that come to one node are tried in every order; more of them in one.
+constexpr std::size_t kMostOrders = 4;
+
+bool HasGpus(const PodRecord& pod) {
+  return pod.pod.shape.wants_gpu() || !pod.placement.grants.empty() || !pod.placement.mig.empty() ||
+         pod.placement.places > 0;
+}
+
+std::vector<Resident> ResidentsOf(const Node& node, const MoveRules& rules) {
+  std::vector<Resident> residents;
+  for (const auto& pod : node.pods()) {
+    if (WhyItStays(*pod, rules) != Stays::kNot || node.IsHeldByClaim(pod->pod.id.uid)) continue;
+    residents.push_back({pod, MoveCost(*pod, rules.now), AmountsHeld(*pod)});
+  }
+  std::ranges::sort(residents, {}, [](const Resident& one) {
+    return std::tuple<std::int64_t, std::string_view>(one.cost, one.pod->pod.id.uid);
+  });
+  return residents;
+}
+
+// The largest first.
+std::vector<std::size_t> OrderOf(const std::vector<Arrival>& arrivals) {
+  std::vector<std::size_t> order(arrivals.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&arrivals](std::size_t i) {
+    const PodRequest& pod = *arrivals[i].pod;
+    return std::tuple<int, int, std::string_view>(-pod.shape.gpu_count(),
+                                                  -pod.shape.milli_per_gpu(), pod.id.uid);
+  });
+  return order;
+}
+
+}  // namespace
+
+std::optional<Placement> PlaceOnNode(const Node& node, const PodRequest& pod) {
+  if (!Fits(node, pod.shape) || !LackOf(node, pod).empty()) return std::nullopt;
+  const std::vector<DeviceChoice> choices = DeviceChoices(node, pod.shape, DeviceRule::kTightest);
+  if (choices.empty()) return std::nullopt;
+  Placement placement = PlacementFor(node, pod.shape, choices.front());
+  if (!node.CanTake(placement)) return std::nullopt;
+  return placement;
+}
+
+RoomNodes::RoomNodes(const RoomAsk& ask)
+    : ask_(ask), residents_(ask.snapshot->size()), states_(ask.snapshot->size()) {
+  for (NodeIndex i = 0; i < ask.snapshot->size(); ++i) {
+    residents_[i] = ResidentsOf(ask.snapshot->node(i), ask.rules);
+    if (residents_[i].size() <= kMostResidents) continue;
+    residents_[i].resize(kMostResidents);
+    is_cut_ = true;
+  }
+}
+
+bool RoomNodes::MayGo(const PodRequest& pod, NodeIndex index) const {
+  const Node& node = ask_.snapshot->node(index);
+  if (closed(index) && pod.shape.wants_gpu()) return false;
+  if (!node.spec().ready || Admits(node.spec(), pod) != Reason::kFits) return false;
+  if (IsTurnedAway(pod, ask_.guard) && IsGpuNode(node.spec())) return false;
+  if (GetsClaimOn(node, pod)) return false;
+  return ask_.earmarks == nullptr || ask_.earmarks->empty() ||
+         !ask_.earmarks->KeepFrom(pod, *ask_.snapshot, index);
+}
+
+Amounts RoomNodes::Missing(const PodRequest& pod, NodeIndex index) const {
+  const Node& node = now(index);
+  const RequestShape& shape = pod.shape;
+  Amounts missing{};
+  if (std::holds_alternative<WholeGpus>(shape.gpus) && !node.spec().mig.known()) {
+    const int free =
+        node.spec().places.count > 0 ? node.free_places() : std::popcount(IdleGpus(node));
+    missing[0] = shape.gpu_count() - free;
+  }
+  const auto lacks = [](std::int64_t wanted, std::int64_t free) {
+    return wanted > 0 ? wanted - free : 0;
+  };
+  missing[1] = lacks(shape.cpu_milli, node.free_cpu_milli());
+  missing[2] = lacks(shape.memory_bytes, node.free_memory_bytes());
+  missing[3] = lacks(shape.ephemeral_bytes, node.free_ephemeral_bytes());
+  for (std::int64_t& amount : missing) amount = std::max<std::int64_t>(amount, 0);
+  return missing;
+}
+
+std::shared_ptr<const RoomNodes::State> RoomNodes::With(NodeIndex index, Set leave,
+                                                        const Arrival& arrival) const {
+  auto state = std::make_shared<State>();
+  if (states_[index] != nullptr) *state = *states_[index];
+  state->gone |= leave;
+  if (arrival.pod == nullptr) {
+    state->closed = true;
+  } else {
+    state->arrivals.push_back(arrival);
+  }
+  const std::vector<Resident>& residents = residents_[index];
+  const Node bare = ask_.snapshot->node(index).Without([&](const PodRecord& pod) {
+    for (Set left = state->gone; left != 0; left &= left - 1) {
+      if (residents[static_cast<std::size_t>(std::countr_zero(left))].pod.get() == &pod) {
+        return true;
+      }
+    }
+    return false;
+  });
+  if (!Pack(bare, *state)) return nullptr;
+  return state;
+}
+
+bool RoomNodes::Pack(const Node& bare, State& state) const {
+  std::vector<std::size_t> order = OrderOf(state.arrivals);
+  if (PackInOrder(bare, order, state)) return true;
+  if (order.size() < 2 || order.size() > kMostOrders) return false;
+  std::ranges::sort(order);
+  do {
+    if (PackInOrder(bare, order, state)) return true;
+  } while (std::next_permutation(order.begin(), order.end()));
+  return false;
+}
+
+bool RoomNodes::PackInOrder(const Node& bare, const std::vector<std::size_t>& order,
+                            State& state) const {
+  auto node = std::make_shared<Node>(bare);
+  state.placements.assign(state.arrivals.size(), {});
+  for (const std::size_t i : order) {
+    const PodRequest& pod = *state.arrivals[i].pod;
+    auto placement = PlaceOnNode(*node, pod);
+    if (!placement) return false;
+    node->Put(std::make_shared<const PodRecord>(PodRecord{pod, *placement, PodState::kBound, {}}));
+    state.placements[i] = *std::move(placement);
+  }
+  state.node = std::move(node);
+  return true;
+}
+
+bool RoomNodes::MayBeIdle(NodeIndex index) const {
+  const Node& node = ask_.snapshot->node(index);
+  const NodeSpec& spec = node.spec();
+  const bool has_gpus = !spec.gpus.empty() && spec.places.count == 0 && !spec.mig.known();
+  if (!has_gpus || !spec.ready || spec.refuses_gpu_pods || !spec.gpu_condition.empty())
+    return false;
+  return node.healthy_gpus() > 0 && node.claimed() == 0 &&
+         (ask_.goal.model.empty() || spec.gpu_model == ask_.goal.model);
+}
+
+std::optional<RoomNodes::Set> RoomNodes::ToBeIdle(NodeIndex index) const {
+  const std::vector<Resident>& residents = residents_[index];
+  Set leave = 0;
+  std::size_t found = 0, holding = 0;
+  for (std::size_t i = 0; i < residents.size(); ++i) {
+    if (!HasGpus(*residents[i].pod)) continue;
+    ++found;
+    if ((gone(index) >> i & 1) == 0) leave |= Set{1} << i;
+  }
+  for (const auto& pod : ask_.snapshot->node(index).pods()) {
+    if (HasGpus(*pod)) ++holding;
+  }
+  if (found != holding) return std::nullopt;
+  if (states_[index] != nullptr) {
+    for (const Arrival& arrival : states_[index]->arrivals) {
+      if (arrival.pod->shape.wants_gpu()) return std::nullopt;
+    }
+  }
+  return leave;
+}
+
+std::shared_ptr<const RoomNodes::State> RoomNodes::Replace(NodeIndex index,
+                                                           std::shared_ptr<const State> state) {
+  std::swap(states_[index], state);
+  if (states_[index] == nullptr) {
+    changed_.erase(index);
+  } else {
+    changed_.insert(index);
+  }
+  return state;
+}
+
+}  // namespace berth

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RoomNodes: the nodes of a snapshot while a plan is thought out: pods leave them and come to them.
+//
+// Whether a pod fits, and on which devices, is the verdict of the engine's own filters and device
+// picker on a Node that is built without the pods that left and with those that came. What a node
+// would be is a function of who left and who came: not of the order in which that was thought of.
+// Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scoring/devices/held_amounts.h"
+#include "scoring/room/room_ask.h"
+
+namespace berth {
+
+// A pod that may be moved.
+struct Resident {
+  std::shared_ptr<const PodRecord> pod;
+  std::int64_t cost = 0;  // of its move
+  Amounts held{};
+};
+
+// A pod that is to come to a node: one of the goal, or a resident of another node (or of the same:
+// it changes its GPUs).
+struct Arrival {
+  const PodRequest* pod = nullptr;  // nullptr: nobody; the node is to be idle
+  NodeIndex from = kNoNode;         // kNoNode: of the goal
+  std::size_t index = 0;            // of the goal's pods, or of the node's residents
+};
+
+class RoomNodes {
+ public:
+  // Of the residents of one node so many take part, the cheapest.
+  static constexpr std::size_t kMostResidents = 64;
+  using Set = std::uint64_t;  // of residents of one node
+
+  // What a node is thought to be.
+  struct State {
+    Set gone = 0;
+    bool closed = false;  // it is to be idle: nobody with GPUs comes
+    std::vector<Arrival> arrivals;
+    std::vector<Placement> placements;  // of these
+    std::shared_ptr<const Node> node;
+  };
+
+  // Requires: the ask outlives it.
+  explicit RoomNodes(const RoomAsk& ask);
+
+  [[nodiscard]] std::size_t size() const { return states_.size(); }
+  [[nodiscard]] const RoomAsk& ask() const { return ask_; }
+  // By cost, then by UID.
+  [[nodiscard]] const std::vector<Resident>& residents(NodeIndex node) const {
+    return residents_[node];
+  }
+  // A node has more residents than take part.
+  [[nodiscard]] bool is_cut() const { return is_cut_; }
+  [[nodiscard]] const Node& now(NodeIndex node) const {
+    return states_[node] == nullptr ? ask_.snapshot->node(node) : *states_[node]->node;
+  }
+  [[nodiscard]] Set gone(NodeIndex node) const {
+    return states_[node] == nullptr ? 0 : states_[node]->gone;
+  }
+  [[nodiscard]] bool closed(NodeIndex node) const {
+    return states_[node] != nullptr && states_[node]->closed;
+  }
+  // nullptr: as in the snapshot.
+  [[nodiscard]] const std::shared_ptr<const State>& state(NodeIndex node) const {
+    return states_[node];
+  }
+  // Nodes that are not as in the snapshot.
+  [[nodiscard]] const std::set<NodeIndex>& changed() const { return changed_; }
+
+  // Whether the pod may use the node at all, whatever is free there.
+  [[nodiscard]] bool MayGo(const PodRequest& pod, NodeIndex node) const;
+  // What the pod lacks on the node by amounts, each 0 or more: who leaves has to hold as much. GPUs
+  // that cannot be counted (shares, MIG devices) are 0.
+  [[nodiscard]] Amounts Missing(const PodRequest& pod, NodeIndex node) const;
+
+  // The node if these left too and that one came. nullptr: it does not fit. Requires: MayGo.
+  [[nodiscard]] std::shared_ptr<const State> With(NodeIndex node, Set leave,
+                                                  const Arrival& arrival) const;
+  // Whether the node has the model of the goal and GPUs that could all be idle.
+  [[nodiscard]] bool MayBeIdle(NodeIndex node) const;
+  // All residents with GPUs that are still there; nothing: others have GPUs too.
+  [[nodiscard]] std::optional<Set> ToBeIdle(NodeIndex node) const;
+
+  // Returns what was there, to be put back.
+  std::shared_ptr<const State> Replace(NodeIndex node, std::shared_ptr<const State> state);
+
+ private:
+  [[nodiscard]] bool Pack(const Node& bare, State& state) const;
+  [[nodiscard]] bool PackInOrder(const Node& bare, const std::vector<std::size_t>& order,
+                                 State& state) const;
+
+  const RoomAsk& ask_;
+  std::vector<std::vector<Resident>> residents_;
+  std::vector<std::shared_ptr<const State>> states_;
+  std::set<NodeIndex> changed_;
+  bool is_cut_ = false;
+};
+
+// Where the pod would be on that node, by the engine's filters and device picker, of shares the
+// tightest; nothing: it does not fit.
+std::optional<Placement> PlaceOnNode(const Node& node, const PodRequest& pod);
+
+}  // namespace berth

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/room/room_units.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "scoring/explain/node_report.h"
+#include "scoring/gangs/gang_ranks.h"
+
+namespace berth {
+namespace {
+
+class UnitPlanner {
+ public:
+  explicit UnitPlanner(const RoomWish& wish) : wish_(wish), now_(wish.ask.snapshot) {
+    units_.now = wish.ask.rules.now;
+    FindMembers();
+  }
+
+  RoomUnits Plan() {
+    if (wish_.idle_nodes > 0) Add({});
+    std::set<GangId> done;
+    for (std::size_t i = 0; i < wish_.pods.size(); ++i) {
+      const PodRequest& pod = wish_.pods[i];
+      if (!StartsWhole(pod)) {
+        Add({.name = pod.id.full_name(), .pods = {i}});
+      } else if (done.insert(pod.gang.id).second) {
+        AddGang(pod.gang.id);
+      }
+    }
+    return std::move(units_);
+  }
+
+ private:
+  [[nodiscard]] bool StartsWhole(const PodRequest& pod) const {
+    return !pod.gang.empty() && wish_.starts_whole && wish_.starts_whole(pod);
+  }
+
+  // The members of gangs that are asked about: those that wait, and where the others are.
+  void FindMembers() {
+    std::set<GangId> asked;
+    for (std::size_t i = 0; i < wish_.pods.size(); ++i) {
+      const PodRequest& pod = wish_.pods[i];
+      if (StartsWhole(pod)) waiting_[pod.gang.id].push_back(i);
+      if (!pod.gang.empty()) asked.insert(pod.gang.id);
+    }
+    if (asked.empty()) return;
+    for (NodeIndex i = 0; i < now_->size(); ++i) {
+      for (const auto& held : now_->node(i).pods()) {
+        const GangId& gang = held->pod.gang.id;
+        if (!held->leaving && asked.contains(gang)) present_[gang].push_back(i);
+      }
+    }
+  }
+
+  void AddGang(const GangId& gang) {
+    std::vector<std::size_t> members = waiting_[gang];
+    std::ranges::sort(members, {}, [this](std::size_t i) {
+      const PodRequest& pod = wish_.pods[i];
+      return std::tuple<int, std::string_view>(MemberRank(pod), pod.id.name);
+    });
+    const PodRequest& first = wish_.pods[members.front()];
+    const std::int64_t minimum = first.gang.minimum.value_or(0);
+    const auto present = std::ssize(present_[gang]);
+    const std::int64_t needed = minimum == 0 ? std::ssize(members) : minimum - present;
+    if (needed <= 0) {  // it has begun: the others come as they come
+      for (const std::size_t i : members) {
+        Add({.name = wish_.pods[i].id.full_name(), .pods = {i}});
+      }
+      return;
+    }
+    RoomUnit unit{.name = gang.full_name(), .is_gang = true};
+    if (std::ssize(members) < needed) {
+      unit.problem = "it needs " + CountText(needed, "more pod") + ", and " +
+                     std::to_string(members.size()) + (members.size() == 1 ? " waits" : " wait");
+    } else if (!first.gang.has_roles) {  // else which of them it needs is for the plan of the gang
+      members.resize(static_cast<std::size_t>(needed));
+    }
+    unit.pods = std::move(members);
+    Add(std::move(unit));
+  }
+
+  // The nodes of each domain that the unit's pods could be in together; nothing: any nodes.
+  [[nodiscard]] std::optional<std::vector<std::vector<NodeIndex>>> DomainsFor(
+      const RoomUnit& unit) const {
+    if (unit.pods.empty() || wish_.tree == nullptr) return std::nullopt;
+    const PodRequest& first = wish_.pods[unit.pods.front()];
+    const std::optional<std::size_t> level = first.domain.required;
+    if (!level || *level >= wish_.tree->levels()) return std::nullopt;
+    std::map<TopologyDomain, std::vector<NodeIndex>> domains;
+    for (NodeIndex i = 0; i < now_->size(); ++i) {
+      const TopologyDomain domain = wish_.tree->DomainOf(i, *level);
+      if (wish_.tree->named(domain)) domains[domain].push_back(i);
+    }
+    const auto present = present_.find(first.gang.id);
+    std::vector<std::vector<NodeIndex>> places;
+    for (auto& [domain, nodes] : domains) {
+      const bool has_all = first.gang.empty() || present == present_.end() ||
+                           std::ranges::all_of(present->second, [&, in = domain](NodeIndex node) {
+                             return wish_.tree->DomainOf(node, *level) == in;
+                           });
+      if (has_all) places.push_back(std::move(nodes));
+    }
+    return places;
+  }
+
+  void Add(RoomUnit unit) {
+    const std::optional<SearchLimits> limits = units_.units.size() == kMostUnits ? std::nullopt
+                                               : wish_.limits                    ? wish_.limits()
+                                                                                 : wish_.ask.limits;
+    if (!limits) {
+      ++units_.beyond;
+      return;
+    }
+    RoomAsk ask = wish_.ask;
+    ask.snapshot = now_;
+    ask.limits = *limits;
+    if (unit.pods.empty()) {
+      ask.goal.idle_nodes = wish_.idle_nodes;
+      ask.goal.model = wish_.model;
+    }
+    for (const std::size_t i : unit.pods) {
+      if (unit.problem.empty()) unit.problem = wish_.pods[i].refusal;
+      ask.goal.pods.push_back(wish_.pods[i]);
+    }
+    if (auto places = DomainsFor(unit)) {
+      if (places->empty() && unit.problem.empty()) {
+        unit.problem = "no topology domain of the level that it requires holds its other pods";
+      }
+      ask.goal.within = *std::move(places);
+    }
+    if (unit.problem.empty()) {
+      unit.plan = MakeRoom(ask);
+      if (unit.plan.found) now_ = unit.plan.after;
+    }
+    units_.units.push_back(std::move(unit));
+  }
+
+  const RoomWish& wish_;
+  std::shared_ptr<const Snapshot> now_;
+  std::map<GangId, std::vector<std::size_t>> waiting_;
+  std::map<GangId, std::vector<NodeIndex>> present_;  // a node for each member
+  RoomUnits units_;
+};
+
+}  // namespace
+
+RoomUnits RoomFor(const RoomWish& wish) { return UnitPlanner(wish).Plan(); }
+
+}  // namespace berth

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+
+#include "server/extender/extender.h"
+
+namespace berth {
+
+RoomUnits Extender::WouldMakeRoom(const Moment& now, std::span<const PodRequest> pods,
+                                  int idle_nodes, const std::string& model,
+                                  const std::function<const char*()>& stops) const {
+  const auto [budgets, eviction_limits] = LimitsNow();
+  const Instant end = parts_.clock.Now() + kRoomTime;
+  RoomWish wish{.ask = {.snapshot = now.snapshot,
+                        .goal = {},
+                        .rules = {.now = eviction_limits.now, .budgets = *budgets},
+                        .guard = now.policy->guard,
+                        .earmarks = now.earmarks.get()},
+                .pods = pods,
+                .idle_nodes = idle_nodes,
+                .model = model};
+  wish.starts_whole = [this, &now](const PodRequest& pod) {
+    return StartsWithGang(*now.policy, pod);
+  };
+  if (parts_.domains != nullptr) wish.tree = parts_.domains->Of(now.snapshot);
+  wish.limits = [&]() -> std::optional<SearchLimits> {
+    const Instant begin = parts_.clock.Now();
+    if (begin >= end || (stops && stops() != nullptr)) return std::nullopt;
+    const Instant until = std::min(end, begin + kRoomTimePerUnit);
+    return SearchLimits{.enough = [this, until, &stops] {
+      return parts_.clock.Now() >= until || (stops && stops() != nullptr);
+    }};
+  };
+  return RoomFor(wish);
+}
+
+}  // namespace berth

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/e2e/harness"
+)
+
+// A gang of three nodes waits with two that are idle, for a job on the third to end; sixteen small pods come meanwhile. Left to
+// themselves they take the idle nodes, and what is idle of the third, and the gang waits on.
+func TestAGangGetsItsNodesBesideSmallPods(t *testing.T) {
+	plane := startCluster(t, 3)
+	job := harness.Pods("job", 1, harness.Ask{harness.GPUResource: "4"})
+	job[0].Spec.RestartPolicy = v1.RestartPolicyNever
+	bound := plane.WatchBound()
+	plane.CreatePods(job...)
+	bound.WaitFor(1, 10*time.Second)
+
+	watched := plane.WatchGangs(map[string]int{"train": 3}, 0)
+	plane.CreatePods(aGang("train", 3, 8, inBerthsWords)...)
+	harness.Eventually(t, "all idle GPUs to be kept for the gang", 10*time.Second, func() error {
+		if kept := plane.berth.Metric("berth_earmarked_gpus"); kept != 20 {
+			return fmt.Errorf("%v are", kept)
+		}
+		return nil
+	})
+	attempts := plane.WatchAttempts()
+	plane.CreatePods(oneGPUEach("small", 16)...)
+	placed := attempts.WaitForAll(1+3+16, 30*time.Second)
+	if len(placed) != 1 || !placed[job[0].Name] {
+		t.Errorf("want the job alone to have a node, got %v", placed)
+	}
+	now := int64(0)
+	if err := plane.Client.CoreV1().Pods(harness.Namespace).Delete(t.Context(), job[0].Name,
+		metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		t.Fatal(err)
+	}
+	watched.WaitWhole(1, 20*time.Second)
+	plane.CheckGrants()
+}
