@@ -55,8 +55,9 @@ class Pulse {
   Pulse(Heartbeat* heartbeat, const CallWatch& calls)
       : thread_([heartbeat, &calls](const std::stop_token& stop) {
           for (int beat = 0; heartbeat != nullptr && !stop.stop_requested(); ++beat) {
-            if (calls.InTime(kLate)) heartbeat->Beat();
+            // It takes long on a busy machine: a beat is to follow before we sleep.
             if (beat % kBeatsUntilNext == kBeatsToTrim && calls.Idle()) TrimResident();
+            if (calls.InTime(kLate)) heartbeat->Beat();
             std::this_thread::sleep_for(kBeat);
           }
         }) {}

@@ -17,7 +17,7 @@ namespace {
 constexpr Duration kLongestTryPause = std::chrono::seconds(2);
 constexpr Duration kMostRegister = std::chrono::seconds(5);
 constexpr Duration kMostStandBy = std::chrono::seconds(1);
-constexpr Duration kAfterStart = std::chrono::seconds(3);  // of the kubelet: many pods may wait
+constexpr Duration kAfterStart = std::chrono::milliseconds(500);  // of the kubelet: pods may wait
 constexpr Duration kAfterQuestion = std::chrono::milliseconds(300);
 constexpr Duration kNextStandBy = std::chrono::seconds(10);  // after one that failed
 constexpr Duration kMostForCalls = std::chrono::seconds(1);  // to end before a new registration
@@ -66,6 +66,8 @@ ResourceProxy::~ResourceProxy() {
     ending_ = true;
     changed_.NotifyAll();
   }
+  // The kubelet may ask us until it has seen the end of our streams.
+  if (context_.stand_by && server_) std::this_thread::sleep_for(kOurEndIsSeen);
   StopServer(older_);
   StopServer(server_);
   std::shared_ptr<Upstream> last;
@@ -185,13 +187,13 @@ void ResourceProxy::LeaveOlder() {
     ends_before_ = newest_;
     changed_.NotifyAll();
   }
+  std::this_thread::sleep_for(kOurEndIsSeen);  // it may ask the older one until then
   StopServer(older_);
-  std::this_thread::sleep_for(kOurEndIsSeen);
 }
 
 // The kubelet asks the one that connected last, which is to be us. It connects to a plugin by asking
 // for its options: we keep it waiting with ours until it has connected to the plugin itself, and the
-// plugin is the one that it asks for less than a millisecond. Our registration before stays beside
+// plugin is the one that it asks for a millisecond or a few. Our registration before stays beside
 // the new one, since of those that are left where one ends the kubelet asks any.
 Status ResourceProxy::RegisterBoth(PluginAddress& plugin) {
   const CallWatch::Call call(context_.calls, 3 * kMostStandBy);
