@@ -2,8 +2,8 @@
 //
 // Guard: the parent of the worker. It does no work of its own that could go wrong: where the worker
 // ends, hangs or is stopped, a short-lived process hands the plugins back to the kubelet, and a new
-// worker takes over later. Where the kubelet has the plugins beside the worker (Kubernetes 1.37) and
-// the worker had lasted, the new one starts at once.
+// worker takes over later. Where the kubelet has the plugins beside the worker (Kubernetes 1.37)
+// and the worker had lasted, the new one starts at once.
 #pragma once
 
 #include <string>

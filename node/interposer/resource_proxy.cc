@@ -191,10 +191,10 @@ void ResourceProxy::LeaveOlder() {
   StopServer(older_);
 }
 
-// The kubelet asks the one that connected last, which is to be us. It connects to a plugin by asking
-// for its options: we keep it waiting with ours until it has connected to the plugin itself, and the
-// plugin is the one that it asks for a millisecond or a few. Our registration before stays beside
-// the new one, since of those that are left where one ends the kubelet asks any.
+// The kubelet asks the one that connected last, which is to be us. It connects to a plugin by
+// asking for its options: we keep it waiting with ours until it has connected to the plugin itself,
+// and the plugin is the one that it asks for a millisecond or a few. Our registration before stays
+// beside the new one, since of those that are left where one ends the kubelet asks any.
 Status ResourceProxy::RegisterBoth(PluginAddress& plugin) {
   const CallWatch::Call call(context_.calls, 3 * kMostStandBy);
   PluginAddress ours = {resource_, EndpointFor(resource_, ++registration_), {}, ""};

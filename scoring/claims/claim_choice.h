@@ -12,8 +12,8 @@
 //           resource.kubernetes.io/pcieRoot say; of MIG devices the GPU with the fewest free units
 //   whole   the least broken: free^2 - (free - taken)^2, summed over the NUMA groups
 //
-// Nodes that are alike (NodeDevices::likeness) and whose links are equal have one answer, and one of
-// them is looked at, unless a selector asks for what tells devices from each other.
+// Nodes that are alike (NodeDevices::likeness) and whose links are equal have one answer, and one
+// of them is looked at, unless a selector asks for what tells devices from each other.
 //
 // Of equal ones it is the node with the fewest free devices, then the first by name; on a node the
 // first set.

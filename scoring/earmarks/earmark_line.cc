@@ -49,7 +49,7 @@ EarmarkOwner OwnerOf(const PodRequest& pod, WallTime since) {
 
 bool Leaves(const PodRecord& held) { return held.leaving || held.life.completes; }
 
-// What a node has when the pods that complete have ended: at most so many GPUs, so many of which
+// What a node has when the pods that complete have ended: at most so many GPUs, and so many of them
 // are in use until then.
 struct Later {
   int gpus = 0, busy = 0;

@@ -8,8 +8,9 @@
 // takes its part, and what is left is for anyone. Nothing is kept empty for a pod that it does not
 // hold yet. For a gang, which needs many nodes at the same moment, it is: for the first in line
 // that all fits once the pods that complete have ended. It gathers what fits its members now, and
-// awaits the nodes of which the least is held, up to the bounds of EarmarkLimits. Who does not take
-// what is kept for it is passed over for a while: what keeps it away is nothing that Berth knows.
+// awaits the nodes where the fewest GPUs have to end, up to the bounds of EarmarkLimits. Who does
+// not take what is kept for it is passed over for a while: what keeps it away is nothing that Berth
+// knows.
 //
 //   line.Stand({.pods = {pod}, .since = created}, snapshot, now);   // no node took it
 //   line.Look(snapshot, now);                                  // after every change of the nodes

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // POST /plan: where new pods would be placed (scoring/explain/what_if.h), and what more nodes of
-// each pool would take (pool_growth.h); or which pods to move to make room (make_room.h). The answer is JSON, or text if the query is "text". It
-// changes nothing.
+// each pool would take (pool_growth.h); or which pods to move to make room (make_room.h). The
+// answer is JSON, or text if the query is "text". It changes nothing.
 //
 // Any thread may call it. It takes seconds for thousands of pods on thousands of nodes, so use a
 // separate PageWriter; otherwise /metrics waits.

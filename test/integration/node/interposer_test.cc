@@ -304,7 +304,8 @@ TEST_F(InterposerTest, AKubeletThatKeepsBothMissesNothingWhereTheAgentEnds) {
   EXPECT_EQ(kubelet_->Registrations(kGpu), 4);  // the plugin's own lasts
 }
 
-// Where one ends this kubelet asks the oldest of the others, which is the worst that a real one may do.
+// Where one ends this kubelet asks the oldest of the others, which is the worst that a real one may
+// do.
 TEST_F(InterposerTest, ThePluginIsAskedUntilWeHaveConnectedAndNoLonger) {
   kubelet_->keeps_both = true;
   interposer_->KubeletKeepsBoth(*resources_);
