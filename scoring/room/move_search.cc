@@ -27,6 +27,8 @@ constexpr std::size_t kSmallCluster = 48;
 // So many choices are tried of a pod in a larger one: of nodes where it fits, of sets that leave.
 constexpr int kWidestFree = 3, kWidestLeaving = 24;
 constexpr int kAnyChain = 1 << 20;
+// Pods that are placed at the same time: each takes a part of the stack.
+constexpr std::size_t kDeepest = 512;
 // One scan of the nodes costs as much as so many steps, per node.
 constexpr std::int64_t kNodesPerStep = 64;
 
@@ -165,6 +167,10 @@ class Searcher {
   void Solve(Pending pending, std::int64_t cost, int chain) {
     if (cost >= Best() || Stops()) return;
     if (pending.empty()) return Keep(cost);
+    if (depth_ == kDeepest) {
+      is_cut_ = true;
+      return;
+    }
     const Arrival item = pending.front();
     pending.erase(pending.begin());
     if (item.pod == nullptr) return SolveIdle(pending, cost, chain);
@@ -308,7 +314,9 @@ class Searcher {
   void Try(NodeIndex node, std::shared_ptr<const RoomNodes::State> state, const Pending& pending,
            std::int64_t cost, int chain) {
     auto before = nodes_.Replace(node, std::move(state));
+    ++depth_;
     Solve(pending, cost, chain);
+    --depth_;
     nodes_.Replace(node, std::move(before));
   }
 
@@ -317,6 +325,7 @@ class Searcher {
   const bool small_;
   const std::vector<NodeIndex>* place_ = nullptr;
   std::int64_t steps_ = 0, most_steps_ = 0, next_question_ = 0;
+  std::size_t depth_ = 0;
   bool stopped_ = false;    // this search is out of steps, or
   bool is_enough_ = false;  // all of them are
   bool is_cut_ = false;     // something was not tried

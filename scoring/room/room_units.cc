@@ -123,6 +123,11 @@ class UnitPlanner {
       ask.goal.idle_nodes = wish_.idle_nodes;
       ask.goal.model = wish_.model;
     }
+    if (unit.pods.size() > kMostUnitPods && unit.problem.empty()) {
+      unit.problem = "it has " + CountText(std::ssize(unit.pods), "pod") +
+                     ", and room is planned for at most " + std::to_string(kMostUnitPods);
+      unit.pods.clear();
+    }
     for (const std::size_t i : unit.pods) {
       if (unit.problem.empty()) unit.problem = wish_.pods[i].refusal;
       ask.goal.pods.push_back(wish_.pods[i]);

@@ -24,6 +24,8 @@ namespace berth {
 
 // So many units are planned for; the others are named.
 inline constexpr std::size_t kMostUnits = 50;
+// Larger gangs have no plan: the search holds what is left to place once for each pod placed.
+inline constexpr std::size_t kMostUnitPods = 256;
 
 struct RoomWish {
   RoomAsk ask;                       // without a goal

@@ -231,8 +231,9 @@ TEST_F(EarmarkLineTest, AwaitsTheNodesOfWhichTheLeastIsHeld) {
   EXPECT_TRUE(Keeps(2, small));
   StandGang({Member("m0", 6), Member("m1", 6)}, 1);
   Look();
-  EXPECT_FALSE(Keeps(1, APod("pair").Whole(2))) << "it fits beside the member";
-  EXPECT_TRUE(Keeps(1, APod("three").Whole(3)));
+  EXPECT_EQ(OwnersOn(1), "m0") << "b has room for it now";
+  EXPECT_FALSE(Keeps(2, APod("pair").Whole(2))) << "it fits beside the member";
+  EXPECT_TRUE(Keeps(2, APod("three").Whole(3)));
 }
 
 TEST_F(EarmarkLineTest, OneGangAtATimeGathersNodes) {

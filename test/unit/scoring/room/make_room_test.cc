@@ -221,5 +221,35 @@ TEST(RoomFor, PlansForSoManyAndNamesHowManyAreLeft) {
   EXPECT_EQ(told.beyond, 70 - kMostUnits);
 }
 
+TEST(RoomFor, PlansForNoGangOfThousands) {
+  std::vector<PodRequest> pods;
+  for (int i = 0; i < 3000; ++i) {
+    pods.push_back(
+        APod("m" + std::to_string(i)).Whole(1).Gang("berth:ml/train").GangSize(3000).Request());
+  }
+  RoomWish wish{.ask = {.snapshot = SnapshotOf({ANode("a").Gpus(8)}), .rules = {.now = kNow}},
+                .pods = pods,
+                .starts_whole = [](const PodRequest&) { return true; }};
+  const RoomUnits told = RoomFor(wish);
+  ASSERT_EQ(told.units.size(), 1U);
+  EXPECT_EQ(told.units[0].problem, "it has 3,000 pods, and room is planned for at most 256");
+}
+
+// 800 pods that could displace each other in a row, since the only idle GPUs are of a model that none of
+// them takes: the search gives up.
+TEST(MakeRoom, ARowOfPodsThatDisplaceEachOtherEnds) {
+  std::vector<ANode> nodes{ANode("idle").Gpus(8).Model("T4")};
+  for (int i = 0; i < 100; ++i) {
+    ANode node = ANode("n" + std::to_string(i)).Gpus(8).Model("A100");
+    for (int gpu = 0; gpu < 8; ++gpu) {
+      const std::string name = "p" + std::to_string(i) + "-" + std::to_string(gpu);
+      node.Holding(Moves(name).Whole(1).Models({"A100"}), {gpu});
+    }
+    nodes.push_back(node);
+  }
+  const RoomPlan plan = MakeRoom(AskOf(nodes, {APod("w").Whole(1).Models({"A100"}).Request()}));
+  EXPECT_FALSE(plan.found);
+}
+
 }  // namespace
 }  // namespace berth::test::make_room_test
