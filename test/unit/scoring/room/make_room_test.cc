@@ -232,7 +232,7 @@ TEST(RoomFor, PlansForNoGangOfThousands) {
                 .starts_whole = [](const PodRequest&) { return true; }};
   const RoomUnits told = RoomFor(wish);
   ASSERT_EQ(told.units.size(), 1U);
-  EXPECT_EQ(told.units[0].problem, "it has 3,000 pods, and room is planned for at most 256");
+  EXPECT_EQ(told.units[0].problem, "it has 3000 pods, and room is planned for at most 256");
 }
 
 // 800 pods that could displace each other in a row, since the only idle GPUs are of a model that none of
