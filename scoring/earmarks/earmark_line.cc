@@ -247,9 +247,11 @@ void EarmarkLine::Rebuild(NodeIndex node) {
   is_new_ = true;
 }
 
-bool EarmarkLine::MayKeep(const Waiter& waiter, int gpus, const EarmarkLimits& limits) const {
+bool EarmarkLine::MayKeep(const Waiter& waiter, std::int64_t gpus,
+                          const EarmarkLimits& limits) const {
   if (kept_gpus_ == 0 && !waiter.is_gang()) return true;
-  const std::int64_t after = kept_gpus_ + awaited_gpus_ + gpus;
+  // What the gang gets now it awaits no more.
+  const std::int64_t after = kept_gpus_ + gpus + (&waiter == gatherer_ ? 0 : awaited_gpus_);
   return after * 100 <= gpus_ * limits.most_gpus || (waiter.is_gang() && after <= kMostAlone);
 }
 
@@ -278,13 +280,15 @@ void EarmarkLine::StopGathering() {
   gatherer_ = nullptr;
 }
 
-// The first in line that could all fit.
+// The first in line that could all fit. One is judged in a look: thousands may stand there.
 void EarmarkLine::ChooseGatherer(Instant now) {
+  bool may_judge = true;
   for (Waiter* const gang : line_) {
     if (!gang->is_gang() || now < gang->passed_over) continue;
-    if (gang->judged == Instant() || now - gang->judged >= kBetweenHopes) {
+    if (may_judge && (!gang->judged || now - *gang->judged >= kBetweenHopes)) {
       gang->has_hope = CouldFit(*gang);
       gang->judged = now;
+      may_judge = false;
     }
     if (!gang->has_hope) {
       if (gang == gatherer_) Release(*gang);
@@ -330,7 +334,7 @@ void EarmarkLine::AwaitOn(NodeIndex node, std::vector<std::size_t>& open,
   }
   std::erase_if(open, [&](std::size_t pod) {
     const PodRequest& member = *gatherer_->pods[pod];
-    if (!MayKeep(*gatherer_, GpusOf(member.shape), limits)) return false;
+    if (!MayKeep(*gatherer_, GpusOf(member.shape) + awaited_gpus_, limits)) return false;
     auto with = With(*awaited.then, member);
     if (with == nullptr) return false;
     awaited.then = std::move(with);

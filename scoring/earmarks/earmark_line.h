@@ -108,8 +108,8 @@ class EarmarkLine {
     int times_passed_over = 0;
     // May fit nodes that have not changed since.
     bool looks_everywhere = false;
-    Instant judged;  // of a gang: when it was last asked whether it could all fit; what was found
-    bool has_hope = false;
+    std::optional<Instant> judged;  // of a gang: when it was last asked whether it could all fit
+    bool has_hope = false;          // it could
     [[nodiscard]] const PodRequest& first() const { return *pods.front(); }
     [[nodiscard]] bool is_gang() const { return !first().gang.empty(); }
     [[nodiscard]] std::size_t kept() const;
@@ -138,7 +138,8 @@ class EarmarkLine {
   void Offer(NodeIndex node, const EarmarkLimits& limits, Instant now, const Waits& waits);
   void OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& limits, Instant now);
   void LookEverywhere(const EarmarkLimits& limits, Instant now, const Waits& waits);
-  [[nodiscard]] bool MayKeep(const Waiter& waiter, int gpus, const EarmarkLimits& limits) const;
+  [[nodiscard]] bool MayKeep(const Waiter& waiter, std::int64_t gpus,
+                             const EarmarkLimits& limits) const;
   [[nodiscard]] bool CouldFit(const Waiter& gang) const;
   void ChooseGatherer(Instant now);
   void StopGathering();

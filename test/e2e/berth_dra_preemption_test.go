@@ -71,8 +71,7 @@ func (c controlled) waitFor(t *testing.T, names ...string) {
 	harness.Eventually(t, strings.Join(names, ", ")+" to have a node", 90*time.Second, func() error {
 		for _, name := range names {
 			if pod := c.Pod(name); pod.Spec.NodeName == "" {
-				return fmt.Errorf("%s waits: %s; %s", name, harness.WhyPending(pod),
-					c.berth.Page("/debug/pods/"+harness.Namespace+"/"+name+"?text"))
+				return fmt.Errorf("%s waits: %s", name, harness.WhyPending(pod))
 			}
 		}
 		return nil

@@ -236,6 +236,27 @@ TEST_F(EarmarkLineTest, AwaitsTheNodesOfWhichTheLeastIsHeld) {
   EXPECT_TRUE(Keeps(2, APod("three").Whole(3)));
 }
 
+// The bound counts what is awaited until it is there, and not twice then.
+TEST_F(EarmarkLineTest, KeepsForAGangWhatItHasAwaited) {
+  limits_.most_gpus = 1;
+  std::vector<ANode> nodes;
+  std::vector<APod> gang;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = std::to_string(i);
+    nodes.push_back(ANode("n" + name).Gpus(8).Holding(APod("j" + name).Whole(8), kAll, Job()));
+    gang.push_back(Member("m" + name, 8, 8));
+  }
+  now_ = SnapshotOf(nodes);
+  StandGang(gang, 1);
+  Look();
+  for (NodeIndex i = 0; i < 8; ++i) {
+    Becomes(i, ANode("n" + std::to_string(i)).Gpus(8));
+    Look();
+    EXPECT_EQ(OwnersOn(i), "m" + std::to_string(i));
+  }
+  EXPECT_EQ(line_.earmarks()->gpus(), 64);
+}
+
 TEST_F(EarmarkLineTest, OneGangAtATimeGathersNodes) {
   Becomes(0, ANode("a").Gpus(8));
   Becomes(1, ANode("b").Gpus(8).Holding(APod("y").Whole(8), kAll, Job()));
