@@ -2,6 +2,7 @@
 #include "cluster/claims/open_claims.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace berth {
@@ -76,7 +77,9 @@ void OpenClaims::Outdate(const std::string& claim, std::int64_t version) {
     return;
   }
   if (awaited_.size() >= kMostAwaited) {  // the watch may have missed that a claim came and went
-    std::erase_if(awaited_, [this](const auto& entry) { return !claims_.contains(entry.first); });
+    for (auto entry = awaited_.begin(); entry != awaited_.end();) {
+      entry = claims_.contains(entry->first) ? std::next(entry) : awaited_.erase(entry);
+    }
   }
   if (awaited_.size() < kMostAwaited) awaited_.emplace(claim, version);
 }

@@ -32,12 +32,12 @@ Stays OfMobility(Mobility mobility) {
 
 // The API server refuses an eviction of a pod with several budgets.
 bool IsHeldByBudget(const PodRequest& pod, std::span<const PodDisruptionBudget> budgets) {
-  const auto of_namespace = std::ranges::equal_range(budgets, pod.id.namespace_name, {},
-                                                     &PodDisruptionBudget::namespace_name);
+  const std::string& in = pod.id.namespace_name;
+  auto budget = std::ranges::lower_bound(budgets, in, {}, &PodDisruptionBudget::namespace_name);
   int covering = 0;
-  for (const PodDisruptionBudget& budget : of_namespace) {
-    if (!budget.Covers(pod)) continue;
-    if (budget.disruptions_allowed < 1 || ++covering > 1) return true;
+  for (; budget != budgets.end() && budget->namespace_name == in; ++budget) {
+    if (!budget->Covers(pod)) continue;
+    if (budget->disruptions_allowed < 1 || ++covering > 1) return true;
   }
   return false;
 }

@@ -64,10 +64,8 @@ Result<std::vector<PodRequest>> Named(std::span<const PodRequest> pods,
       if (is_new) named.push_back(pod);
     }
     if (!is_there) {
-      return tl::unexpected(Error(Errc::kNotFound,
-                                  "make_room.for: no pod that waits, and no gang "
-                                  "of such pods, is called " +
-                                      name));
+      return Fail(Errc::kNotFound,
+                  "make_room.for: no pod that waits, and no gang of such pods, is called " + name);
     }
   }
   return named;
@@ -80,7 +78,7 @@ Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan
   const WaitingLine line =
       LineOf(std::move(listed), *now.snapshot, live.pod_rules.groups(), wire::kMostPlannedPods);
   std::vector<PodRequest> pods = plan.has_pods ? plan.pods : line.pods;
-  const wire::PlanRequest::Room& room = *plan.room;
+  const wire::PlanRoom& room = *plan.room;
   if (!room.names.empty()) {
     BERTH_TRY(pods, Named(pods, room.names));
   } else if (room.idle_nodes > 0 && !plan.has_pods) {

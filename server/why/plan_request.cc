@@ -295,7 +295,7 @@ Status ReadMachineType(const Json& json, const std::string& path, const NodeRule
 }
 
 Status ReadRoom(const Json& json, const std::string& path, PlanRequest& request) {
-  PlanRequest::Room& room = request.room.emplace();
+  PlanRoom& room = request.room.emplace();
   Fields fields(json, path);
   fields.List("for", [&room](const Json& name, const std::string& place) -> Status {
     if (!name.is_string() || room.names.size() == kMostRoomNames) {

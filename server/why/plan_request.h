@@ -57,6 +57,13 @@ struct PodNotes {
   std::string held_back;                // why nobody places it; "": somebody does
 };
 
+// For which pods or gangs room is to be made, and for what else.
+struct PlanRoom {
+  std::vector<std::string> names;  // "namespace/name"; empty: all, unless nodes are to be idle
+  int idle_nodes = 0;
+  std::string model;
+};
+
 struct PlanRequest {
   // Pods of one object, in a row.
   struct Source {
@@ -69,18 +76,12 @@ struct PlanRequest {
     PodRequest pod;          // of any node
     std::shared_ptr<const PodNotes> notes;
   };
-  // For which pods or gangs room is to be made, and for what else.
-  struct Room {
-    std::vector<std::string> names;  // "namespace/name"; empty: all, unless nodes are to be idle
-    int idle_nodes = 0;
-    std::string model;
-  };
   std::vector<PodRequest> pods;
   std::vector<std::shared_ptr<const PodNotes>> notes;  // one per pod; those of a template share it
   std::vector<OnEachNode> on_each_node;                // that Expand makes pods of
   bool has_pods = false;                               // said, if only that there are none
   int grow = 0;                   // so many nodes of each pool at most; 0: that is not asked
-  std::optional<Room> room;       // empty: that is not asked
+  std::optional<PlanRoom> room;   // empty: that is not asked
   std::vector<NodeSpec> at_zero;  // templates of pools that have no node yet; with `grow`
   std::vector<Source> sources;    // of all of them
   std::vector<std::string>

@@ -145,7 +145,7 @@ class RoomTeller {
 
   [[nodiscard]] std::string NameOfUnit(const RoomUnit& unit) const {
     if (!unit.name.empty()) return (unit.is_gang ? "gang " : "") + unit.name;
-    const PlanRequest::Room& room = *report_.request.room;
+    const PlanRoom& room = *report_.request.room;
     return CountText(room.idle_nodes, "node") + (room.model.empty() ? "" : " of " + room.model);
   }
 
