@@ -139,7 +139,7 @@ void FakeKubelet::Follow(const std::shared_ptr<Client>& client) {
   if (found == clients_.end()) return;
   if (keeps_both) std::erase(found->second, client);
   if (keeps_both && !found->second.empty()) {
-    std::ranges::rotate(found->second, found->second.begin() + 1);
+    std::rotate(found->second.begin(), found->second.begin() + 1, found->second.end());
     asked_[client->resource].push_back(found->second.back()->endpoint);
     return;
   }
