@@ -58,7 +58,9 @@ Status Interposer::Run() {
   log_.Write(LogLevel::kInfo, "serving", {{"socket", folder_.plugin_socket()}});
   while (!stop_) {
     if (watch_.KubeletIsNew()) KubeletIsNew();
+    KeepPlugins();  // a worker that is killed once the kubelet has ours leaves them to the guard
     const Instant next = Upkeep();
+    KeepPlugins();
     Report();
     watch_.Wait(next);
   }
@@ -199,21 +201,21 @@ Instant Interposer::LookAtHealth(Instant now) {
   return next_look_at_health_;
 }
 
+void Interposer::KeepPlugins() {
+  std::vector<PluginAddress> plugins;
+  for (const auto& proxy : Proxies()) plugins.push_back(proxy->address());
+  std::string text = PluginsText(plugins);
+  if (text == plugins_text_) return;
+  if (const Status written = WritePlugins(folder_.plugin_file(), plugins); !written) {
+    log_.Write(LogLevel::kError, "plugins_not_kept", {{"problem", written.error().message}});
+  }
+  plugins_text_ = std::move(text);
+}
+
 void Interposer::Report() {
   std::set<std::string> carried;
-  std::vector<PluginAddress> plugins;
-  {
-    const MutexLock lock(mutex_);
-    for (const auto& [resource, proxy] : proxies_) {
-      if (proxy->InPath()) carried.insert(resource);
-      plugins.push_back(proxy->address());
-    }
-  }
-  if (std::string text = PluginsText(plugins); text != plugins_text_) {
-    if (const Status written = WritePlugins(folder_.plugin_file(), plugins); !written) {
-      log_.Write(LogLevel::kError, "plugins_not_kept", {{"problem", written.error().message}});
-    }
-    plugins_text_ = std::move(text);
+  for (const auto& proxy : Proxies()) {
+    if (proxy->InPath()) carried.insert(proxy->address().resource);
   }
   if (carried == carried_) return;
   carried_ = carried;

@@ -61,6 +61,7 @@ class Interposer final : private v1beta1::Registration::Service {
   void KubeletIsNew() BERTH_EXCLUDES(mutex_);
   Instant Upkeep() BERTH_EXCLUDES(mutex_);
   Instant LookAtHealth(Instant now) BERTH_EXCLUDES(mutex_);
+  void KeepPlugins() BERTH_EXCLUDES(mutex_);  // for the guard, and the next worker
   void Report() BERTH_EXCLUDES(mutex_);
   std::vector<std::shared_ptr<ResourceProxy>> Proxies() BERTH_EXCLUDES(mutex_);
 

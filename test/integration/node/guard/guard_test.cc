@@ -47,6 +47,7 @@ class GuardTest : public testing::Test {
     EXPECT_TRUE(Eventually([this] { return ServedBy(kOurs); }));
   }
   ~GuardTest() override {
+    if (HasFailure()) std::printf("%s\n", agent_->err().c_str());
     agent_.reset();
     plugin_.reset();
     kubelet_.reset();
