@@ -235,8 +235,8 @@ TEST(RoomFor, PlansForNoGangOfThousands) {
   EXPECT_EQ(told.units[0].problem, "it has 3000 pods, and room is planned for at most 256");
 }
 
-// 800 pods that could displace each other in a row, since the only idle GPUs are of a model that none of
-// them takes: the search gives up.
+// 800 pods that could displace each other in a row, since the only idle GPUs are of a model that
+// none of them takes: the search gives up.
 TEST(MakeRoom, ARowOfPodsThatDisplaceEachOtherEnds) {
   std::vector<ANode> nodes{ANode("idle").Gpus(8).Model("T4")};
   for (int i = 0; i < 100; ++i) {
