@@ -17,24 +17,6 @@ namespace {
 using Pod = const PodRecord*;
 using Pods = std::vector<Pod>;
 
-// What the node lacks of each; 0: nothing, or it cannot be counted.
-Amounts AmountsMissing(const Node& node, const RequestShape& shape) {
-  Amounts missing{};
-  if (std::holds_alternative<WholeGpus>(shape.gpus) && !node.spec().mig.known()) {
-    const int free =
-        node.spec().places.count > 0 ? node.free_places() : std::popcount(FreeGpus(node, shape));
-    missing[0] = shape.gpu_count() - free;
-  }
-  const auto lacks = [](std::int64_t wanted, std::int64_t free) {
-    return wanted > 0 ? wanted - free : 0;
-  };
-  missing[1] = lacks(shape.cpu_milli, node.free_cpu_milli());
-  missing[2] = lacks(shape.memory_bytes, node.free_memory_bytes());
-  missing[3] = lacks(shape.ephemeral_bytes, node.free_ephemeral_bytes());
-  for (std::int64_t& amount : missing) amount = std::max<std::int64_t>(amount, 0);
-  return missing;
-}
-
 // How much of what is missing the pod holds: 1 for all of one kind.
 double CoverageOf(const Amounts& held, const Amounts& missing) {
   double worth = 0;
@@ -67,7 +49,10 @@ Pods RunningOn(const Node& node) {
 class EndingSearch {
  public:
   EndingSearch(const Node& node, const RequestShape& shape, const FitsNode& fits)
-      : node_(node), fits_(fits), missing_(AmountsMissing(node, shape)), pods_(RunningOn(node)) {}
+      : node_(node),
+        fits_(fits),
+        missing_(AmountsMissing(node, shape, FreeGpus(node, shape))),
+        pods_(RunningOn(node)) {}
 
   [[nodiscard]] Pods Find() const {
     if (pods_.empty() || !FitsWithout(pods_)) return {};
@@ -141,7 +126,7 @@ class EndingSearch {
 }  // namespace
 
 std::optional<std::size_t> LeastEnding(const Node& node, const RequestShape& shape) {
-  const Amounts missing = AmountsMissing(node, shape);
+  const Amounts missing = AmountsMissing(node, shape, FreeGpus(node, shape));
   std::size_t least = 1;
   for (std::size_t kind = 0; kind < missing.size(); ++kind) {
     std::vector<std::int64_t> held;

@@ -81,21 +81,7 @@ bool RoomNodes::MayGo(const PodRequest& pod, NodeIndex index) const {
 
 Amounts RoomNodes::Missing(const PodRequest& pod, NodeIndex index) const {
   const Node& node = now(index);
-  const RequestShape& shape = pod.shape;
-  Amounts missing{};
-  if (std::holds_alternative<WholeGpus>(shape.gpus) && !node.spec().mig.known()) {
-    const int free =
-        node.spec().places.count > 0 ? node.free_places() : std::popcount(IdleGpus(node));
-    missing[0] = shape.gpu_count() - free;
-  }
-  const auto lacks = [](std::int64_t wanted, std::int64_t free) {
-    return wanted > 0 ? wanted - free : 0;
-  };
-  missing[1] = lacks(shape.cpu_milli, node.free_cpu_milli());
-  missing[2] = lacks(shape.memory_bytes, node.free_memory_bytes());
-  missing[3] = lacks(shape.ephemeral_bytes, node.free_ephemeral_bytes());
-  for (std::int64_t& amount : missing) amount = std::max<std::int64_t>(amount, 0);
-  return missing;
+  return AmountsMissing(node, pod.shape, IdleGpus(node));
 }
 
 std::shared_ptr<const RoomNodes::State> RoomNodes::With(NodeIndex index, Set leave,

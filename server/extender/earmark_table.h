@@ -26,7 +26,7 @@ namespace berth {
 class EarmarkTable {
  public:
   // Whether the pod still waits for a node, as the cluster has it.
-  using Waits = std::function<bool(const PodRequest& first)>;
+  using Waits = EarmarkLine::Waits;
   using Wake = std::function<void(const std::vector<PodId>& pods)>;
 
   // Pods that found no node, or a gang that did. Told between two looks beyond kMostNews it is
