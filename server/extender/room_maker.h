@@ -6,9 +6,9 @@
 // (room_run.h): one plan at a time, one pod at a time. Mode advise only tells the plan. For a pod
 //   - that kube-scheduler found no node for, that asks for nothing that Berth does not judge, and
 //     that has waited as long as the settings say, as long as this process leads, too
-//   - by moves of pods of no higher priority, that end within ten minutes, whose controller is
-//     known and has no pod that waits, in the namespaces of the settings, and of which Berth judges all
-//     that they need
+//   - by moves of pods of no higher priority that end within ten minutes, in the namespaces of the
+//     settings; their controller is known and has no pod that waits, and Berth judges all that they
+//     need
 //   - with no more moves than the settings allow, in an order in which each place is free in time,
 //     and never from a node to an emptier one, so that no pod goes back and forth
 //

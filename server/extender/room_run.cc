@@ -35,13 +35,13 @@ RoomRun::RoomRun(const Parts& parts, RoomOrder order) : parts_(parts), order_(st
 RoomRun::~RoomRun() { LetGo(); }
 
 RoomRun::State RoomRun::Step() {
+  if (reached_) return Finish();
   std::string why = problem_;
   if (why.empty()) why = WhyGoalIsGone();
   if (why.empty() && in_ == order_.places.size()) {
-    LetGo();
-    Tell(RoomNews::What::kDone, CountText(static_cast<std::int64_t>(next_), "pod") +
-                                    (next_ == 1 ? " was" : " were") + " moved for it");
-    return State::kDone;
+    reached_ = true;
+    LeaveNodes();
+    return Finish();
   }
   if (why.empty()) why = WhoCame();
   if (why.empty() && next_ == order_.moves.size()) {
@@ -53,6 +53,15 @@ RoomRun::State RoomRun::Step() {
   if (why.empty()) return State::kGoesOn;
   GiveUp(why);
   return State::kGivenUp;
+}
+
+RoomRun::State RoomRun::Finish() {
+  // The pod that was evicted last still has its place.
+  if (evicted_ && AwaitSuccessor(order_.moves[next_]).empty() && evicted_) return State::kGoesOn;
+  LetGo();
+  Tell(RoomNews::What::kDone, CountText(counts_.evicted, "pod") +
+                                  (counts_.evicted == 1 ? " was" : " were") + " moved for it");
+  return State::kDone;
 }
 
 void RoomRun::GiveUp(const std::string& why) {
@@ -132,7 +141,7 @@ std::string RoomRun::WhyGoalIsGone() {
 
 std::string RoomRun::WhoCame() {
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  // After the snapshot: whoever takes a place in it is known by then.
+  // After the snapshot: a successor that has its place in it is known by then.
   for (const RoomOrder::Move& move : order_.moves) {
     if (const auto successor = parts_.holds.SuccessorOf(move.pod.id.uid)) {
       known_.insert(successor->uid);
@@ -255,11 +264,15 @@ bool RoomRun::IsOn(const std::string& uid, const std::string& node) const {
   return held && held->placement.node == node;
 }
 
-void RoomRun::LetGo() {
-  if (kept_.empty()) return;
-  for (const RoomOrder::Move& move : order_.moves) parts_.holds.Release(move.pod.id.uid);
+void RoomRun::LeaveNodes() {
   for (const std::string& node : kept_) parts_.rooms.Drop(node);
   kept_.clear();
+}
+
+void RoomRun::LetGo() {
+  for (const RoomOrder::Move& move : order_.moves) parts_.holds.Release(move.pod.id.uid);
+  if (kept_.empty()) return;  // the goal is reached, or nothing was kept
+  LeaveNodes();
   if (order_.gang.empty()) {
     (void)parts_.state.Unplan(std::span(&order_.places.front().pod.uid, 1));
   }

@@ -17,7 +17,8 @@
 //   - a target is taken or its node gone, or a pod from elsewhere comes to a node that is kept
 //   - the API server refuses the eviction, or does not answer
 //   - no successor comes in time, or it goes elsewhere
-// Then, and at the end, nothing is kept or held any more. Pods that were moved stay where they are.
+// A pod that is in early, before the last successor has come, leaves that one its place. Then, and
+// at the end, nothing is kept or held any more. Pods that were moved stay where they are.
 // All of it is in memory: after a kill nothing is held, and evicted pods are placed as any others.
 //
 // One thread at a time.
@@ -89,8 +90,8 @@ class RoomRun {
   RoomRun& operator=(const RoomRun&) = delete;
 
   enum class State { kGoesOn, kDone, kGivenUp };
-  // As far as it comes now; call it about once a second. It evicts one pod at most, which blocks
-  // for some seconds at most. Requires: it has returned nothing but kGoesOn.
+  // The next step, if it is due; call it about once a second. It evicts one pod at most, which
+  // blocks for some seconds at most. Requires: it has returned nothing but kGoesOn.
   State Step();
   // Gives it up for a reason from outside.
   void GiveUp(const std::string& why);
@@ -111,6 +112,9 @@ class RoomRun {
   [[nodiscard]] std::string LetIn();
 
   [[nodiscard]] bool IsOn(const std::string& uid, const std::string& node) const;
+  // The goal is reached: what is left to do.
+  [[nodiscard]] State Finish();
+  void LeaveNodes();
   void LetGo();
   void Tell(RoomNews::What what, const std::string& text, const PodId& moved = {});
 
@@ -123,6 +127,7 @@ class RoomRun {
   std::size_t next_ = 0;            // move
   std::optional<Instant> evicted_;  // when the pod of that move was
   std::optional<Instant> made_;     // when all moves were
+  bool reached_ = false;            // the pod, or all of the gang, is in
   bool placed_ = false;             // the place is planned for the pod
   std::size_t in_ = 0;              // pods of the goal that are bound
 };

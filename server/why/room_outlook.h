@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RoomOutlook: how many more idle nodes few moves would make (scoring/room/room_within.h), for
-// /metrics. It is found anew once in kEvery, within kTime, on the thread of whoever asks then;
-// others get what was found last.
+// /metrics. It is found anew once in kEvery, within kTime, on a thread that asks then; others get
+// what was found last.
 #pragma once
 
 #include <chrono>

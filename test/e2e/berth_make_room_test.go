@@ -123,7 +123,7 @@ func TestBerthMakesRoomByMovesOfADeploymentAndAJob(t *testing.T) {
 	before := c.running(t)
 	apply(t, c.Plane, gangJob("train", 2, named("train", 2)))
 	c.waitRunning(t, ofJob, "train", 2, 2*time.Minute)
-	harness.Eventually(t, "the plan to be done", 20*time.Second, func() error {
+	harness.Eventually(t, "the plan to be done", 90*time.Second, func() error {
 		return contains(c.berth.Metrics(), `berth_room_plans_total{result="done"} 1`)
 	})
 	after := c.running(t)

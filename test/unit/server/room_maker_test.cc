@@ -87,6 +87,21 @@ TEST_F(RoomMakerTest, TellsEveryPodConcerned) {
                          "default/b"}));
 }
 
+TEST_F(RoomMakerTest, HoldsThePlaceOfALateSuccessorWhenThePodIsIn) {
+  BeginsToMoveB();
+  world_.Ends("b");
+  (void)world_.Filter(big_.Request());
+  ASSERT_TRUE(world_.Bind(big_.Request(), "n1"));
+  world_.After(30);
+  EXPECT_EQ(world_.rooms.Current(), nullptr) << "no node is kept any more";
+  EXPECT_EQ(world_.Filter(APod("other").Whole(1).Request()), Names());
+  EXPECT_EQ(world_.Comes(Successor()), Names{"n0"});
+  ASSERT_TRUE(world_.Bind(Successor().Request(), "n0"));
+  world_.After(1);
+  EXPECT_EQ(world_.sink.text(), "1 pod was moved for it");
+  EXPECT_EQ(world_.StillHeld(), "");
+}
+
 TEST_F(RoomMakerTest, AnotherPodOfTheControllersKindOnlyTakesThePlace) {
   BeginsToMoveB();
   APod larger = Successor();
