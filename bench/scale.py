@@ -6,8 +6,8 @@
     python3 bench/scale.py build/release/bin/berth --beside [WHAT]
 
 Every pod is different unless there are to be so many kinds; each is filtered, prioritized and bound, with every name in the body. --beside: the same
-pods in turns with nothing and with what others ask for meanwhile: a line each (only those whose text has WHAT). As root `nice -n -20` keeps other
-work of the machine out; what asks beside has the usual niceness.
+pods in turns with nothing and with what others ask for meanwhile: a line each (only those whose text has WHAT). As root `chrt -f 20` keeps other
+work of the machine out; what asks beside has the usual priority.
 """
 import argparse
 import json
@@ -170,8 +170,14 @@ def say(what, filters, priorities, more=""):
 
 # What asks beside, each in a process of its own, until it is ended.
 
-def again(address, pause, method, path, *parts):
+def be_like_others():
+    """As niceness or a priority may have been given to who measures."""
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.setpriority(os.PRIO_PROCESS, 0, 0)
+
+
+def again(address, pause, method, path, *parts):
+    be_like_others()
     client = Client(address)
     while True:
         client.ask(method, path, *parts)
@@ -185,7 +191,7 @@ def look(address, part):
 
 def gangs(address):
     """One after the other, each planned when its last member has come, and then gone."""
-    os.setpriority(os.PRIO_PROCESS, 0, 0)
+    be_like_others()
     client = Client(address)
     for gang in range(1000):
         for number in range(64):
