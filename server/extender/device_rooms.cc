@@ -42,6 +42,7 @@ void DeviceRooms::Drop(const std::string& node) {
 }
 
 bool KeepsOut(const DeviceRoom& room, const PodRequest& pod) {
+  if (!room.gang.empty() && room.gang == pod.gang.id) return false;
   return !room.held && room.pod.uid != pod.id.uid && pod.shape.wants_gpu() &&
          pod.priority <= room.priority;
 }

@@ -78,6 +78,14 @@ struct ClaimOrder {
   std::string node;
 };
 
+// What a pod says of the GPUs that its claims are to get, and what the policy says of the nodes.
+struct ClaimWishes {
+  RequestShape shape = {};  // the pod's, which asks for no GPUs
+  // A priority, 0..10, for each of the nodes that fit the pod, as if it were of the shape given:
+  // the best for those that Berth would choose. Empty: all nodes are equally good.
+  std::function<std::vector<std::uint8_t>(const RequestShape&)> priorities = {};
+};
+
 // Who allocates a pod's ResourceClaims before the pod has a node. Any thread may call it, several
 // at a time.
 class ClaimAllocator {
@@ -89,7 +97,7 @@ class ClaimAllocator {
   // claim is allocated now, so that the pod fits the node of its device alone and has to be asked
   // about anew. False: it is left to others, or was allocated before. Blocks, for a second at most.
   virtual bool Allocate(const PodId& pod, std::span<const std::string> claims,
-                        std::span<const std::string> nodes) = 0;
+                        std::span<const std::string> nodes, const ClaimWishes& wishes) = 0;
   // The pod goes on without having been asked about. Does not block.
   virtual void Leave(const PodId& pod, std::span<const std::string> claims) = 0;
   // kube-scheduler was told nodes for the pod / that none will do, on which it would give it GPUs
@@ -176,6 +184,22 @@ struct PodsEvicted {
   std::vector<PodId> victims;
 };
 
+// What Berth does so that a pod or gang has room, by moves of others, and what became of it.
+struct RoomNews {
+  enum class What {
+    kAdvised,  // moves would help
+    kBegun,    // a plan is carried out
+    kEvicted,  // `moved` was
+    kMoved,    // `moved`, the successor of one that was evicted, is where it was to be
+    kDone,     // the pod, or the gang, is in
+    kGivenUp,  // it goes no further: why
+  };
+  What what = What::kAdvised;
+  PodId pod;         // for whom: the pod, or a member of the gang
+  PodId moved = {};  // kEvicted, kMoved
+  std::string text;  // what a person would want to know
+};
+
 // Where decisions leave to: log, metrics. Any thread may call it; it must not block.
 class DecisionSink {
  public:
@@ -184,6 +208,7 @@ class DecisionSink {
   virtual void Record(const GangNews& /*news*/) {}
   virtual void Record(const PodWaits& /*news*/) {}
   virtual void Record(const PodsEvicted& /*news*/) {}
+  virtual void Record(const RoomNews& /*news*/) {}
 };
 
 }  // namespace berth
