@@ -43,7 +43,7 @@ Json ItemsOf(const std::string& name) {
   return Json::parse(ReadText(path)).at("items");
 }
 
-// A node of which only these slices say what it has.
+// A node, and only these slices say what it has.
 class Published {
  public:
   explicit Published(const std::string& name, const std::string& selector = kOfGpus) {
