@@ -221,7 +221,7 @@ int MeasureClaims(const ClaimSize& size) {
     api.Add(name, 1 + pod % 4);
     const auto start = std::chrono::steady_clock::now();
     const bool allocated =
-        dra->claim_allocator()->Allocate({"uid-" + name, "ns", name}, std::vector{name}, names);
+        dra->claim_allocator()->Allocate({"uid-" + name, "ns", name}, std::vector{name}, names, {});
     const auto end = std::chrono::steady_clock::now();
     if (!allocated) return 1;
     millis.push_back(std::chrono::duration<double, std::milli>(end - start).count());

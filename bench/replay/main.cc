@@ -17,7 +17,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Replays GPU workloads with Berth's engine", "berth-replay");
   const MadeWith made_with = MadeWithCommand(argc, argv);
   CommandLine line(app, made_with.version);
-  const std::array<std::pair<const char*, Command>, 13> commands = {{
+  const std::array<std::pair<const char*, Command>, 14> commands = {{
       {"run", AddRun(app)},
       {"compare", AddCompare(app)},
       {"merge", AddMerge(app)},
@@ -25,6 +25,7 @@ int Main(int argc, char** argv) {
       {"topology", AddTopology(app)},
       {"mig", AddMig(app)},
       {"waves", AddWaves(app)},
+      {"claims", AddClaims(app)},
       {"gang", AddGang(app)},
       {"shares", AddShares(app)},
       {"classes", AddClasses(app)},

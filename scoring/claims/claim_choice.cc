@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "scoring/claims/set_rating.h"
+#include "scoring/devices/neighbours.h"
 
 namespace berth {
 namespace {
@@ -20,15 +21,17 @@ std::size_t FreeOn(const NodeDevices& node) {
   return published - std::min(published, node.taken.size());
 }
 
-void FewestFreeFirst(std::span<const ClaimNode> nodes, std::vector<std::size_t>& positions) {
-  using Order = std::tuple<std::size_t, std::string_view, std::size_t>;  // free, name, position
+void BestRankAndFewestFreeFirst(std::span<const ClaimNode> nodes,
+                                std::vector<std::size_t>& positions) {
+  // Rank, free, name, position.
+  using Order = std::tuple<int, std::size_t, std::string_view, std::size_t>;
   std::vector<Order> order;
   for (const std::size_t i : positions) {
-    order.emplace_back(FreeOn(*nodes[i].devices), nodes[i].name, i);
+    order.emplace_back(nodes[i].rank, FreeOn(*nodes[i].devices), nodes[i].name, i);
   }
   std::ranges::sort(order);
   std::ranges::transform(order, positions.begin(),
-                         [](const Order& node) { return std::get<2>(node); });
+                         [](const Order& node) { return std::get<3>(node); });
 }
 
 // Where GPUs are those of slices, which of them a device is follows from the devices.
@@ -41,17 +44,22 @@ bool AreLinkedAlike(const Node* a, const Node* b) {
          !b->spec().by_claims.empty() && a->spec().links == b->spec().links;
 }
 
-// Of nodes that are alike the first by name: no other one is taken before it.
-std::vector<std::size_t> OneOfEachKind(std::span<const ClaimNode> nodes) {
-  std::map<Digest, std::vector<std::size_t>> kinds;
+// Whether its pods make a difference between it and nodes whose devices are alike.
+bool HasNeighboursFor(const RequestShape* gpus, const Node* node) {
+  return gpus != nullptr && node != nullptr && HasNeighbours(*node, *gpus);
+}
+
+// Of nodes that are alike the first by name: it is as good as any of them.
+std::vector<std::size_t> OneOfEachKind(std::span<const ClaimNode> nodes, const RequestShape* gpus) {
+  std::map<std::pair<int, Digest>, std::vector<std::size_t>> kinds;
   std::vector<std::size_t> chosen;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const ClaimNode& node = nodes[i];
-    if (!node.devices->likeness) {
+    if (!node.devices->likeness || HasNeighboursFor(gpus, node.node)) {
       chosen.push_back(i);
       continue;
     }
-    std::vector<std::size_t>& of_kind = kinds[*node.devices->likeness];
+    std::vector<std::size_t>& of_kind = kinds[{node.rank, *node.devices->likeness}];
     const auto alike = std::ranges::find_if(
         of_kind, [&](std::size_t other) { return AreLinkedAlike(node.node, nodes[other].node); });
     if (alike == of_kind.end()) {
@@ -82,15 +90,16 @@ ClaimChoice Chosen(std::size_t node, const NodeQuestion& question, const PickedD
 // Of the nodes at these positions. nullopt: a selector looks at what is a device's own, and
 // `of_kinds`: each of these nodes is to stand for others.
 std::optional<ClaimChoice> ChooseAmong(ClaimQuestion& question, std::span<const ClaimNode> nodes,
-                                       std::vector<std::size_t> positions, bool of_kinds) {
+                                       std::vector<std::size_t> positions, bool of_kinds,
+                                       const RequestShape* gpus) {
   ClaimChoice best;
   std::optional<SetRating> best_rating;
   int steps = 0;
-  FewestFreeFirst(nodes, positions);
+  BestRankAndFewestFreeFirst(nodes, positions);
   for (const std::size_t i : positions) {
-    if (steps > kMostChoiceSteps) break;
+    if (steps > kMostChoiceSteps || (best_rating && nodes[i].rank > nodes[best.node].rank)) break;
     const NodeQuestion asked = question.On(nodes[i].devices->pools, nodes[i].devices->taken);
-    const SetRater rater(nodes[i], asked);
+    const SetRater rater(nodes[i], asked, gpus);
     const PickedDevices picked = BestSet(
         asked.question, [&rater](std::span<const PickedDevice> set) { return rater.Rate(set); });
     steps += picked.steps;
@@ -99,7 +108,7 @@ std::optional<ClaimChoice> ChooseAmong(ClaimQuestion& question, std::span<const 
       if (!best_rating) best.end = Worse(best.end, picked.end);
       continue;
     }
-    const SetRating rating = rater.Rate(picked.devices);
+    const SetRating rating = rater.RateAmongNodes(picked.devices);
     if (best_rating && !(rating < *best_rating)) continue;
     best_rating = rating;
     best = Chosen(i, asked, picked);
@@ -111,12 +120,13 @@ std::optional<ClaimChoice> ChooseAmong(ClaimQuestion& question, std::span<const 
 
 }  // namespace
 
-ClaimChoice ChooseForClaims(ClaimQuestion& question, std::span<const ClaimNode> nodes) {
-  auto choice = ChooseAmong(question, nodes, OneOfEachKind(nodes), true);
+ClaimChoice ChooseForClaims(ClaimQuestion& question, std::span<const ClaimNode> nodes,
+                            const RequestShape* gpus) {
+  auto choice = ChooseAmong(question, nodes, OneOfEachKind(nodes, gpus), true, gpus);
   if (choice) return *std::move(choice);
   std::vector<std::size_t> all(nodes.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  return *ChooseAmong(question, nodes, std::move(all), false);
+  return *ChooseAmong(question, nodes, std::move(all), false, gpus);
 }
 
 }  // namespace berth

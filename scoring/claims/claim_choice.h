@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ClaimChoice: the node and the devices that the claims of a pod should get. All claims get theirs
-// on one node. Of the sets that kube-scheduler's allocator could take there (device_search.h) the
-// best, by precedence:
+// on one node, one of those that the policy ranks first among those that have them. Of the sets
+// that kube-scheduler's allocator could take there (device_search.h) the best, by precedence:
 //
 //   MIG     the least loss of a GPU's worth (mig/mig_tables.h), as for the pods to which Berth
 //           gives MIG devices itself
+//   picked  of whole GPUs whose links are known the set that the DevicePicker takes, as on a node
+//           of the device plugin: neighbours, NICs, links, what is left to others. It may be none
+//           that the claims allow, then what follows decides. Between nodes it does not count.
 //   links   the best quality relative to the best set of that size in the machine, where the links
 //           of the node are known and these are several of its GPUs (GpuLinks::quality)
 //   near    the fewest NUMA groups and PCIe roots, as the attributes numaNode and
@@ -13,7 +16,8 @@
 //   whole   the least broken: free^2 - (free - taken)^2, summed over the NUMA groups
 //
 // Nodes that are alike (NodeDevices::likeness) and whose links are equal have one answer, and one
-// of them is looked at, unless a selector asks for what tells devices from each other.
+// of them is looked at, unless a selector asks for what tells devices from each other, or pods are
+// there that the pod is to be near or far from.
 //
 // Of equal ones it is the node with the fewest free devices, then the first by name; on a node the
 // first set.
@@ -40,6 +44,7 @@ struct ClaimNode {
   const NodeDevices* devices = nullptr;
   const Node* node = nullptr;        // its GPUs and links; nullptr = unknown
   const OfferedGpus* mig = nullptr;  // what its MIG devices are; nullptr = it has none
+  int rank = 0;                      // by the policy: 0 is the best
 };
 
 struct ChosenDevice {
@@ -60,6 +65,9 @@ struct ClaimChoice {
 // For one pod, on all nodes: after so many the rest is not looked at.
 inline constexpr int kMostChoiceSteps = 1'000'000;
 
-ClaimChoice ChooseForClaims(ClaimQuestion& question, std::span<const ClaimNode> nodes);
+// gpus: what the claims ask for, as a pod that asks for so many whole GPUs of kOfClaims
+// (devices/device_picker.h); nullptr: they do not ask for whole GPUs alone, or several pods ask.
+ClaimChoice ChooseForClaims(ClaimQuestion& question, std::span<const ClaimNode> nodes,
+                            const RequestShape* gpus = nullptr);
 
 }  // namespace berth

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "scoring/devices/device_picker.h"
+
 namespace berth {
 namespace {
 
@@ -193,6 +195,27 @@ NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceNa
     return Match(of, *sources[Nth(device)].device);
   };
   return node;
+}
+
+std::optional<RequestShape> WholeGpusOf(const std::vector<DeviceClaim>& claims,
+                                        const FindClass& find_class, const RequestShape& pod) {
+  std::int64_t count = 0;
+  for (const DeviceClaim& claim : claims) {
+    for (const DeviceRequest& request : claim.requests) {
+      if (request.first_available || request.wants.front().all) return std::nullopt;
+      const auto device_class = find_class(request.wants.front().device_class);
+      if (!device_class || !device_class->whole) return std::nullopt;
+      const std::int64_t wanted = request.wants.front().count;
+      if (wanted < 1 || wanted > kMaxGpusPerNode - count) return std::nullopt;
+      count += wanted;
+    }
+  }
+  if (count == 0) return std::nullopt;
+  RequestShape shape = pod;
+  shape.gpus = WholeGpus{static_cast<int>(count)};
+  shape.gpu_resource = kOfClaims;
+  if (count < 2) shape.links = {};
+  return shape;
 }
 
 }  // namespace berth

@@ -18,6 +18,7 @@
 #include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_classes.h"
 #include "cluster/claims/node_devices.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/claims/device_search.h"
 
 namespace berth {
@@ -79,5 +80,10 @@ class ClaimQuestion {
   std::uint64_t cost_ = 0;
   bool sees_identity_ = false;
 };
+
+// As many whole GPUs as the claims ask for, with what `pod` says of them: a pod that asks for GPUs
+// of kOfClaims; nullopt: they ask for other devices too, or do not say how many.
+std::optional<RequestShape> WholeGpusOf(const std::vector<DeviceClaim>& claims,
+                                        const FindClass& find_class, const RequestShape& pod);
 
 }  // namespace berth

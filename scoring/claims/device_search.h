@@ -123,7 +123,7 @@ inline constexpr int kMostFitSteps = 1'000'000;
 inline constexpr int kMostSetSteps = 100'000;
 
 // Of a complete set: less is better, the first number first.
-using SetRating = std::array<std::int64_t, 4>;
+using SetRating = std::array<std::int64_t, 5>;
 using RateSet = std::function<SetRating(std::span<const PickedDevice>)>;
 
 PickedDevices FirstFit(const DeviceQuestion& question);

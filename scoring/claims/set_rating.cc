@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "scoring/claims/claim_choice.h"
+#include "scoring/devices/device_picker.h"
+#include "scoring/devices/neighbours.h"
 #include "scoring/mig/mig_tables.h"
 #include "topology/links/gpu_links.h"
 
@@ -47,7 +49,7 @@ int GpuOf(const ClaimNode& node, const cel::Device& device) {
 
 }  // namespace
 
-SetRater::SetRater(const ClaimNode& node, const NodeQuestion& question)
+SetRater::SetRater(const ClaimNode& node, const NodeQuestion& question, const RequestShape* gpus)
     : node_(node), owners_(question.owners) {
   std::vector<const cel::AttributeValue*> numas, roots;
   for (std::size_t i = 0; i < question.sources.size(); ++i) {
@@ -63,6 +65,7 @@ SetRater::SetRater(const ClaimNode& node, const NodeQuestion& question)
     }
     facts_.push_back(facts);
   }
+  if (gpus != nullptr) picked_ = PickFor(*gpus, question);
   if (node.mig == nullptr) return;
   for (const OfferedGpu& gpu : *node.mig) {
     MigSet& taken = taken_mig_[&gpu];
@@ -71,6 +74,36 @@ SetRater::SetRater(const ClaimNode& node, const NodeQuestion& question)
       if (node.devices->taken.contains({gpu.pool, gpu.devices[i]})) taken |= MigSet{1} << i;
     }
   }
+}
+
+GpuMask SetRater::PickFor(const RequestShape& gpus, const NodeQuestion& question) const {
+  if (node_.node == nullptr || !node_.node->spec().links.known()) return 0;
+  const DeviceQuestion& asked = question.question;
+  const auto suits = [&asked](int device) {
+    for (int claim = 0; claim < std::ssize(asked.claims); ++claim) {
+      const auto& requests = asked.claims[static_cast<std::size_t>(claim)].requests;
+      for (int request = 0; request < std::ssize(requests); ++request) {
+        if (asked.match({claim, request, 0}, device) == DeviceMatch::kYes) return true;
+      }
+    }
+    return false;
+  };
+  const GpuMask idle = IdleGpus(*node_.node);
+  GpuMask free = 0;
+  for (std::size_t i = 0; i < facts_.size(); ++i) {
+    const bool is_free = facts_[i].gpu >= 0 && !asked.devices[i].taken;
+    if (is_free && suits(static_cast<int>(i))) free |= GpuBit(facts_[i].gpu) & idle;
+  }
+  return ChooseSuiting(*node_.node, free, gpus, HoldersOf(*node_.node, idle));
+}
+
+GpuMask SetRater::GpusOf(std::span<const PickedDevice> set) const {
+  GpuMask gpus = 0;
+  for (const PickedDevice& picked : set) {
+    const int gpu = facts_[static_cast<std::size_t>(picked.device)].gpu;
+    if (gpu >= 0) gpus |= GpuBit(gpu);
+  }
+  return gpus;
 }
 
 void SetRater::FindMig(const std::string& pool, const std::string& device, Facts& facts) const {
@@ -143,7 +176,15 @@ std::int64_t SetRater::Broken(std::span<const PickedDevice> set) const {
 
 SetRating SetRater::Rate(std::span<const PickedDevice> set) const {
   const Loss loss = LossOf(set);
-  return {loss.millionths, LinkDeficit(set), Spread(set) + loss.free_units, Broken(set)};
+  const bool is_picked = picked_ == 0 || GpusOf(set) == picked_;
+  return {loss.millionths, is_picked ? 0 : 1, LinkDeficit(set), Spread(set) + loss.free_units,
+          Broken(set)};
+}
+
+SetRating SetRater::RateAmongNodes(std::span<const PickedDevice> set) const {
+  SetRating rating = Rate(set);
+  rating[1] = 0;
+  return rating;
 }
 
 bool SetRater::IsIdeal(std::span<const PickedDevice> set, const SetRating& rating) const {
@@ -151,7 +192,7 @@ bool SetRater::IsIdeal(std::span<const PickedDevice> set, const SetRating& ratin
   const bool whole = std::ranges::none_of(set, [this](const PickedDevice& picked) {
     return facts_[static_cast<std::size_t>(picked.device)].cut != nullptr;
   });
-  return whole && rating[1] == 0 && rating[2] < 2 * kGroup && rating[3] == count * count;
+  return whole && rating[2] == 0 && rating[3] < 2 * kGroup && rating[4] == count * count;
 }
 
 }  // namespace berth

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "cluster/values/pod_request.h"
 #include "scoring/claims/device_search.h"
+#include "topology/gpu_mask.h"
 
 namespace berth {
 
@@ -20,9 +22,12 @@ struct OfferedGpu;
 
 class SetRater {
  public:
-  SetRater(const ClaimNode& node, const NodeQuestion& question);
+  // gpus: see ChooseForClaims.
+  SetRater(const ClaimNode& node, const NodeQuestion& question, const RequestShape* gpus);
 
   [[nodiscard]] SetRating Rate(std::span<const PickedDevice> set) const;
+  // To compare it with sets of other nodes: there is one on each that the DevicePicker takes.
+  [[nodiscard]] SetRating RateAmongNodes(std::span<const PickedDevice> set) const;
 
   // Whether no node can have a better set but for its PCIe roots: whole devices, all that are free
   // of one NUMA group, with the best links.
@@ -41,6 +46,10 @@ class SetRater {
     std::int64_t free_units = 0;
   };
 
+  // What the DevicePicker takes of the GPUs that suit some request; 0: nothing, or that is not
+  // known.
+  [[nodiscard]] GpuMask PickFor(const RequestShape& gpus, const NodeQuestion& question) const;
+  [[nodiscard]] GpuMask GpusOf(std::span<const PickedDevice> set) const;
   void FindMig(const std::string& pool, const std::string& device, Facts& facts) const;
   [[nodiscard]] Loss LossOf(std::span<const PickedDevice> set) const;
   // Both of the devices of one pod, summed over the pods.
@@ -52,8 +61,9 @@ class SetRater {
   [[nodiscard]] std::int64_t Broken(std::span<const PickedDevice> set) const;
 
   const ClaimNode& node_;
-  const std::vector<int>& owners_;                        // by claim
-  std::vector<Facts> facts_;                              // by device of the question
+  const std::vector<int>& owners_;  // by claim
+  std::vector<Facts> facts_;        // by device of the question
+  GpuMask picked_ = 0;
   std::map<int, std::int64_t> free_;                      // whole devices, by NUMA group
   std::map<const OfferedGpu*, std::uint64_t> taken_mig_;  // placements
 };

@@ -20,6 +20,11 @@ const GpuFree& FreeOf(const Node& node, int gpu) {
   return node.gpus()[static_cast<std::size_t>(gpu)];
 }
 
+// Whether it is kube-scheduler that picks whole GPUs.
+bool TakesFirstFit(const NodeSpec& spec, const RequestShape& shape) {
+  return !spec.by_claims.empty() && shape.gpu_resource != kOfClaims;
+}
+
 // Free GPUs of a node whose links are known.
 std::vector<DeviceChoice> LinkedChoice(const Node& node, const RequestShape& shape) {
   const GpuMask idle = IdleGpus(node);
@@ -119,7 +124,7 @@ GpuMask IdleGpus(const Node& node) {
 
 GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape) {
   GpuMask all = AllGpus(static_cast<int>(spec.gpus.size()));
-  if (!spec.by_claims.empty() && !shape.is_share()) {
+  if (TakesFirstFit(spec, shape) && !shape.is_share()) {
     const GpusByName* const name = FindByName(spec.by_claims, shape.gpu_resource);
     all = name == nullptr ? 0 : GpusOf(*name);
   }
@@ -144,7 +149,7 @@ bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape) {
 GpuMask FreeGpus(const Node& node, const RequestShape& shape) {
   if (!shape.is_share()) {
     const GpuMask idle = IdleGpus(node);
-    if (!node.spec().by_claims.empty()) {
+    if (TakesFirstFit(node.spec(), shape)) {
       return Foreseen(node.spec(), idle, shape) & AcceptedGpus(node.spec(), shape);
     }
     const bool limited = KubeletLimits(node.spec(), shape);
@@ -222,7 +227,7 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
       if (whole->count > node.free_places()) return {};
       return {DeviceChoice{}};
     }
-    if (!node.spec().by_claims.empty()) return ForeseenChoice(node, shape);
+    if (TakesFirstFit(node.spec(), shape)) return ForeseenChoice(node, shape);
     return node.spec().links.known() ? LinkedChoice(node, shape)
                                      : FirstChoice(node, whole->count, shape);
   }
@@ -238,7 +243,7 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
 
 int WholeChoicesInTurn(const Node& node, int count, const RequestShape& shape) {
   if (KubeletLimits(node.spec(), shape)) return AlignedChoicesInTurn(node, shape);
-  if (!node.spec().by_claims.empty()) return ForeseenInTurn(node, shape);
+  if (TakesFirstFit(node.spec(), shape)) return ForeseenInTurn(node, shape);
   GpuMask free = FreeGpus(node, shape);
   const GpuLinks& links = node.spec().links;
   if (!links.known() || !shape.links.limits()) return std::popcount(free) / count;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "cluster/node/node.h"
@@ -14,6 +15,10 @@
 #include "topology/gpu_mask.h"
 
 namespace berth {
+
+// RequestShape::gpu_resource of whole GPUs that a pod gets by its own ResourceClaims: where
+// kube-scheduler picks whole GPUs, Berth chooses these all the same (claims/claim_choice.h).
+inline constexpr std::string_view kOfClaims = "resourceclaims";
 
 // How the GPU of a share is chosen, or the GPUs of several (share_choices.h). Whole GPUs are always
 // the idle ones that GpuLinks::Choose takes, given who holds the others, among those that the

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -37,6 +38,18 @@ GpuMask GpusOf(const PodRecord& pod, GpuMask all) {
   return pod.unattributed() ? all : gpus & all;
 }
 
+// Those that the pod has by ResourceClaims of its own.
+GpuMask GpusOfClaims(const Node& node, const PodRequest& pod) {
+  if (pod.claims.empty() || node.claims() == nullptr) return 0;
+  std::vector<ClaimedGpu> its;
+  for (const std::string& name : pod.claims) {
+    const std::string claim = pod.id.namespace_name + "/" + name;
+    std::ranges::copy_if(*node.claims(), std::back_inserter(its),
+                         [&claim](const ClaimedGpu& held) { return held.claim == claim; });
+  }
+  return HeldByClaims(node.spec(), its);
+}
+
 Selected PodsBeside(const Node& node, const std::string& namespace_name,
                     const LabelSelector& selector) {
   static const Labels kNoLabels;
@@ -44,11 +57,14 @@ Selected PodsBeside(const Node& node, const std::string& namespace_name,
   if (selector.empty()) return selected;
   const GpuMask all = AllGpus(static_cast<int>(node.gpus().size()));
   for (const auto& pod : node.pods()) {
-    if (pod->leaving || !pod->pod.shape.wants_gpu()) continue;
-    if (pod->pod.id.namespace_name != namespace_name) continue;
+    if (pod->leaving || pod->pod.id.namespace_name != namespace_name) continue;
+    if (!pod->pod.shape.wants_gpu() && pod->pod.claims.empty()) continue;
     if (!Selects(selector, pod->pod.labels == nullptr ? kNoLabels : *pod->pod.labels)) continue;
+    const GpuMask by_claims = GpusOfClaims(node, pod->pod);
+    if (!pod->pod.shape.wants_gpu() && by_claims == 0) continue;
     selected.any = true;
-    selected.gpus |= GpusOf(*pod, all);
+    selected.gpus |= by_claims;
+    if (pod->pod.shape.wants_gpu()) selected.gpus |= GpusOf(*pod, all);
   }
   return selected;
 }
@@ -125,6 +141,13 @@ std::vector<GpuMask> BySuitability(const Node& node, GpuMask free, const Request
     sets.push_back(so_far |= gpus);
   }
   return sets;
+}
+
+bool HasNeighbours(const Node& node, const RequestShape& shape) {
+  const auto has = [&](const LabelSelector& selector) {
+    return PodsBeside(node, shape.neighbours.namespace_name, selector).any;
+  };
+  return has(shape.neighbours.near) || has(shape.neighbours.far);
 }
 
 GpuMask ChooseSuiting(const Node& node, GpuMask free, const RequestShape& shape,

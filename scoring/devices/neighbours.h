@@ -13,8 +13,9 @@
 // `near` choose the node too (behind.h), a NIC the GPUs of a node alone: which nodes
 // have RDMA is a trait. Where the links of a node are unknown all its GPUs are as near to each
 // other as can be, for `far`, and share the node alone, for `near`. Pods that were told to end are
-// nobody's neighbours. Where it is not Berth that chooses the GPUs (places, MIG devices), or where
-// those of a neighbour are unknown, its neighbours may be on any.
+// nobody's neighbours; the GPUs of a pod are those of its own ResourceClaims too. Where it is not
+// Berth that chooses the GPUs (places, MIG devices), or where those of a neighbour are unknown, its
+// neighbours may be on any.
 //
 // Why: two pods that load data into GPUs under one PCIe root halve each other's throughput
 // (ai-dynamo/dynamo issue 10171). Pure functions.
@@ -34,6 +35,9 @@ namespace berth {
 inline bool MindsNeighbours(const RequestShape& shape) {
   return shape.beside_nic || !shape.neighbours.empty();
 }
+
+// Whether pods are on the node that it is to be near, or far from.
+bool HasNeighbours(const Node& node, const RequestShape& shape);
 
 // `free`, in growing sets: each has the one before it and the GPUs that suit the pod next best; the
 // last is `free`.

@@ -10,7 +10,8 @@ namespace berth {
 Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
   const NodeSpec& spec = node.spec();
   const bool has_gpus = !spec.gpus.empty() || spec.places.count > 0;
-  if (has_gpus && !spec.GivesGpusAs(shape.gpu_resource)) return Reason::kOtherResource;
+  const bool by_name = shape.gpu_resource != kOfClaims;
+  if (has_gpus && by_name && !spec.GivesGpusAs(shape.gpu_resource)) return Reason::kOtherResource;
   if (!shape.wants_gpu()) return Reason::kFits;
   if (!shape.Admits(spec.gpu_model)) {
     return has_gpus || spec.mig.known() ? Reason::kModelMismatch : Reason::kNoGpu;

@@ -78,6 +78,14 @@ struct ClaimOrder {
   std::string node;
 };
 
+// What a pod says of the GPUs that its claims are to get, and what the policy says of the nodes.
+struct ClaimWishes {
+  RequestShape shape = {};  // the pod's, which asks for no GPUs
+  // A priority, 0..10, for each of the nodes that fit the pod, as if it were of the shape given:
+  // the best for those that Berth would choose. Empty: all nodes are equally good.
+  std::function<std::vector<std::uint8_t>(const RequestShape&)> priorities = {};
+};
+
 // Who allocates a pod's ResourceClaims before the pod has a node. Any thread may call it, several
 // at a time.
 class ClaimAllocator {
@@ -89,7 +97,7 @@ class ClaimAllocator {
   // claim is allocated now, so that the pod fits the node of its device alone and has to be asked
   // about anew. False: it is left to others, or was allocated before. Blocks, for a second at most.
   virtual bool Allocate(const PodId& pod, std::span<const std::string> claims,
-                        std::span<const std::string> nodes) = 0;
+                        std::span<const std::string> nodes, const ClaimWishes& wishes) = 0;
   // The pod goes on without having been asked about. Does not block.
   virtual void Leave(const PodId& pod, std::span<const std::string> claims) = 0;
   // kube-scheduler was told nodes for the pod / that none will do, on which it would give it GPUs

@@ -30,6 +30,7 @@ struct Verbs::ClaimingPod {
   PodId id;
   std::vector<std::string> claims;
   std::vector<std::string> nodes;  // that fit
+  ClaimWishes wishes;
   std::string fits;
   std::string nowhere;
 };
@@ -169,12 +170,18 @@ Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
       ClaimingPod{args->pod->id,
                   args->pod->claims,
                   {},
+                  {args->pod->shape, {}},
                   std::move(answer),
                   wire::EncodeFilterNowhere(*args, snapshot->names(), kAllocated)});
+  std::vector<NodeIndex> fitting;
   for (std::size_t i = 0; i < filtered.reasons.size(); ++i) {
-    if (filtered.reasons[i] == Reason::kFits)
-      pod->nodes.emplace_back(snapshot->names().name(args->known[i]));
+    if (filtered.reasons[i] != Reason::kFits) continue;
+    fitting.push_back(args->known[i]);
+    pod->nodes.emplace_back(snapshot->names().name(args->known[i]));
   }
+  pod->wishes.priorities = [now, fitting = std::move(fitting)](const RequestShape& shape) {
+    return now.policy->engine->Prioritize(now.snapshot, shape, fitting);
+  };
   look.answer = {CallResult::kOk, AfterAllocation(pod, began)};
   return look;
 }
@@ -202,7 +209,7 @@ http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingPo
                     answer](const http::Reply& reply) {
     allocator.Ask(pod->id, pod->claims);
     const bool taken = pool.Submit([&allocator, pod, answer, reply] {
-      answer(reply, allocator.Allocate(pod->id, pod->claims, pod->nodes));
+      answer(reply, allocator.Allocate(pod->id, pod->claims, pod->nodes, pod->wishes));
     });
     if (taken) return;
     allocator.Leave(pod->id, pod->claims);

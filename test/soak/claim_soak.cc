@@ -379,7 +379,7 @@ class ClaimSoak::World final : private kube::WriteFence, private kube::ApiClient
     const PodId id{"uid-" + pod.name, "ns", pod.name};
     allocator_.Ask(id, pod.claims);
     known_ = berths_;
-    if (allocator_.Allocate(id, pod.claims, names)) {
+    if (allocator_.Allocate(id, pod.claims, names, {})) {
       ++counts["pods that Berth allocated for"];
       return;
     }

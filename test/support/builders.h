@@ -132,6 +132,11 @@ class APod {
     return Whole(total);
   }
 
+  // Of its own, by name.
+  APod& Claims(std::vector<std::string> names) {
+    pod_.claims = std::move(names);
+    return *this;
+  }
   APod& Uid(const std::string& uid) {
     pod_.id.uid = uid;
     return *this;
@@ -362,9 +367,9 @@ class ANode {
     return *this;
   }
   // By ResourceClaims.
-  ANode& Claimed(const std::vector<int>& gpus) {
+  ANode& Claimed(const std::vector<int>& gpus, const std::string& claim = "ns/claim") {
     for (const int gpu : gpus) {
-      claims_.push_back({"ns/claim", "gpu-" + std::to_string(gpu), "", gpu, "", -1});
+      claims_.push_back({claim, "gpu-" + std::to_string(gpu), "", gpu, "", -1});
     }
     return *this;
   }

@@ -27,6 +27,7 @@ Command AddTopology(CLI::App& app);
 Command AddMig(CLI::App& app);
 Command AddWaves(CLI::App& app);
 Command AddGang(CLI::App& app);
+Command AddClaims(CLI::App& app);
 Command AddShares(CLI::App& app);
 Command AddClasses(CLI::App& app);
 Command AddImport(CLI::App& app);

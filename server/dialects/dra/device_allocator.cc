@@ -61,8 +61,8 @@ void DeviceAllocator::Ask(const PodId& pod, std::span<const std::string> claims)
 }
 
 bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> claims,
-                               std::span<const std::string> nodes) {
-  const Wanted wanted{pod, {claims.begin(), claims.end()}, nodes};
+                               std::span<const std::string> nodes, const ClaimWishes& wishes) {
+  const Wanted wanted{pod, {claims.begin(), claims.end()}, nodes, &wishes};
   const Outcome outcome = TryAllocate(std::span(&wanted, 1));
   if (outcome == Outcome::kAllocated) ++allocated_;
   if (outcome == Outcome::kLeft) ++left_;
@@ -162,7 +162,7 @@ DeviceAllocator::Outcome DeviceAllocator::Read(std::span<const Wanted> wanted, I
         Note(true, path.error().message);
         return Outcome::kLost;
       }
-      all.push_back({each.pod, *std::move(path), {}, each.nodes});
+      all.push_back({each.pod, *std::move(path), {}, each.nodes, each.wishes});
     }
   }
   std::vector<std::optional<Result<OpenClaim>>> claims(all.size());
@@ -197,8 +197,13 @@ bool DeviceAllocator::Fill(const std::vector<Open>& open, const DeviceOffers::By
     owners.push_back(
         pods.try_emplace(open[i].pod.uid, static_cast<int>(pods.size())).first->second);
   }
+  const Open& first = open[share.open.front()];
+  std::optional<RequestShape> gpus;
+  std::vector<std::uint8_t> priorities;
+  if (first.wishes != nullptr) gpus = WholeGpusOf(claims, find_class, first.wishes->shape);
+  if (gpus && first.wishes->priorities) priorities = first.wishes->priorities(*gpus);
   auto found = Allot(claims, owners, find_class, offers, *parts_.mig.Current(),
-                     *parts_.state.Current(), open[share.open.front()].nodes);
+                     *parts_.state.Current(), {first.nodes, priorities, gpus ? &*gpus : nullptr});
   if (!found) {
     Note(false, "a claim is left to kube-scheduler: " + found.error().message);
     return false;
@@ -255,7 +260,7 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::vector<Open>& open,
   for (std::size_t i = 0; i < open.size(); ++i) {
     auto& [claim, began] = results[i];
     if (claim && *claim) {
-      written.push_back({open[i].pod, open[i].path, **std::move(claim), {}});
+      written.push_back({open[i].pod, open[i].path, **std::move(claim), {}, nullptr});
       continue;
     }
     // Without an answer it may be allocated all the same: the watch will show it, and until then

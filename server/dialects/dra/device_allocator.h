@@ -18,9 +18,8 @@
 //                                          for kFresh, then it is left to kube-scheduler too.
 //                                          The same holds from when it hears nodes for a pod that
 //                                          asks for GPUs of DRA by the name of a resource, until
-// the
-//                                          claim that it makes for it is there (at the latest after
-//                                          kMostMaking).
+//                                          the claim that it makes for it is there (at the latest
+//                                          after kMostMaking).
 //   ours has to reach its memory           It schedules nothing else while it waits for Filter. The
 //                                          answer comes when our own watch has shown the write, and
 //                                          kItsDelay later.
@@ -90,7 +89,8 @@ class DeviceAllocator final : public ClaimAllocator {
 
   void Ask(const PodId& pod, std::span<const std::string> claims) override BERTH_EXCLUDES(mutex_);
   bool Allocate(const PodId& pod, std::span<const std::string> claims,
-                std::span<const std::string> nodes) override BERTH_EXCLUDES(mutex_);
+                std::span<const std::string> nodes, const ClaimWishes& wishes) override
+      BERTH_EXCLUDES(mutex_);
   void Leave(const PodId& pod, std::span<const std::string> claims) override BERTH_EXCLUDES(mutex_);
   bool AllocateTogether(std::span<const ClaimOrder> orders) override BERTH_EXCLUDES(mutex_);
   void ToldByName(const PodId& pod, bool fits) override BERTH_EXCLUDES(mutex_);
@@ -122,6 +122,7 @@ class DeviceAllocator final : public ClaimAllocator {
     PodId pod;
     std::set<std::string> claims;
     std::span<const std::string> nodes;
+    const ClaimWishes* wishes = nullptr;
   };
   // One of their claims, as it was read. It is decoded once more with each answer.
   struct Open {
@@ -129,6 +130,7 @@ class DeviceAllocator final : public ClaimAllocator {
     std::string path;
     OpenClaim claim;
     std::span<const std::string> nodes;
+    const ClaimWishes* wishes = nullptr;
   };
   // What claims get that have the same nodes, by their places in the list of open claims.
   struct Share {

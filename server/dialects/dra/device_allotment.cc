@@ -3,14 +3,17 @@
 
 #include <utility>
 
+#include "scoring/priority.h"
+
 namespace berth::dialects {
 namespace {
 
 std::vector<ClaimNode> NodesWithDevices(const DeviceOffers::ByNode& offers,
                                         const MigOffers::ByNode& mig, const Snapshot& snapshot,
-                                        std::span<const std::string> nodes) {
+                                        const ClaimNodes& nodes) {
   std::vector<ClaimNode> with_devices;
-  for (const std::string& name : nodes) {
+  for (std::size_t i = 0; i < nodes.names.size(); ++i) {
+    const std::string& name = nodes.names[i];
     const auto devices = offers.find(name);
     if (devices == offers.end()) continue;
     ClaimNode& node = with_devices.emplace_back(ClaimNode{name, devices->second.get()});
@@ -18,6 +21,7 @@ std::vector<ClaimNode> NodesWithDevices(const DeviceOffers::ByNode& offers,
     if (index != kNoNode) node.node = &snapshot.node(index);
     const auto cut = mig.find(name);
     if (cut != mig.end()) node.mig = cut->second.get();
+    if (!nodes.priorities.empty()) node.rank = kMaxPriority - nodes.priorities[i];
   }
   return with_devices;
 }
@@ -58,14 +62,14 @@ ClaimAllocation DeviceAllotment::AllocationOf(std::size_t claim, const DeviceCla
 Result<DeviceAllotment> Allot(const std::vector<DeviceClaim>& claims,
                               const std::vector<int>& owners, const FindClass& find_class,
                               const DeviceOffers::ByNode& offers, const MigOffers::ByNode& mig,
-                              const Snapshot& snapshot, std::span<const std::string> nodes) {
+                              const Snapshot& snapshot, const ClaimNodes& nodes) {
   BERTH_TRY(ClaimQuestion question, ClaimQuestion::Make(claims, find_class));
   question.OwnedBy(owners);
   if (question.WantsAllOfAnyDriver()) {
     return Invalid("it asks for all devices, and its selectors do not name their driver");
   }
   const auto with_devices = NodesWithDevices(offers, mig, snapshot, nodes);
-  ClaimChoice choice = ChooseForClaims(question, with_devices);
+  ClaimChoice choice = ChooseForClaims(question, with_devices, nodes.gpus);
   if (choice.end == SearchEnd::kUnknown) {
     return Invalid("it is not known which devices suit it, or takes too long to find out");
   }

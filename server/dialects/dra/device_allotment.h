@@ -29,11 +29,18 @@ struct DeviceAllotment {
   [[nodiscard]] ClaimAllocation AllocationOf(std::size_t claim, const DeviceClaim& asked) const;
 };
 
+// Nodes that fit a pod. Views.
+struct ClaimNodes {
+  std::span<const std::string> names;
+  std::span<const std::uint8_t> priorities = {};  // ClaimWishes; empty: all are equally good
+  const RequestShape* gpus = nullptr;             // as ChooseForClaims takes them
+};
+
 // `nodes`: those that fit the pod. `owners`: whose the claims are (NodeQuestion::owners). Error:
 // why the claims are kube-scheduler's, for people.
 Result<DeviceAllotment> Allot(const std::vector<DeviceClaim>& claims,
                               const std::vector<int>& owners, const FindClass& find_class,
                               const DeviceOffers::ByNode& offers, const MigOffers::ByNode& mig,
-                              const Snapshot& snapshot, std::span<const std::string> nodes);
+                              const Snapshot& snapshot, const ClaimNodes& nodes);
 
 }  // namespace berth::dialects

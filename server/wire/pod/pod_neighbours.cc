@@ -40,7 +40,8 @@ Status ReadNeighbours(const PodParts& parts, RequestShape& shape) {
   Neighbours neighbours;
   BERTH_TRY_STATUS(ReadSelector(parts, kNearKey, neighbours.near));
   BERTH_TRY_STATUS(ReadSelector(parts, kFarKey, neighbours.far));
-  if (!shape.wants_gpu() || neighbours.empty()) return {};
+  const bool has_devices = shape.wants_gpu() || !parts.claims.empty();
+  if (!has_devices || neighbours.empty()) return {};
   neighbours.namespace_name = parts.id.namespace_name;
   shape.neighbours = std::move(neighbours);
   return {};

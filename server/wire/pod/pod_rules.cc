@@ -228,8 +228,9 @@ Status PodRules::ReadAnnotations(const PodParts& parts, PodRequest& request) con
   if (need != MigWant{}) BERTH_TRY_STATUS(ApplyMigNeed(need, request));
   RequestShape& shape = request.shape;
   BERTH_TRY_STATUS(CheckGpuNeeds(shape));
-  // One GPU has no links to choose among.
-  if (shape.gpu_count() < 2) shape.links = {};
+  // One GPU has no links to choose among; how many come by claims is not known here.
+  const bool by_claims = !shape.wants_gpu() && !parts.claims.empty();
+  if (shape.gpu_count() < 2 && !by_claims) shape.links = {};
   return {};
 }
 
@@ -279,7 +280,8 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     request.shape.gpus = GpuAskOf(ask);
     request.shape.gpu_resource = ask.gpu_resource;
     if (request.shape.gpu_count() > 0) request.shape.share_agent = ask.share_agent;
-    request.shape.beside_nic = ask.rdma_devices && request.shape.gpu_count() > 0;
+    const bool has_devices = request.shape.gpu_count() > 0 || !parts.claims.empty();
+    request.shape.beside_nic = ask.rdma_devices && has_devices;
     const auto asks_for_one = [](const ContainerSpec& container) {
       return container.ask.gpus <= 1;
     };

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "scoring/devices/device_picker.h"
+#include "test/support/builders.h"
+#include "test/support/wirings.h"
 
 namespace berth::test::claim_choice_test {
 namespace {
@@ -144,6 +147,58 @@ TEST(ClaimChoice, WhatNodesAreLikeChangesNoChoice) {
     }
     EXPECT_EQ(Choose(claim, Published(nodes)), Choose(claim, nodes)) << "round " << round;
   }
+}
+
+TEST(ClaimChoice, OfTheNodesThatHaveTheDevicesThePolicysBestIsTaken) {
+  const NodeDevices a = ANode("a", 4), b = ANode("b", 4, {0, 1}), c = ANode("c", 4, {0, 1, 2});
+  const auto chosen = [&](std::int64_t count, int rank_a, int rank_b, int rank_c) {
+    auto question = ClaimQuestion::Make({Ask(count)}, FindClass);
+    const std::vector<ClaimNode> nodes = {{"a", &a, nullptr, nullptr, rank_a},
+                                          {"b", &b, nullptr, nullptr, rank_b},
+                                          {"c", &c, nullptr, nullptr, rank_c}};
+    return nodes[ChooseForClaims(*question, nodes).node].name;
+  };
+  EXPECT_EQ(chosen(1, 0, 0, 0), "c") << "the fewest that are free";
+  EXPECT_EQ(chosen(1, 0, 1, 2), "a");
+  EXPECT_EQ(chosen(1, 1, 0, 0), "c");
+  EXPECT_EQ(chosen(2, 2, 1, 0), "b") << "the best one has too few";
+  EXPECT_EQ(chosen(3, 2, 1, 0), "a");
+}
+
+// On the first 8 GPUs of a machine as the device plugin would have them.
+std::string ChooseOn(const test::ANode& machine, const DeviceClaim& claim, const APod& pod) {
+  const NodeDevices devices = ANode("GPU-", 8);
+  const Node node = machine.Build();
+  RequestShape gpus = pod.Shape();
+  gpus.gpu_resource = kOfClaims;
+  auto question = ClaimQuestion::Make({claim}, FindClass);
+  const std::vector<ClaimNode> nodes = {{"n", &devices, &node}};
+  std::string text;
+  for (const ChosenDevice& device : ChooseForClaims(*question, nodes, &gpus).devices) {
+    text += device.device.substr(3);
+  }
+  return text;
+}
+
+TEST(ClaimChoice, OfTheGpusOfANodeItTakesThoseThatTheDevicePickerTakes) {
+  test::ANode machine = test::ANode("n").Gpus(8).Linked(LinksOf(SwitchedPairs())).Named();
+  const auto picked = [&machine](const APod& pod) {
+    std::string text;
+    const auto choices = DeviceChoices(machine.Build(), pod.Shape(), DeviceRule::kFirst);
+    ForEachGpu(choices.front().gpus, [&text](int gpu) { text += "-" + std::to_string(gpu); });
+    return text;
+  };
+  for (const int count : {1, 2, 3, 4, 6}) {
+    EXPECT_EQ(ChooseOn(machine, Ask(count), APod("p").Whole(count)),
+              picked(APod("p").Whole(count)));
+  }
+  machine.Holding(APod("a").Labelled({{"role", "prefill"}}).Whole(1), {0});
+  const APod far = APod("p").Whole(2).Far("role", "prefill");
+  EXPECT_EQ(ChooseOn(machine, Ask(2), far), picked(far)) << "the other socket";
+  EXPECT_NE(picked(far), picked(APod("p").Whole(2)));
+  // The claims do not allow these.
+  const std::string first = "device.attributes['gpu.nvidia.com'].numaNode == 0";
+  EXPECT_EQ(ChooseOn(machine, Ask(1, first), APod("p").Whole(1).Far("role", "prefill")), "-1");
 }
 
 TEST(ClaimChoice, ANodeOnWhichASelectorFailsLeavesTheOthers) {

@@ -65,6 +65,22 @@ TEST(Neighbours, OfSeveralGpusAllAreFarOrNear) {
   EXPECT_EQ(ChosenOn(cards, APod("p").Shares(2, 300).Far("role", "prefill")), 0b1100u);
 }
 
+TEST(Neighbours, PodsHaveGpusByTheirOwnClaimsToo) {
+  const auto claiming = [](const std::string& role) {
+    return APod("a").Labelled({{"role", role}}).Claims({"c"});
+  };
+  const APod far = APod("p").Whole(1).Far("role", "prefill");
+  ANode node = SwitchedNode("n").Holding(claiming("prefill"), {});
+  EXPECT_FALSE(HasNeighbours(node.Build(), far.Shape())) << "the claim may be one for a NIC";
+  node.Claimed({0}, "default/c").Claimed({6}, "other/c");
+  EXPECT_TRUE(HasNeighbours(node.Build(), far.Shape()));
+  EXPECT_NE(ChosenOn(node, far) & 0b11110000, 0u) << "the other socket";
+  EXPECT_FALSE(HasNeighbours(SwitchedNode("n").Holding(claiming("x"), {}).Build(), far.Shape()));
+  const APod near = APod("p").Whole(1).Near("role", "prefill");
+  const ANode cards = NicCards().Holding(claiming("prefill"), {}).Claimed({2}, "default/c");
+  EXPECT_EQ(ChosenOn(cards, near), 0b1000u);
+}
+
 TEST(Neighbours, FarTakesPrecedenceOverNear) {
   const ANode node =
       SwitchedNode("n").Holding(RoleOf("prefill", "a"), {0}).Holding(RoleOf("store", "b"), {1});

@@ -14,10 +14,11 @@ using Names = std::vector<std::string>;
 class ScriptedAllocator final : public ClaimAllocator {
  public:
   bool Allocate(const PodId& pod, std::span<const std::string> claims,
-                std::span<const std::string> nodes) override {
+                std::span<const std::string> nodes, const ClaimWishes& wishes) override {
     asked_pod = pod.name;
     asked_claims.assign(claims.begin(), claims.end());
     asked_nodes.assign(nodes.begin(), nodes.end());
+    priorities = wishes.priorities({});
     return allocates;
   }
   void Ask(const PodId&, std::span<const std::string> claims) override {
@@ -33,6 +34,7 @@ class ScriptedAllocator final : public ClaimAllocator {
   bool allocates = true;
   std::string asked_pod;
   Names announced, asked_claims, asked_nodes, left;
+  std::vector<std::uint8_t> priorities;
 };
 
 class ClaimFilter : public testing::Test {
@@ -78,6 +80,7 @@ TEST_F(ClaimFilter, WhenTheClaimIsAllocatedThePodFitsNowhereThisTime) {
   EXPECT_EQ(allocator_.asked_pod, "pod-1");
   EXPECT_EQ(allocator_.asked_claims, Names{"c"});
   EXPECT_EQ(allocator_.asked_nodes, (Names{"n1", "n2"})) << "those that fit";
+  EXPECT_EQ(allocator_.priorities.size(), 2u) << "for each of them";
   EXPECT_EQ(answer["NodeNames"], Json::array());
   EXPECT_EQ(answer["FailedNodes"], Json::object()) << "nothing is to be evicted";
   EXPECT_EQ(answer["FailedAndUnresolvableNodes"].size(), 3u);

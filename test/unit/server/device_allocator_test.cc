@@ -196,7 +196,7 @@ class DeviceAllocatorTest : public testing::Test, private WriteFence {
     Show(name);
   }
   bool Allocate(const std::string& name, const Names& nodes = {"n1", "n2"}) {
-    return allocator_.Allocate({"uid-" + name, "ns", "pod-" + name}, Names{name}, nodes);
+    return allocator_.Allocate({"uid-" + name, "ns", "pod-" + name}, Names{name}, nodes, {});
   }
   // "n1/gpu-0-..." or "" where it has none.
   std::string DeviceOf(const std::string& name) {
@@ -273,12 +273,12 @@ TEST_F(DeviceAllocatorTest, AClaimThatHasItsDeviceIsLetThrough) {
 
 TEST_F(DeviceAllocatorTest, PodsOfOneClaimHaveItsOneDevice) {
   Add("a");
-  EXPECT_TRUE(allocator_.Allocate({"uid-p", "ns", "p"}, Names{"a"}, Names{"n1", "n2"}));
+  EXPECT_TRUE(allocator_.Allocate({"uid-p", "ns", "p"}, Names{"a"}, Names{"n1", "n2"}, {}));
   const std::string device = DeviceOf("a");
   const std::size_t taken = TakenOn("n1");
   // kube-scheduler has asked about the claim's node alone by then, and reserves it for the others.
-  EXPECT_FALSE(allocator_.Allocate({"uid-q", "ns", "q"}, Names{"a"}, Names{"n1"}));
-  EXPECT_FALSE(allocator_.Allocate({"uid-r", "ns", "r"}, Names{"a"}, Names{"n2"}))
+  EXPECT_FALSE(allocator_.Allocate({"uid-q", "ns", "q"}, Names{"a"}, Names{"n1"}, {}));
+  EXPECT_FALSE(allocator_.Allocate({"uid-r", "ns", "r"}, Names{"a"}, Names{"n2"}, {}))
       << "no device on another node in its place";
   EXPECT_EQ(DeviceOf("a"), device);
   EXPECT_EQ(TakenOn("n1"), taken);
@@ -376,7 +376,7 @@ TEST_F(DeviceAllocatorTest, ClaimsOfOtherKindsAreLeftAloneAndToldOnce) {
   EXPECT_EQ(notes_,
             Names{"a claim is left to kube-scheduler: it asks for access for administration"});
   const Names nine = {"1", "2", "3", "4", "5", "6", "7", "8", "9"};
-  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, nine, Names{"n1"}));
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, nine, Names{"n1"}, {}));
   EXPECT_EQ(allocator_.stats().left, 3u);
 }
 
@@ -469,8 +469,8 @@ TEST_F(DeviceAllocatorTest, RememberedLeftoversAreBoundedAndTheRestIsFoundAgain)
 }
 
 TEST_F(DeviceAllocatorTest, ANameThatIsNoneLeadsNowhere) {
-  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{"../pods/x"}, Names{"n1"}));
-  EXPECT_FALSE(allocator_.Allocate({"u", "ns/x", "p"}, Names{"a"}, Names{"n1"}));
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{"../pods/x"}, Names{"n1"}, {}));
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns/x", "p"}, Names{"a"}, Names{"n1"}, {}));
   EXPECT_EQ(notes_, (Names{R"(claim name: want a DNS-1123 name, got "../pods/x")",
                            R"(namespace: want a DNS-1123 label, got "ns/x")"}));
 }
@@ -520,13 +520,14 @@ TEST_F(DeviceAllocatorTest, AllClaimsOfAPodAreAllocatedOnOneNode) {
   PutWholeGpus();
   AddWhole("a", 2);
   AddWhole("b", 2);
-  EXPECT_TRUE(allocator_.Allocate({"u", "ns", "p"}, Names{"a", "b", "a"}, Names{"n1", "g1", "g2"}));
+  EXPECT_TRUE(
+      allocator_.Allocate({"u", "ns", "p"}, Names{"a", "b", "a"}, Names{"n1", "g1", "g2"}, {}));
   EXPECT_EQ(DevicesOf("a"), "g1: gpu-0 gpu-1");
   EXPECT_EQ(DevicesOf("b"), "g1: gpu-2 gpu-3");
   EXPECT_EQ(TakenOn("g1"), 4u);
   AddWhole("c", 3);
   AddWhole("d", 2);
-  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "q"}, Names{"c", "d"}, Names{"g1", "g2"}));
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "q"}, Names{"c", "d"}, Names{"g1", "g2"}, {}));
   EXPECT_EQ(DevicesOf("c"), "") << "not the one without the other";
 }
 
@@ -537,7 +538,7 @@ TEST_F(DeviceAllocatorTest, ARaceLostForOneOfTwoClaimsGivesBothBack) {
   api_.before_patch = [this](const std::string& name, bool is_status) {
     if (name == "b" && is_status) api_.Touch(name);
   };
-  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{"a", "b"}, Names{"g1"}));
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{"a", "b"}, Names{"g1"}, {}));
   EXPECT_EQ(DevicesOf("a"), "");
   EXPECT_FALSE(api_.claims["a"]["status"].contains("reservedFor"));
   EXPECT_EQ(DevicesOf("b"), "");
@@ -563,7 +564,7 @@ TEST_F(DeviceAllocatorTest, AnAllocationTakenBackIsNotKubeSchedulersWhenTheWatch
     api_.before_patch = [&](const std::string& name, bool is_status) {
       if (name == b && is_status) api_.Touch(name);
     };
-    EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{a, b}, Names{"g1"}));
+    EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{a, b}, Names{"g1"}, {}));
     api_.loses_answers = false;
     ASSERT_EQ(shown.size(), 3u) << "the finalizer, the allocation, and none any more";
     const auto show = [&](const Json& claim) {
