@@ -25,7 +25,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo docs pictures test image release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help build demo docs pictures test image release sanitize fuzz soak bench bench-guard lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -176,6 +176,10 @@ bench: ## Every benchmark, as ratios against a baseline of the same run (bench/R
 	@$(BIN)/berth-micro
 	@$(BIN)/berth-kube-bench
 	@bench/replay/table.sh $(BIN)/berth-replay "$$BERTH_DATA"
+
+bench-guard: ## Speed and packing of this build against those of an earlier commit, in turn; BASE=commit ARGS="--rounds 9 ..."
+	$(call install,$(PACKAGES) python3)
+	@bench/guard.sh '$(BASE)' $(JOBS) $(ARGS)
 
 docs: ## The site in build/site, from docs/: strict, nothing from another host
 	$(call install,python3-venv)
