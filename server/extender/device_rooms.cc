@@ -41,8 +41,9 @@ void DeviceRooms::Drop(const std::string& node) {
   rooms_ = next->empty() ? nullptr : std::move(next);
 }
 
-bool KeepsOut(const DeviceRoom& room, const PodRequest& pod) {
-  return !room.held && room.pod.uid != pod.id.uid && pod.shape.wants_gpu() &&
+bool KeepsOut(const DeviceRoom& room, const PodRequest& pod, bool claims) {
+  const bool is_closed = !room.held || room.own_claims;
+  return is_closed && room.pod.uid != pod.id.uid && (pod.shape.wants_gpu() || claims) &&
          pod.priority <= room.priority;
 }
 
