@@ -129,6 +129,23 @@ struct EarmarksConfig {
   friend bool operator==(const EarmarksConfig&, const EarmarksConfig&) = default;
 };
 
+// Room for pods and gangs that wait, made by moves of running pods (docs/make-room.md).
+enum class MakeRoomMode {
+  kOff,
+  kAdvise,  // an Event on the pod that waits
+  kAct,     // Berth evicts the pods; needs rights beyond those of the base manifests
+};
+struct MakeRoomConfig {
+  MakeRoomMode mode = MakeRoomMode::kOff;
+  int after_minutes = 30;                    // that a pod or gang has waited
+  int most_moves = 8;                        // of one plan
+  int moves_per_hour = 12;                   // of all plans
+  int moves_per_namespace = 4;               // an hour, of its pods
+  int moves_per_node = 4;                    // an hour, away from it
+  std::vector<std::string> namespaces = {};  // whose pods may be moved; empty: all
+  friend bool operator==(const MakeRoomConfig&, const MakeRoomConfig&) = default;
+};
+
 // High-cardinality metrics, off by default.
 struct MetricsConfig {
   bool by_namespace = false;
@@ -209,6 +226,7 @@ struct Config {
   SharesConfig shares;
   GpuNodesConfig gpu_nodes;
   EarmarksConfig earmarks;
+  MakeRoomConfig make_room;
   std::vector<TraitConfig> traits;
   std::vector<WorkloadClass> workload_classes;  // a pod belongs to the first that it matches
   MetricsConfig metrics;

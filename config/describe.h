@@ -241,6 +241,24 @@ void Describe(Visitor& v, EarmarksConfig& earmarks) {
 }
 
 template <class Visitor>
+void Describe(Visitor& v, MakeRoomConfig& room) {
+  v.Field("mode", room.mode, Words{kMakeRoomWords},
+          "off; advise: an Event says which moves would let a waiting pod in; act: Berth evicts "
+          "pods, one after the other");
+  v.Field("afterMinutes", room.after_minutes, Integers{0, 10'080},
+          "how long a pod or gang has to have waited, and a leader to have led");
+  v.Field("mostMoves", room.most_moves, Integers{1, 32}, "maximum number of moves of one plan");
+  v.Field("movesPerHour", room.moves_per_hour, Integers{1, 1000},
+          "maximum number of moves in an hour");
+  v.Field("movesPerNamespace", room.moves_per_namespace, Integers{1, 1000},
+          "maximum number of moves in an hour of pods of one namespace");
+  v.Field("movesPerNode", room.moves_per_node, Integers{1, 1000},
+          "maximum number of moves in an hour away from one node");
+  v.Field("namespaces", room.namespaces, TextList{true},
+          "namespaces whose pods may be moved; empty: all");
+}
+
+template <class Visitor>
 void Describe(Visitor& v, TraitConfig& trait) {
   v.Field("name", trait.name, AnyText{}, "name that workload classes use for the trait");
   v.Field("labels", trait.labels, TextList{true},
@@ -355,6 +373,8 @@ void Describe(Visitor& v, Config& config) {
   v.Group("shares", config.shares, "GPU shares");
   v.Group("gpuNodes", config.gpu_nodes, "nodes with GPUs");
   v.Group("earmarks", config.earmarks, "room that is kept for pods and gangs that wait");
+  v.Group("makeRoom", config.make_room,
+          "room for pods and gangs that wait, made by moves of running pods");
   v.List("traits", config.traits,
          "custom traits (features) of nodes, in addition to the built-in ones");
   v.List(

@@ -35,6 +35,7 @@ Config Reloaded(const Config& now, const Config& wanted) {
   next.gangs = wanted.gangs;
   next.gangs.controllers = now.gangs.controllers;  // pods are read with them
   next.earmarks = wanted.earmarks;
+  next.make_room = wanted.make_room;
   next.gpu_nodes.guard = wanted.gpu_nodes.guard;  // the conditions are read with the nodes
   // Classes name traits, and those of nodes are found as the nodes are read.
   if (wanted.traits == now.traits) next.workload_classes = wanted.workload_classes;

@@ -13,7 +13,7 @@ namespace berth {
 
 // `now` with the settings of `wanted` that may change at run time: profile, profiles,
 // requestMix, expectedWaste, reservationSeconds, nodesToScore, gangs without their controllers,
-// gpuNodes.guard, earmarks, logLevel, and workloadClasses where the traits are the same.
+// gpuNodes.guard, earmarks, makeRoom, logLevel, and workloadClasses where the traits are the same.
 Config Reloaded(const Config& now, const Config& wanted);
 
 // The paths of the other settings that differ ("server.threads", "resources"), in the order of

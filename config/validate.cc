@@ -139,6 +139,16 @@ void CheckAddresses(const ServerConfig& server, Problems& problems) {
   }
 }
 
+// What it will do: an operator reads it before the pods of others are evicted.
+std::string NoteOnMoves(const MakeRoomConfig& room) {
+  std::string whose = "any namespace";
+  if (!room.namespaces.empty()) whose = "the namespaces " + Join(room.namespaces, ", ");
+  return "makeRoom.mode: Berth evicts pods of " + whose + ", at most " +
+         std::to_string(room.moves_per_hour) + " an hour, when a pod or gang has waited " +
+         std::to_string(room.after_minutes) +
+         " min; this needs the right to create pods/eviction (components/make-room)";
+}
+
 }  // namespace
 
 std::vector<std::string> ProblemsOf(const Config& config) {
@@ -163,6 +173,7 @@ std::vector<std::string> ProblemsOf(const Config& config) {
 std::vector<std::string> NotesOn(const Config& config) {
   std::vector<std::string> notes = NotesOnProfiles(config);
   std::ranges::move(NotesOnClasses(config), std::back_inserter(notes));
+  if (config.make_room.mode == MakeRoomMode::kAct) notes.push_back(NoteOnMoves(config.make_room));
   return notes;
 }
 

@@ -14,6 +14,7 @@ inline constexpr std::array<std::string_view, 4> kDeviceRuleWords = {"first", "t
                                                                      "best-score", "random"};
 inline constexpr std::array<std::string_view, 3> kTieRuleWords = {"equal", "first", "fullest"};
 inline constexpr std::array<std::string_view, 2> kUnenforcedWords = {"allow", "refuse"};
+inline constexpr std::array<std::string_view, 3> kMakeRoomWords = {"off", "advise", "act"};
 inline constexpr std::array<std::string_view, 3> kNodeGuardWords = {"off", "score", "refuse"};
 inline constexpr std::array<std::string_view, 3> kSpreadWords = {"none", "card", "node"};
 inline constexpr std::array<std::string_view, 2> kMemoryUnitWords = {"GiB", "MiB"};

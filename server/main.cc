@@ -219,39 +219,63 @@ void AdviseOnKind(const std::vector<std::string>& words) {
   std::fprintf(stderr, "Say what it is: explain pod %s\n", words[2].c_str());
 }
 
-void AddMakeRoom(CLI::App& plan, PlanFlags& flags, CLI::Option* grow) {
-  CLI::Option* const room =
-      plan.add_flag("--make-room", flags.make_room,
-                    "Show which running pods to move, and where, so that waiting pods (or pods "
-                    "of -f) have a place")
-          ->excludes(grow);
-  plan.add_option("--for", flags.room_for,
-                  "With --make-room: only for this waiting pod or gang; may be repeated")
-      ->type_name("[NAMESPACE/]NAME")
-      ->allow_extra_args(false)
-      ->needs(room);
-  CLI::Option* const idle = plan.add_option("--idle-nodes", flags.idle_nodes,
-                                            "With --make-room: so that COUNT nodes have nothing "
-                                            "but idle GPUs")
-                                ->type_name("COUNT")
-                                ->check(CLI::Range(1, wire::kMostIdleNodes))
-                                ->needs(room);
-  plan.add_option("--model", flags.model, "With --idle-nodes: nodes with GPUs of this model")
+void AddManifests(CLI::App& command, PlanFlags& flags) {
+  command
+      .add_option("-f,--file", flags.files,
+                  "Manifests with pods or objects that make pods (YAML or JSON); - is "
+                  "standard input")
+      ->type_name("FILE");
+  command
+      .add_option("-n,--namespace", flags.namespace_name,
+                  "Namespace of manifests that have none; default: that of kubectl's context, "
+                  "or default")
+      ->type_name("NAMESPACE");
+}
+
+// Whom room is for. flag: that it is asked for; nullptr: the command does nothing else.
+void AddRoomGoals(CLI::App& command, PlanFlags& flags, CLI::Option* flag) {
+  CLI::Option* const pods =
+      command
+          .add_option("--for", flags.room_for,
+                      flag == nullptr
+                          ? "Only for this waiting pod or gang; may be repeated"
+                          : "With --make-room: only for this waiting pod or gang; may be repeated")
+          ->type_name("[NAMESPACE/]NAME")
+          ->allow_extra_args(false);
+  CLI::Option* const idle =
+      command
+          .add_option("--idle-nodes", flags.idle_nodes,
+                      flag == nullptr
+                          ? "So that COUNT nodes have nothing but idle GPUs"
+                          : "With --make-room: so that COUNT nodes have nothing but idle GPUs")
+          ->type_name("COUNT")
+          ->check(CLI::Range(1, wire::kMostIdleNodes));
+  command.add_option("--model", flags.model, "With --idle-nodes: nodes with GPUs of this model")
       ->type_name("MODEL")
       ->needs(idle);
+  if (flag == nullptr) return;
+  pods->needs(flag);
+  idle->needs(flag);
+}
+
+constexpr const char* kMakesRoom =
+    "Show which running pods to move, and where, so that waiting pods (or pods of -f) have a place";
+
+// `berth make-room` is `berth plan --make-room`: what people look for in the list of commands.
+void AddMakeRoom(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
+  CLI::App* const room = app.add_subcommand("make-room", kMakesRoom);
+  AddManifests(*room, flags);
+  AddRoomGoals(*room, flags, nullptr);
+  AddServer(*room, server);
+  AddClusterFile(*room, flags.cluster, flags.config);
+  room->add_flag("--json", flags.json, "Print JSON");
+  room->callback([&flags] { flags.make_room = true; });
 }
 
 void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
   CLI::App* const plan = app.add_subcommand(
       "plan", "Show where new pods would be placed, and how many pods new nodes would take");
-  plan->add_option("-f,--file", flags.files,
-                   "Manifests with pods or objects that make pods (YAML or JSON); - is "
-                   "standard input")
-      ->type_name("FILE");
-  plan->add_option("-n,--namespace", flags.namespace_name,
-                   "Namespace of manifests that have none; default: that of kubectl's context, "
-                   "or default")
-      ->type_name("NAMESPACE");
+  AddManifests(*plan, flags);
   CLI::Option* const grow = plan->add_option("--grow", flags.grow,
                                              "For each pool, how many waiting pods (or pods of -f) "
                                              "1..COUNT more nodes would place")
@@ -264,7 +288,8 @@ void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
       ->allow_extra_args(false)
       ->delimiter(',')
       ->needs(grow);
-  AddMakeRoom(*plan, flags, grow);
+  AddRoomGoals(*plan, flags,
+               plan->add_flag("--make-room", flags.make_room, kMakesRoom)->excludes(grow));
   plan->callback([&flags] {
     if (flags.files.empty() && flags.grow == 0 && !flags.make_room) {
       throw CLI::RequiredError("--file, --grow or --make-room");
@@ -336,6 +361,7 @@ int Main(int argc, char** argv) {
   AddClusterFile(*top, explain_flags.cluster, explain_flags.config);
   PlanFlags plan_flags;
   AddPlan(app, plan_flags, server);
+  AddMakeRoom(app, plan_flags, server);
   app.add_subcommand("version", "Print the version");
   std::vector<std::string> words = WithKindApart(argc, argv);
   std::vector<char*> arguments;
@@ -349,7 +375,8 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand(topology)) return RunTopology(*topology, topology_flags);
   if (app.got_subcommand(explain)) return RunExplain(*explain, explain_flags);
   if (app.got_subcommand("top")) return PrintOr(TopCommand(explain_flags));
-  if (app.got_subcommand("plan")) return PrintOr(PlanCommand(plan_flags));
+  if (app.got_subcommand("plan") || app.got_subcommand("make-room"))
+    return PrintOr(PlanCommand(plan_flags));
   if (app.got_subcommand("version")) {
     std::printf("berth %s\n", std::string(BerthVersion()).c_str());
     return 0;

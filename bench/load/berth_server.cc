@@ -30,7 +30,7 @@ class BerthServer::Impl {
         verbs_(extender_, rules_, metrics_) {
     std::vector<ClusterEvent> events;
     for (std::size_t i = 0; i < nodes; ++i) {
-      NodeSpec spec{"gpu-node-" + replay::Padded(i, 100'000) + ".pool-a.example",
+      NodeSpec spec{"gpu-node-" + replay::Padded(i, 1'000'000) + ".pool-a.example",
                     "A100",
                     128'000,
                     std::int64_t{1} << 40,

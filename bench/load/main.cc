@@ -16,7 +16,7 @@ namespace {
 int Main(int argc, char** argv) {
   CLI::App app("What requests cost over HTTP", "berth-load");
   std::size_t nodes = 5000, rounds = 2000, pods = 1000;
-  app.add_option("--nodes", nodes, "Nodes of 8 GPUs")->check(CLI::Range(1, 90'000));
+  app.add_option("--nodes", nodes, "Nodes of 8 GPUs")->check(CLI::Range(1, 150'000));
   app.add_option("--rounds", rounds, "Pods to place while measuring")->check(CLI::Range(1, 20'000));
   CLI::App* const first = app.add_subcommand("first", "The first pods, all of them different");
   first->add_option("--pods", pods, "Pods to place")->check(CLI::Range(1, 20'000));

@@ -230,6 +230,7 @@ Status Node::CanTake(const Placement& placement, std::string_view uid) const {
 }
 
 void Node::Put(std::shared_ptr<const PodRecord> pod) {
+  likeness_.Forget();
   Remove(pod->pod.id.uid);
   const auto at = PositionOf(pods_, pod->pod.id.uid);
   const PodRecord& added = **pods_.insert(at, std::move(pod));
@@ -244,6 +245,7 @@ void Node::Put(std::shared_ptr<const PodRecord> pod) {
 }
 
 void Node::Remove(std::string_view uid) {
+  likeness_.Forget();
   const auto at = pods_.begin() + (PositionOf(pods_, uid) - pods_.cbegin());
   if (at == pods_.end() || (*at)->pod.id.uid != uid) return;
   const std::shared_ptr<const PodRecord> removed = std::move(*at);  // the UID may point into it

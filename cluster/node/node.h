@@ -40,6 +40,7 @@
 #include "cluster/node/gpu_places.h"
 #include "cluster/node/mig_spec.h"
 #include "cluster/node/mig_use.h"
+#include "cluster/node/node_likeness.h"
 #include "cluster/node/topology_manager.h"
 #include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
@@ -234,6 +235,7 @@ class Node {
   explicit Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods = {}, Claims claims = {});
 
   [[nodiscard]] const NodeSpec& spec() const { return *spec_; }
+  [[nodiscard]] NodeLikeness likeness() const { return likeness_.Of(*this); }
   [[nodiscard]] std::int64_t free_cpu_milli() const { return free_cpu_milli_; }
   [[nodiscard]] std::int64_t free_memory_bytes() const { return free_memory_bytes_; }
   // kNotTracked where the node does not say how much it has.
@@ -324,6 +326,7 @@ class Node {
 
   // What an evaluation reads comes first.
   std::shared_ptr<const NodeSpec> spec_;
+  RememberedLikeness likeness_;
   std::int64_t free_cpu_milli_ = 0;
   std::int64_t free_memory_bytes_ = 0;
   std::int64_t free_ephemeral_bytes_ = kNotTracked;

@@ -447,6 +447,22 @@ Status ClusterState::Plan(std::span<const PodPlacement> pods) {
   return {};
 }
 
+Status ClusterState::HandOver(std::string_view uid, const PodRequest& pod) {
+  const MutexLock lock(mutex_);
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr || held->state != PodState::kPlanned) {
+    return Fail(Errc::kNotFound, "nothing is planned for pod " + std::string(uid));
+  }
+  if (Find(pod.id.uid) != nullptr) {
+    return Fail(Errc::kConflict, "pod " + pod.id.full_name() + " has a place already");
+  }
+  const Placement placement = held->placement;
+  Erase(uid);
+  Keep(RecordOf(pod, placement, PodState::kPlanned, {}));
+  Publish();
+  return {};
+}
+
 std::size_t ClusterState::Unplan(std::span<const std::string> uids) {
   const MutexLock lock(mutex_);
   std::size_t dropped = 0;

@@ -100,6 +100,10 @@ class ClusterState {
   // the first that does not fit; kConflict also for a pod that is reserved. Nothing changes then.
   Status Plan(std::span<const PodPlacement> pods) BERTH_EXCLUDES(mutex_);
 
+  // What is planned for that UID is planned for the pod from now on, with nothing free in between.
+  // Error: kNotFound if nothing is, kConflict if the pod is in the books already.
+  Status HandOver(std::string_view uid, const PodRequest& pod) BERTH_EXCLUDES(mutex_);
+
   // Drops those of the pods that are planned, with one new snapshot, and leaves the others alone.
   // Returns how many.
   std::size_t Unplan(std::span<const std::string> uids) BERTH_EXCLUDES(mutex_);

@@ -218,6 +218,7 @@ enum class Mobility : std::uint8_t {
 };
 inline constexpr std::size_t kMobilities = 7;
 inline constexpr int kMostGraceSeconds = 86'400;
+inline constexpr std::size_t kMostControllerBytes = 64;  // the API server's UIDs have 36
 
 // Berth chooses devices for pods with so many ResourceClaims at most.
 inline constexpr std::size_t kMostPodClaims = 8;
@@ -264,6 +265,9 @@ struct PodRequest {
   Mobility mobility = Mobility::kUnknown;
   int deletion_cost = 0;   // controller.kubernetes.io/pod-deletion-cost
   int grace_seconds = 30;  // terminationGracePeriodSeconds, 0..kMostGraceSeconds
+  // UID of the object that makes it anew, at most kMostControllerBytes; empty: there is none, or it
+  // is not known.
+  std::string controller = {};
 
   // So many pods that ask for what it asks come when it runs.
   [[nodiscard]] int followers() const { return leads ? gang.followers : 0; }

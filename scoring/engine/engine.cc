@@ -9,11 +9,22 @@
 #include "base/cleanup.h"
 #include "scoring/registry.h"
 #include "scoring/waste/pod_draws.h"
+#include "scoring/waste/slot_prior.h"
 
 namespace berth {
 namespace {
 
 constexpr RefreshEffort kNothingWaits{std::numeric_limits<std::uint64_t>::max()};
+
+// With GPUs, of those that the mix is of.
+double GpuPodsOf(const LearnedMix::Epoch& epoch) {
+  double with_gpus = 0, all = 0;
+  for (const RequestClass& entry : *epoch.mix) {
+    with_gpus += entry.shape.wants_gpu() ? entry.weight : 0;
+    all += entry.weight;
+  }
+  return all > 0 ? static_cast<double>(epoch.pods) * with_gpus / all : 0;
+}
 
 }  // namespace
 
@@ -42,6 +53,7 @@ LearnedMix::Epoch Engine::CurrentMix() const {
 
 void Engine::Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot) {
   epoch_ = epoch.number;
+  gpu_pods_ = GpuPodsOf(epoch);
   const bool knows_draws = !fleet_.empty();
   fleet_ = FleetOf(snapshot);
   models_ = ModelsOf(fleet_);
@@ -70,7 +82,9 @@ void Engine::CalibrateOnce(const Snapshot& snapshot) {
 }
 
 Result<Profiles> Engine::Build() const {
-  const WasteParameters waste = AtTurnover(learning_.waste, turnover_.share(), used_);
+  WasteParameters waste = AtTurnover(learning_.waste, turnover_.share(), used_);
+  // What is configured is known.
+  if (learning_.mix != nullptr) waste.least_slot_price = LeastSlotPrice(gpu_pods_);
   BERTH_TRY(Profile chosen, BuildProfile(learning_.spec, mix_, waste, fleet_));
   Profiles profiles{std::make_shared<const Profile>(std::move(chosen))};
   for (const ProfileSpec& spec : learning_.others) {
@@ -108,6 +122,7 @@ std::shared_ptr<Engine> Engine::Apart(std::shared_ptr<const LearnedMix> mix) con
   its.fleet_ = fleet_;
   its.models_ = models_;
   its.looked_at_ = looked_at_;
+  its.gpu_pods_ = gpu_pods_;
   its.turnover_ = turnover_;
   its.used_ = used_;
   its.rounds_left_ = rounds_left_;

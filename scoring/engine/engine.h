@@ -163,6 +163,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Fleet fleet_ BERTH_GUARDED_BY(following_mutex_);
   FleetModels models_ BERTH_GUARDED_BY(following_mutex_);                         // of fleet_
   std::shared_ptr<const Snapshot> looked_at_ BERTH_GUARDED_BY(following_mutex_);  // for models
+  double gpu_pods_ BERTH_GUARDED_BY(following_mutex_) = 0;  // with GPUs, that the mix is of
   Turnover turnover_ BERTH_GUARDED_BY(following_mutex_);
   double used_ BERTH_GUARDED_BY(following_mutex_) = 0;      // part of all GPU, then
   int rounds_left_ BERTH_GUARDED_BY(following_mutex_) = 0;  // of calibration

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/random.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/emptiness.h"
 #include "scoring/engine/behind.h"
@@ -58,7 +59,14 @@ std::vector<int> BestFirst(std::vector<int> raw) {
 // So few nodes are all scored at once, within about two milliseconds: on a small cluster the first
 // pod of a kind must not take one of the two nodes that happened to be examined first.
 constexpr std::size_t kFew = 16;
-constexpr double kDearest = 1e9;  // no bundle costs more, so that scores stay in range
+constexpr std::size_t kLeastSwept = 64;  // outcomes
+constexpr double kDearest = 1e9;         // no bundle costs more, so that scores stay in range
+
+// Whether nodes of one kind may differ for it.
+bool MindsMoreThanKind(const Profile& profile, const RequestShape& shape) {
+  return profile.devices == DeviceRule::kRandom || shape.spread != Spread::kNone ||
+         !shape.neighbours.empty() || !shape.gpu_rules.empty();
+}
 
 }  // namespace
 
@@ -73,6 +81,7 @@ EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
       scorers_(ScorersFor(profile, shape_)),
       compares_emptiness_(profile.ties == TieRule::kFullest && shape_.wants_gpu()),
       some_come_last_(MayPutBehind(shape_)),
+      minds_more_(MindsMoreThanKind(profile, shape_)),
       normalizes_(Normalizes(scorers_)) {
   for (std::size_t s = 0; s < scorers_.size(); ++s) {
     weights_ += scorers_[s]->weight;
@@ -91,15 +100,20 @@ EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
 void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot,
                               const RefreshEffort& effort) {
   if (snapshot == snapshot_) return;
+  known_.Clear();  // it is about nodes of the snapshot before
+  by_kind_ = false;
   if (snapshot_ != nullptr && snapshot->SameNodes(*snapshot_)) {
     snapshot->ForEachDifference(*snapshot_, [&](NodeIndex i) { LookAt(i, snapshot->node(i)); });
   } else {
     wishes_.clear();
     Resize(snapshot->size());
+    known_ = LikenessMemo<Known>(snapshot->size());
+    by_kind_ = !minds_more_ && snapshot->size() > kFew;
     for (NodeIndex i = 0; i < snapshot->size(); ++i) LookAt(i, snapshot->node(i));
   }
   snapshot_ = snapshot;
   ScoreWaiting(effort);
+  if (outcomes_.size() > sweep_at_) Sweep();
 }
 
 void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
@@ -108,28 +122,85 @@ void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
     if (&snapshot_->node(index).spec() == &node.spec()) break;
     kept.points[index] = PointsOn(node.spec(), kept.wishes);
   }
-  reasons_[index] = FirstObjection(node, shape_);
-  const bool fits = reasons_[index] == Reason::kFits;
-  waiting_ += fits ? 1U : 0U;
-  waiting_ -= waits_[index] != 0 ? 1U : 0U;
-  waits_[index] = fits ? 1 : 0;
-  if (fits && compares_emptiness_) emptiness_[index] = EmptinessOf(node);
-  if (!some_come_last_) return;
-  const int behind = fits ? BehindOn(node, shape_).rank() : 0;
-  are_behind_ += behind > 0 ? 1U : 0U;
-  are_behind_ -= behind_[index] > 0 ? 1U : 0U;
-  behind_[index] = behind;
+  const Known* const known = by_kind_ ? known_.Find(node) : nullptr;
+  const std::uint32_t looked = known != nullptr ? known->looked : NumberOf(Looked(node));
+  if (known == nullptr && by_kind_) known_.Put(node, {looked});
+  Note(index, looked);
+}
+
+EvaluationTable::Outcome EvaluationTable::Looked(const Node& node) const {
+  Outcome outcome{.reason = FirstObjection(node, shape_)};
+  if (outcome.reason != Reason::kFits) return outcome;
+  outcome.waits = true;
+  if (compares_emptiness_) outcome.emptiness = EmptinessOf(node);
+  if (some_come_last_) outcome.behind = BehindOn(node, shape_).rank();
+  return outcome;
+}
+
+void EvaluationTable::Note(NodeIndex index, std::uint32_t outcome) {
+  const Outcome &before = outcomes_[found_[index]], &now = outcomes_[outcome];
+  waiting_ += now.waits ? 1U : 0U;
+  waiting_ -= before.waits ? 1U : 0U;
+  are_behind_ += now.behind > 0 ? 1U : 0U;
+  are_behind_ -= before.behind > 0 ? 1U : 0U;
+  waits_[index] = now.waits ? 1 : 0;
+  found_[index] = outcome;
+}
+
+std::uint32_t EvaluationTable::NumberOf(Outcome outcome) {
+  std::size_t hash = static_cast<std::size_t>(outcome.reason) * 2 + (outcome.waits ? 1 : 0);
+  const auto add = [&hash](auto number) {
+    hash = static_cast<std::size_t>(Mix64(hash ^ static_cast<std::uint64_t>(number)));
+  };
+  add(outcome.emptiness);
+  add(outcome.behind);
+  add(outcome.total);
+  for (std::size_t o = 0; o < outcome.options; ++o) {
+    add(outcome.option[o].choice.gpus);
+    add(outcome.option[o].choice.milli);
+    add(outcome.option[o].bundle);
+    add(outcome.option[o].sum);
+  }
+  const auto [first, last] = by_hash_.equal_range(hash);
+  const auto same = std::find_if(
+      first, last, [&](const auto& entry) { return outcomes_[entry.second] == outcome; });
+  if (same != last) return same->second;
+  outcomes_.push_back(std::move(outcome));
+  const auto number = static_cast<std::uint32_t>(outcomes_.size() - 1);
+  by_hash_.emplace(hash, number);
+  return number;
+}
+
+void EvaluationTable::Sweep() {
+  constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> now(outcomes_.size(), kNone);
+  std::vector<Outcome> old = std::move(outcomes_);
+  outcomes_.clear();
+  by_hash_.clear();
+  known_.Clear();
+  for (std::uint32_t& found : found_) {
+    if (now[found] == kNone) now[found] = NumberOf(std::move(old[found]));
+    found = now[found];
+  }
+  sweep_at_ = kLeastSwept + 2 * outcomes_.size();
 }
 
 void EvaluationTable::ScoreWaiting(const RefreshEffort& effort) {
   const std::uint64_t before = Computed();
   const bool are_few = waiting_ <= kFew;
-  const auto may_compute = [&] { return are_few || Computed() - before < effort.states; };
+  by_kind_ = !minds_more_ && !are_few;
+  std::size_t nodes = effort.nodes;
+  const auto may_compute = [&] {
+    return nodes > 0 && (are_few || Computed() - before < effort.states);
+  };
   auto next = waits_.begin();
-  for (std::size_t nodes = effort.nodes; waiting_ > 0 && nodes > 0 && may_compute(); --nodes) {
+  while (waiting_ > 0 && may_compute()) {
     next = std::find(next, waits_.end(), 1);
-    Score(static_cast<NodeIndex>(next - waits_.begin()));
+    if (Score(static_cast<NodeIndex>(next - waits_.begin()))) --nodes;
   }
+  if (waiting_ > 0) return;
+  known_.Clear();
+  by_kind_ = false;
 }
 
 std::uint64_t EvaluationTable::Computed() const {
@@ -139,29 +210,30 @@ std::uint64_t EvaluationTable::Computed() const {
 }
 
 void EvaluationTable::Resize(std::size_t nodes) {
-  const std::size_t rows = market_ == nullptr ? nodes : nodes * kOptions;
-  reasons_.resize(nodes);
-  if (compares_emptiness_) emptiness_.resize(nodes);
-  if (some_come_last_) behind_.assign(nodes, 0);
-  are_behind_ = 0;
+  outcomes_.clear();
+  by_hash_.clear();
+  sweep_at_ = kLeastSwept;
+  found_.assign(nodes, NumberOf({.reason = Reason::kNodeUnknown}));
   waits_.assign(nodes, 0);
   waiting_ = 0;
-  choices_.resize(rows);
-  if (normalizes_) {
-    raw_.resize(scorers_.size());
-    for (std::vector<int>& column : raw_) column.resize(rows);
-  } else {
-    totals_.resize(nodes);
-  }
-  if (market_ == nullptr) return;
-  options_.resize(nodes);
-  bundle_.resize(rows);
+  are_behind_ = 0;
 }
 
-void EvaluationTable::Score(NodeIndex index) {
-  waits_[index] = 0;
-  --waiting_;
+bool EvaluationTable::Score(NodeIndex index) {
   const Node& node = snapshot_->node(index);
+  const Known* const known = by_kind_ ? known_.Find(node) : nullptr;
+  if (known != nullptr && known->scored) {
+    Note(index, *known->scored);
+    return false;
+  }
+  const std::uint32_t looked = found_[index];
+  const std::uint32_t scored = NumberOf(Scored(node, outcomes_[looked]));
+  if (by_kind_) known_.Put(node, {looked, scored});
+  Note(index, scored);
+  return true;
+}
+
+EvaluationTable::Outcome EvaluationTable::Scored(const Node& node, const Outcome& looked) {
   const std::vector<DeviceChoice> choices = DeviceChoices(node, shape_, profile_.devices);
   BERTH_CHECK(!choices.empty());  // a node that passed the filters has room
 
@@ -178,52 +250,55 @@ void EvaluationTable::Score(NodeIndex index) {
       totals[c] += weighted.weight * scores[c];
     }
   }
+  Outcome outcome = looked;
+  outcome.waits = false;
   if (market_ == nullptr) {
-    KeepBest(index, choices, totals);
+    KeepBest(choices, totals, outcome);
   } else {
-    KeepOptions(index, node, choices, totals);
+    KeepOptions(node, choices, totals, outcome);
   }
+  return outcome;
 }
 
-void EvaluationTable::KeepBest(NodeIndex index, std::span<const DeviceChoice> choices,
-                               std::span<const int> totals) {
+void EvaluationTable::KeepBest(std::span<const DeviceChoice> choices, std::span<const int> totals,
+                               Outcome& outcome) const {
   const auto best = static_cast<std::size_t>(std::ranges::max_element(totals) - totals.begin());
-  KeepRow(index, choices, best);
-  if (!normalizes_) totals_[index] = totals[best] * kHundredths / std::max(weights_, 1);
+  KeepOption(choices, best, outcome);
+  if (!normalizes_) outcome.total = totals[best] * kHundredths / std::max(weights_, 1);
 }
 
-void EvaluationTable::KeepOptions(NodeIndex index, const Node& node,
-                                  std::span<const DeviceChoice> choices,
-                                  std::span<const int> totals) {
-  struct Option {
+void EvaluationTable::KeepOptions(const Node& node, std::span<const DeviceChoice> choices,
+                                  std::span<const int> totals, Outcome& outcome) {
+  struct Candidate {
     std::size_t choice;
     std::uint32_t bundle;
   };
-  std::vector<Option> options;  // the best of each bundle
+  std::vector<Candidate> best;  // of each bundle
   for (std::size_t c = 0; c < choices.size(); ++c) {
     const std::uint32_t bundle = BundleOf(node, choices[c]);
-    const auto same = std::ranges::find(options, bundle, &Option::bundle);
-    if (same == options.end()) {
-      options.push_back({c, bundle});
+    const auto same = std::ranges::find(best, bundle, &Candidate::bundle);
+    if (same == best.end()) {
+      best.push_back({c, bundle});
     } else if (totals[c] > totals[same->choice]) {
       same->choice = c;
     }
   }
-  std::ranges::stable_sort(options, std::greater<>(),
-                           [&](const Option& option) { return totals[option.choice]; });
-  options_[index] = static_cast<std::uint8_t>(std::min(options.size(), kOptions));
-  for (std::size_t o = 0; o < options_[index]; ++o) {
-    const std::size_t row = index * kOptions + o;
-    KeepRow(row, choices, options[o].choice);
-    bundle_[row] = options[o].bundle;
+  std::ranges::stable_sort(best, std::greater<>(),
+                           [&](const Candidate& each) { return totals[each.choice]; });
+  for (std::size_t o = 0; o < std::min(best.size(), kOptions); ++o) {
+    KeepOption(choices, best[o].choice, outcome);
+    outcome.option[o].bundle = best[o].bundle;
   }
 }
 
-void EvaluationTable::KeepRow(std::size_t row, std::span<const DeviceChoice> choices,
-                              std::size_t choice) {
-  choices_[row] = choices[choice];
-  for (std::size_t s = 0; s < raw_.size(); ++s) {
-    raw_[s][row] = scratch_[choices.size() * s + choice];
+void EvaluationTable::KeepOption(std::span<const DeviceChoice> choices, std::size_t choice,
+                                 Outcome& outcome) const {
+  Option& option = outcome.option[outcome.options++];
+  option.choice = choices[choice];
+  for (std::size_t s = 0; s < scorers_.size(); ++s) {
+    const int raw = scratch_[choices.size() * s + choice];
+    option.sum += std::int64_t{scorers_[s]->weight} * raw;
+    if (normalizes_) outcome.raw.push_back(raw);
   }
 }
 
@@ -248,39 +323,34 @@ std::vector<int> EvaluationTable::BundleCosts(std::span<const double> prices) co
   return costs;
 }
 
-std::int64_t EvaluationTable::SumOf(std::size_t row, std::span<const int> bundle_costs) const {
-  std::int64_t sum = -std::int64_t{scorers_[priced_]->weight} * bundle_costs[bundle_[row]];
-  for (std::size_t s = 0; s < raw_.size(); ++s) {
-    sum += std::int64_t{scorers_[s]->weight} * raw_[s][row];
-  }
-  return sum;
+std::int64_t EvaluationTable::SumOf(const Option& option, std::span<const int> bundle_costs) const {
+  return option.sum - std::int64_t{scorers_[priced_]->weight} * bundle_costs[option.bundle];
 }
 
-std::size_t EvaluationTable::BestRow(NodeIndex node, std::span<const int> bundle_costs) const {
-  const std::size_t first = node * kOptions;
-  std::size_t best = first;
-  std::int64_t best_total = std::numeric_limits<std::int64_t>::min();
-  for (std::size_t row = first; row < first + options_[node]; ++row) {
-    const std::int64_t total = SumOf(row, bundle_costs);
-    if (total <= best_total) continue;
-    best = row;
-    best_total = total;
+std::size_t EvaluationTable::BestOption(const Outcome& outcome,
+                                        std::span<const int> bundle_costs) const {
+  std::size_t best = 0;
+  for (std::size_t o = 1; o < outcome.options; ++o) {
+    if (SumOf(outcome.option[o], bundle_costs) > SumOf(outcome.option[best], bundle_costs)) {
+      best = o;
+    }
   }
   return best;
 }
 
 const DeviceChoice& EvaluationTable::choice(NodeIndex node, std::span<const double> prices) {
-  if (waits_[node] != 0) Score(node);
-  return choices_[market_ == nullptr ? node : BestRow(node, BundleCosts(prices))];
+  if (waits_[node] != 0) (void)Score(node);
+  const Outcome& outcome = outcomes_[found_[node]];
+  return outcome.option[market_ == nullptr ? 0 : BestOption(outcome, BundleCosts(prices))].choice;
 }
 
 std::vector<NodeIndex> EvaluationTable::Fitting() const {
   // Without a branch per node: every decision makes this pass.
-  std::vector<NodeIndex> fitting(reasons_.size());
+  std::vector<NodeIndex> fitting(found_.size());
   std::size_t count = 0;
-  for (NodeIndex i = 0; i < reasons_.size(); ++i) {
+  for (NodeIndex i = 0; i < found_.size(); ++i) {
     fitting[count] = i;
-    count += reasons_[i] == Reason::kFits ? std::size_t{1} : std::size_t{0};
+    count += reason(i) == Reason::kFits ? std::size_t{1} : std::size_t{0};
   }
   fitting.resize(count);
   return fitting;
@@ -290,7 +360,7 @@ std::vector<int> EvaluationTable::Emptiness(std::span<const NodeIndex> candidate
   std::vector<int> emptiness;
   if (!compares_emptiness_) return emptiness;
   emptiness.reserve(candidates.size());
-  for (const NodeIndex node : candidates) emptiness.push_back(emptiness_[node]);
+  for (const NodeIndex node : candidates) emptiness.push_back(outcomes_[found_[node]].emptiness);
   return emptiness;
 }
 
@@ -304,7 +374,7 @@ std::vector<int> EvaluationTable::Totals(std::span<const NodeIndex> candidates,
 
 void EvaluationTable::PutSomeLast(std::span<const NodeIndex> candidates,
                                   std::span<int> totals) const {
-  const auto behind = [this](NodeIndex node) { return behind_[node]; };
+  const auto behind = [this](NodeIndex node) { return outcomes_[found_[node]].behind; };
   const auto [first, last] = std::ranges::minmax_element(candidates, {}, behind);
   const int least = behind(*first);
   if (behind(*last) == least) return;
@@ -321,7 +391,7 @@ std::vector<int> EvaluationTable::TotalsOfAll(std::span<const NodeIndex> candida
   std::ranges::copy_if(candidates, std::back_inserter(scored),
                        [this](NodeIndex node) { return waits_[node] == 0; });
   if (scored.empty()) {
-    Score(candidates.front());
+    (void)Score(candidates.front());
     scored.push_back(candidates.front());
   }
   const std::vector<int> known = TotalsOfScored(scored, prices, wishes);
@@ -337,17 +407,16 @@ std::vector<int> EvaluationTable::TotalsOfScored(std::span<const NodeIndex> cand
                                                  std::span<const TraitWish> wishes) {
   if (!normalizes_) {
     std::vector<int> totals(candidates.size());
-    for (std::size_t i = 0; i < candidates.size(); ++i) totals[i] = totals_[candidates[i]];
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      totals[i] = outcomes_[found_[candidates[i]]].total;
     return totals;
   }
   if (market_ == nullptr) {
-    return NormalizedTotals(std::vector<std::size_t>(candidates.begin(), candidates.end()), {});
+    return NormalizedTotals(candidates, {});
   }
   const std::vector<int> bundle_costs = BundleCosts(prices);
   if (step_ > 0) return TotalsInSteps(candidates, bundle_costs, wishes);
-  std::vector<std::size_t> rows(candidates.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = BestRow(candidates[i], bundle_costs);
-  return NormalizedTotals(rows, bundle_costs);
+  return NormalizedTotals(candidates, bundle_costs);
 }
 
 std::vector<int> EvaluationTable::TotalsInSteps(std::span<const NodeIndex> candidates,
@@ -359,9 +428,9 @@ std::vector<int> EvaluationTable::TotalsInSteps(std::span<const NodeIndex> candi
   std::vector<int> totals(candidates.size());
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const NodeIndex node = candidates[i];
-    const std::size_t row = node * kOptions;
-    std::int64_t sum = SumOf(row, bundle_costs);
-    if (options_[node] > 1) sum = std::max(sum, SumOf(row + 1, bundle_costs));
+    const Outcome& outcome = outcomes_[found_[node]];
+    std::int64_t sum = SumOf(outcome.option[0], bundle_costs);
+    if (outcome.options > 1) sum = std::max(sum, SumOf(outcome.option[1], bundle_costs));
     if (points != nullptr) sum += points[node];
     totals[i] = static_cast<int>(std::clamp(sum / step, -kMost, kMost));
   }
@@ -392,19 +461,25 @@ const std::vector<int>& EvaluationTable::PointsOfWishes(std::span<const TraitWis
   return wishes_.insert(wishes_.begin(), std::move(added))->points;
 }
 
-std::vector<int> EvaluationTable::NormalizedTotals(std::span<const std::size_t> rows,
+std::vector<int> EvaluationTable::NormalizedTotals(std::span<const NodeIndex> candidates,
                                                    std::span<const int> bundle_costs) const {
-  std::vector<int> totals(rows.size(), 0), raw(rows.size());
-  for (std::size_t s = 0; s < raw_.size() && !rows.empty(); ++s) {
+  std::vector<int> totals(candidates.size(), 0), raw(candidates.size());
+  std::vector<std::size_t> best(market_ == nullptr ? 0 : candidates.size());  // option
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    best[i] = BestOption(outcomes_[found_[candidates[i]]], bundle_costs);
+  }
+  for (std::size_t s = 0; s < scorers_.size() && !candidates.empty(); ++s) {
     const Scorer& scorer = *scorers_[s]->scorer;
     const int weight = scorers_[s]->weight;
-    for (std::size_t i = 0; i < rows.size(); ++i) raw[i] = raw_[s][rows[i]];
-    if (scorer.market() != nullptr) {
-      for (std::size_t i = 0; i < rows.size(); ++i) raw[i] -= bundle_costs[bundle_[rows[i]]];
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+      const Outcome& outcome = outcomes_[found_[candidates[i]]];
+      const std::size_t option = best.empty() ? 0 : best[i];
+      raw[i] = outcome.raw[option * scorers_.size() + s];
+      if (scorer.market() != nullptr) raw[i] -= bundle_costs[outcome.option[option].bundle];
     }
     if (scorer.normalization() == Normalization::kBestFirst) {
       raw = BestFirst(std::move(raw));
-      for (std::size_t i = 0; i < rows.size(); ++i) totals[i] += weight * raw[i];
+      for (std::size_t i = 0; i < raw.size(); ++i) totals[i] += weight * raw[i];
       continue;
     }
     int low = 0, range = kMaxScore;
@@ -413,7 +488,7 @@ std::vector<int> EvaluationTable::NormalizedTotals(std::span<const std::size_t> 
       low = least;
       range = most - low;
     }
-    for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t i = 0; i < raw.size(); ++i) {
       const int score = range == 0 ? 0 : (raw[i] - low) * kMaxScore / range;
       totals[i] += weight * score * kHundredths;
     }

@@ -4,10 +4,13 @@
 // choice and score.
 //
 // A refresh examines only the nodes that are not the same objects as last time: after a placement
-// that is one, so a decision costs a few evaluations and one pass over the rows.
+// that is one, so a decision costs a few evaluations and one pass over the nodes. Of nodes of one
+// kind (cluster/node/node_likeness.h) one is examined, unless the shape or the profile minds more,
+// and nodes on which the same was found share one outcome: a node takes five bytes of a table.
 //
 // A refresh has a limited effort, so that no decision stalls on a new table: a number of nodes to
-// score and, if scorers compute (Scorer::computed), a number of states to compute. The remaining
+// score - others of a kind that was scored do not count - and, if scorers compute
+// (Scorer::computed), a number of states to compute. The remaining
 // nodes, later ones by name, wait for the next refresh or for Continue. Until then they count as
 // fitting and rank behind the scored ones. If none remain, the table is a function of the snapshot
 // that it was last refreshed to.
@@ -23,13 +26,17 @@
 // profile.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "cluster/node/likeness_memo.h"
 #include "cluster/state/snapshot.h"
 #include "scoring/profile.h"
 #include "scoring/reason.h"
@@ -60,7 +67,7 @@ class EvaluationTable {
   void Continue(const RefreshEffort& effort) { ScoreWaiting(effort); }
 
   // Of the snapshot of the last Refresh.
-  [[nodiscard]] Reason reason(NodeIndex node) const { return reasons_[node]; }
+  [[nodiscard]] Reason reason(NodeIndex node) const { return outcomes_[found_[node]].reason; }
   // Meaningful if the reason is kFits. Prices: those of the profile's market; none without a
   // market.
   [[nodiscard]] const DeviceChoice& choice(NodeIndex node, std::span<const double> prices = {});
@@ -85,17 +92,53 @@ class EvaluationTable {
     return wishes.empty() ? weights_ : StepWithWishes();
   }
 
+  // How many outcomes it keeps: of memory.
+  [[nodiscard]] std::size_t outcomes() const { return outcomes_.size(); }
+
   // All nodes that fit, in order.
   [[nodiscard]] std::vector<NodeIndex> Fitting() const;
 
  private:
-  // Rows: one per node, or kOptions per node where the profile has a market.
+  // So many choices are kept of a node where the profile has a market.
   static constexpr std::size_t kOptions = 2;
   using Bundle = std::vector<int>;  // what a choice takes of each good
 
+  struct Option {
+    DeviceChoice choice;
+    std::uint32_t bundle = 0;  // index into bundles_
+    std::int64_t sum = 0;      // of the raw scores, weighted
+    friend bool operator==(const Option&, const Option&) = default;
+  };
+  // What was found on a node.
+  struct Outcome {
+    Reason reason = Reason::kFits;
+    bool waits = false;        // it fits and has not been scored
+    std::uint8_t options = 0;  // how many there are; 0: it does not fit, or waits
+    int emptiness = 0;         // if it fits and compares_emptiness_
+    int behind = 0;            // if it fits and some_come_last_: how far it comes behind others
+    int total = 0;             // unless normalizes_
+    std::array<Option, kOptions> option = {};
+    std::vector<int> raw = {};  // [option][scorer], if normalizes_
+    friend bool operator==(const Outcome&, const Outcome&) = default;
+  };
+  // The outcomes of a kind of nodes.
+  struct Known {
+    std::uint32_t looked = 0;
+    std::optional<std::uint32_t> scored = {};
+  };
+
   void LookAt(NodeIndex index, const Node& node);
   void ScoreWaiting(const RefreshEffort& effort);
-  void Score(NodeIndex index);
+  // False: the outcome of its kind was known.
+  bool Score(NodeIndex index);
+  [[nodiscard]] Outcome Looked(const Node& node) const;
+  [[nodiscard]] Outcome Scored(const Node& node, const Outcome& looked);
+  // Gives the node that outcome.
+  void Note(NodeIndex index, std::uint32_t outcome);
+  // The outcome's number; known ones keep theirs.
+  [[nodiscard]] std::uint32_t NumberOf(Outcome outcome);
+  // Drops the outcomes that no node has any more.
+  void Sweep();
   [[nodiscard]] std::vector<int> TotalsOfAll(std::span<const NodeIndex> candidates,
                                              std::span<const double> prices,
                                              std::span<const TraitWish> wishes);
@@ -112,41 +155,44 @@ class EvaluationTable {
   [[nodiscard]] int PointsOn(const NodeSpec& spec, std::span<const TraitWish> wishes) const;
   void Resize(std::size_t nodes);
   [[nodiscard]] std::uint64_t Computed() const;
-  void KeepBest(NodeIndex index, std::span<const DeviceChoice> choices,
-                std::span<const int> totals);
-  void KeepOptions(NodeIndex index, const Node& node, std::span<const DeviceChoice> choices,
-                   std::span<const int> totals);
-  void KeepRow(std::size_t row, std::span<const DeviceChoice> choices, std::size_t choice);
+  void KeepBest(std::span<const DeviceChoice> choices, std::span<const int> totals,
+                Outcome& outcome) const;
+  void KeepOptions(const Node& node, std::span<const DeviceChoice> choices,
+                   std::span<const int> totals, Outcome& outcome);
+  void KeepOption(std::span<const DeviceChoice> choices, std::size_t choice,
+                  Outcome& outcome) const;
   [[nodiscard]] std::uint32_t BundleOf(const Node& node, const DeviceChoice& choice);
 
   [[nodiscard]] std::vector<int> BundleCosts(std::span<const double> prices) const;
-  // The better option of the node: its row. Lower ones win ties.
-  [[nodiscard]] std::size_t BestRow(NodeIndex node, std::span<const int> bundle_costs) const;
+  // The better option of the node. Lower ones win ties.
+  [[nodiscard]] std::size_t BestOption(const Outcome& outcome,
+                                       std::span<const int> bundle_costs) const;
   // Weighted, the price off.
-  [[nodiscard]] std::int64_t SumOf(std::size_t row, std::span<const int> bundle_costs) const;
-  [[nodiscard]] std::vector<int> NormalizedTotals(std::span<const std::size_t> rows,
+  [[nodiscard]] std::int64_t SumOf(const Option& option, std::span<const int> bundle_costs) const;
+  [[nodiscard]] std::vector<int> NormalizedTotals(std::span<const NodeIndex> candidates,
                                                   std::span<const int> bundle_costs) const;
 
   const Profile& profile_;
   const RequestShape shape_;
   const std::vector<const Profile::Weighted*> scorers_;  // those that apply to the shape
   std::shared_ptr<const Snapshot> snapshot_;
-  std::vector<Reason> reasons_;
   const bool compares_emptiness_;
-  std::vector<int> emptiness_;         // [node] of those that fit, if compares_emptiness_
-  const bool some_come_last_;          // the shape says so
-  std::vector<int> behind_;            // [node] if some_come_last_: how far it comes behind others
-  std::size_t are_behind_ = 0;         // how many nodes that is not 0 of
-  std::vector<char> waits_;            // [node] true: the node fits but has not been scored yet
-  std::size_t waiting_ = 0;            // how many
-  std::vector<DeviceChoice> choices_;  // [row]
+  const bool some_come_last_;         // the shape says so
+  const bool minds_more_;             // than the kinds of nodes
+  std::vector<std::uint32_t> found_;  // [node] index into outcomes_
+  std::vector<char> waits_;           // [node] as in its outcome
+  std::size_t waiting_ = 0;           // how many
+  std::size_t are_behind_ = 0;        // how many nodes' `behind` is not 0
+  std::vector<Outcome> outcomes_;     // the distinct ones, and some that no node has any more
+  std::unordered_multimap<std::size_t, std::uint32_t> by_hash_;  // of outcomes_
+  std::size_t sweep_at_ = 0;                                     // so many outcomes
+  bool by_kind_ = false;       // known_ is used: many nodes are new
+  LikenessMemo<Known> known_;  // of the newest snapshot
   // Scores that do not depend on the other candidates are summed up at once. If the profile has a
   // scorer that normalizes, the parts are kept.
   const bool normalizes_;
-  int weights_ = 0;          // as weights()
-  int step_ = 0;             // of sums that are scaled as one (kBestFirst); 0: they are not
-  std::vector<int> totals_;  // [node], unless normalizes_
-  std::vector<std::vector<int>> raw_;  // [scorer][row], if normalizes_
+  int weights_ = 0;  // as weights()
+  int step_ = 0;     // of sums that are scaled as one (kBestFirst); 0: they are not
 
   struct Wishes {
     std::vector<TraitWish> wishes;
@@ -158,8 +204,6 @@ class EvaluationTable {
 
   const Market* market_ = nullptr;
   std::size_t priced_ = 0;                   // the scorer with the market
-  std::vector<std::uint8_t> options_;        // [node] how many there are
-  std::vector<std::uint32_t> bundle_;        // [row] index into bundles_
   std::vector<Bundle> bundles_;              // the distinct ones
   std::map<Bundle, std::uint32_t> numbers_;  // of bundles_
   std::vector<int> scratch_;

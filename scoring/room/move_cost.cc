@@ -51,7 +51,7 @@ std::int64_t WeightOf(const PodRequest& pod) {
 }  // namespace
 
 std::string_view TextOf(Stays stays) {
-  constexpr std::array<std::string_view, 13> kTexts = {
+  constexpr std::array<std::string_view, 14> kTexts = {
       "",
       "it is starting or ending",
       "it is not known whether a controller would make it anew",
@@ -64,7 +64,8 @@ std::string_view TextOf(Stays stays) {
       "it has started a short time ago",
       "its disruption budget allows no eviction now",
       "it is part of a gang",
-      "it has devices by ResourceClaims"};
+      "it has devices by ResourceClaims",
+      "Berth may not move it by its settings, or does not judge all that it needs"};
   return kTexts[static_cast<std::size_t>(stays)];
 }
 
@@ -91,7 +92,8 @@ Stays WhyItStays(const PodRecord& pod, const MoveRules& rules) {
   if (!pod.pod.gang.empty()) return Stays::kGang;
   if (!pod.pod.claims.empty()) return Stays::kClaims;
   if (pod.life.started && rules.now - *pod.life.started < rules.youngest) return Stays::kYoung;
-  return IsHeldByBudget(pod.pod, rules.budgets) ? Stays::kBudget : Stays::kNot;
+  if (IsHeldByBudget(pod.pod, rules.budgets)) return Stays::kBudget;
+  return rules.allows && !rules.allows(pod) ? Stays::kNotAllowed : Stays::kNot;
 }
 
 }  // namespace berth

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -33,9 +34,10 @@ enum class Stays : std::uint8_t {
   kHostPath,  // ...to here
   kKeep,      // berth.dev/keep
   kYoung,
-  kBudget,  // its disruption budget allows none now, or it has several
-  kGang,    // a gang would have to move as a whole
-  kClaims,  // it has devices by ResourceClaims
+  kBudget,      // its disruption budget allows none now, or it has several
+  kGang,        // a gang would have to move as a whole
+  kClaims,      // it has devices by ResourceClaims
+  kNotAllowed,  // MoveRules::allows
 };
 // "no controller would make it anew": after "NAME stays: ". Empty: it may be moved.
 std::string_view TextOf(Stays stays);
@@ -46,6 +48,8 @@ struct MoveRules {
   std::chrono::minutes youngest = std::chrono::minutes(10);
   // Sorted by namespace. Moves come one after the other, so a budget has to allow one at a time.
   std::span<const PodDisruptionBudget> budgets = {};
+  // Others are not moved; empty: all may be.
+  std::function<bool(const PodRecord& pod)> allows = {};
 };
 
 Stays WhyItStays(const PodRecord& pod, const MoveRules& rules);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/node/likeness_memo.h"
 #include "scoring/waste/fleet_mix.h"
 
 namespace berth {
@@ -56,8 +57,15 @@ Fleet FleetOf(const Snapshot& snapshot) {
     int nodes = 0;
   };
   std::map<std::tuple<std::string_view, std::int64_t, std::size_t, std::size_t>, Kind> kinds;
+  LikenessMemo<Kind*> known(snapshot.size());
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    const NodeSpec& spec = snapshot.node(i).spec();
+    const Node& node = snapshot.node(i);
+    const NodeSpec& spec = node.spec();
+    if (Kind* const* const same = known.Find(node)) {
+      (*same)->spec = &spec;
+      ++(*same)->nodes;
+      continue;
+    }
     if (spec.gpus.empty()) continue;
     std::size_t healthy = 0;
     for (const GpuSpec& gpu : spec.gpus) healthy += gpu.healthy ? 1 : 0;
@@ -65,6 +73,7 @@ Fleet FleetOf(const Snapshot& snapshot) {
     Kind& kind = kinds[{spec.gpu_model, spec.cpu_milli, spec.gpus.size(), healthy}];
     kind.spec = &spec;
     ++kind.nodes;
+    known.Put(node, &kind);
   }
   Fleet fleet;
   for (const auto& [key, kind] : kinds) {
@@ -91,8 +100,18 @@ Fleet SampleOf(const Snapshot& snapshot, std::size_t nodes) {
 
 double UsedOf(const Snapshot& snapshot, const CardWorth& worth) {
   double free = 0, all = 0;
+  struct Sums {
+    double free = 0, all = 0;
+  };
+  LikenessMemo<Sums> known(snapshot.size());
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
+    if (const Sums* const same = known.Find(node)) {
+      free += same->free;
+      all += same->all;
+      continue;
+    }
+    const Sums before{free, all};
     for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
       all += node.spec().gpus[gpu].healthy ? kMilliPerGpu : 0;
       const int milli = UsableMilli(node, gpu);
@@ -101,6 +120,8 @@ double UsedOf(const Snapshot& snapshot, const CardWorth& worth) {
       const bool counts_memory = worth.counts_memory && card_mib > 0 && milli > 0;
       free += counts_memory ? worth.MilliOf(milli, UsableMib(node, gpu), card_mib) : milli;
     }
+    // Whole thousandths are exact in any order.
+    if (!worth.counts_memory) known.Put(node, {free - before.free, all - before.all});
   }
   return all > 0 ? 1 - free / all : 0;
 }

@@ -27,7 +27,8 @@ class Market {
 
   [[nodiscard]] virtual std::size_t goods() const = 0;
 
-  // Writes the node's amount of each good, >= 0. Requires: amounts.size() == goods().
+  // Writes the node's amount of each good, >= 0: the same for nodes that are alike
+  // (Node::likeness). Requires: amounts.size() == goods().
   virtual void Supply(const Node& node, std::span<int> amounts) const = 0;
 
   // Writes the amount of each good that the choice takes. Requires: as above, and the choice fits

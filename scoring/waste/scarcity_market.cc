@@ -200,7 +200,8 @@ std::vector<double> ScarcityMarket::Prices(std::span<const std::int64_t> supply)
   std::int64_t free_milli = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) free_milli += supply[g];
   const double free = all_milli_ > 0 ? static_cast<double>(free_milli) / all_milli_ : 1;
-  prices.back() = SlotPriorPrice(free, parameters_.slot_price) * points_per_gpu_;
+  prices.back() =
+      SlotPriorPrice(free, parameters_.slot_price, parameters_.least_slot_price) * points_per_gpu_;
   if (mean_ask_ <= 0 || free_milli <= 0) return prices;
   const double pods = static_cast<double>(free_milli) / kMilliPerGpu / mean_ask_;
   for (const ModelSet& set : model_sets_) {

@@ -8,9 +8,12 @@
 //
 //   slots(node) = the GPUs of the node if all of them are idle, else 0
 //                 + sum over k = 1, 2, 4, ... of k * (idle GPUs / k, rounded down)
-//   price       = from kLeastSlotPrice, where less than kFewFree of all GPU is free, up to
+//   price       = from the least price, where less than kFewFree of all GPU is free, up to
 //                 WasteParameters::slot_price, where more than kMuchFree is
+//   least price = kLeastSlotPrice, and up to kUnknownSlotPrice where few pods with GPUs have come:
+//                 what none of n pods asked for the next asks for with a probability of about 1 / n
 //
+// A cluster of 8 nodes is full before the mix knows what comes, so there that price decides.
 // If GPUs are scarce, the price is no more than the noise of the simulated fillings, and the mix
 // decides. If pods come and go and there is room for all of them, packing loses nothing: remainders
 // on a fuller node are not needed. If nothing is known, this is packing, like a buddy allocator.
@@ -23,7 +26,9 @@
 namespace berth {
 
 // In GPUs, per GPU of the slots.
-constexpr double kLeastSlotPrice = 0.001;
+constexpr double kLeastSlotPrice = 0.001, kUnknownSlotPrice = 0.02;
+// So many pods with GPUs tell nothing yet.
+constexpr double kFewPods = 30;
 // Parts of all GPU that are free, between which it rises.
 constexpr double kFewFree = 0.3, kMuchFree = 0.6;
 
@@ -35,10 +40,16 @@ inline int SlotGpus(const GpuState& state) {
   return sum;
 }
 
+// gpu_pods: with GPUs, that the mix is of.
+inline double LeastSlotPrice(double gpu_pods) {
+  const double unknown = kFewPods / std::max(gpu_pods, kFewPods);
+  return std::max(kLeastSlotPrice, kUnknownSlotPrice * unknown);
+}
+
 // free: part of all GPU, 0..1.
-inline double SlotPriorPrice(double free, double slot_price) {
+inline double SlotPriorPrice(double free, double slot_price, double least = kLeastSlotPrice) {
   const double plenty = std::clamp((free - kFewFree) / (kMuchFree - kFewFree), 0.0, 1.0);
-  return kLeastSlotPrice + (slot_price - kLeastSlotPrice) * plenty;
+  return std::max(least, kLeastSlotPrice + (slot_price - kLeastSlotPrice) * plenty);
 }
 
 }  // namespace berth

@@ -25,7 +25,9 @@ class SupplyLedger {
   const std::vector<double>& PricesIn(const std::shared_ptr<const Snapshot>& snapshot);
 
  private:
-  void Count(NodeIndex index, const Node& node);
+  void CountAll(const Snapshot& snapshot);
+  // counted_ is what the node has.
+  void Book(NodeIndex index);
 
   const Market& market_;
   std::shared_ptr<const Snapshot> snapshot_;

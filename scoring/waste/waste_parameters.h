@@ -28,9 +28,10 @@ struct WasteParameters {
   double model_price = 0.45;  // 0 or more GPUs: what a GPU of a model costs when the demand that
                               // can only go there equals what is free of it
 
-  // Not configured, but found by AtTurnover.
+  // Not configured, but found: by AtTurnover, and by how many pods have come (slot_prior.h).
   double slot_price = 0.001;  // 0 or more GPUs: what a slot for pods of a kind that has not come
-                              // costs where much of the cluster is free (slot_prior.h)
+                              // costs where much of the cluster is free
+  double least_slot_price = 0.001;  // 0 or more GPUs: what it costs at least
 
   double best_fit = 0;  // 0 or more GPUs: what an empty largest node costs more than a full one
 

@@ -60,19 +60,27 @@ void DevicePreemption::Look() {
 void DevicePreemption::LetGo() {
   const auto rooms = parts_.rooms.Current();
   if (rooms == nullptr) return;
-  for (const auto& [node, room] : *rooms) Drop(room, parts_.clock.Now(), {});
+  for (const auto& [node, room] : *rooms) {
+    if (!room.moves) Drop(room, parts_.clock.Now(), {});
+  }
 }
 
 DevicePreemption::Stats DevicePreemption::stats() const {
   const auto rooms = parts_.rooms.Current();
-  return {evicted_.load(), blocked_.load(), failed_.load(),
-          rooms == nullptr ? std::size_t{0} : rooms->size()};
+  std::size_t own = 0;
+  if (rooms != nullptr) {
+    own = static_cast<std::size_t>(
+        std::ranges::count_if(*rooms, [](const auto& room) { return !room.second.moves; }));
+  }
+  return {evicted_.load(), blocked_.load(), failed_.load(), own};
 }
 
 void DevicePreemption::Tend(Instant now) {
   const auto rooms = parts_.rooms.Current();
   if (rooms == nullptr) return;
-  for (const auto& [node, room] : *rooms) Tend(room, now);
+  for (const auto& [node, room] : *rooms) {
+    if (!room.moves) Tend(room, now);
+  }
 }
 
 void DevicePreemption::Tend(DeviceRoom room, Instant now) {

@@ -42,6 +42,7 @@ void DeviceRooms::Drop(const std::string& node) {
 }
 
 bool KeepsOut(const DeviceRoom& room, const PodRequest& pod, bool claims) {
+  if (!room.gang.empty() && room.gang == pod.gang.id) return false;
   const bool is_closed = !room.held || room.own_claims;
   return is_closed && room.pod.uid != pod.id.uid && (pod.shape.wants_gpu() || claims) &&
          pod.priority <= room.priority;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceRooms: nodes on which pods were evicted for a pod that gets its GPUs by claims. What comes
-// free there is that pod's: until it is planned there, no other pod with GPUs and no higher
-// priority is let in. A pod with claims of its own is not planned: others are kept out until it has
-// them.
+// DeviceRooms: nodes on which pods are evicted for a pod that waits: one that gets its GPUs by
+// claims (device_preemption.h), or one for which others are moved (room_maker.h). What comes free
+// there is that pod's, or its gang's: until it is planned there, no other pod with GPUs and no
+// higher priority is let in. A pod with claims of its own is not planned: others are kept out until
+// it has them.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,9 @@
 namespace berth {
 
 struct DeviceRoom {
-  PodId pod = {};  // for which
+  PodId pod = {};      // for which; a member, if it is a gang
+  GangId gang = {};    // empty: a pod alone
+  bool moves = false;  // it is made by moves
   int priority = 0;
   std::string node = {};
   std::vector<PodId> victims = {};   // all of them

@@ -78,6 +78,10 @@ FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
     is_new = pending_.Remember(pod);
     if (is_new) Arrived(*policy->engine, snapshot, pod.shape);
   }
+  if (parts_.moves != nullptr && parts_.moves->Adopt(pod)) {
+    // The place is in the books since the snapshot was taken.
+    if (auto answer = FilterInDoubt(Current(), pod, candidates)) return *std::move(answer);
+  }
   if (auto answer = FilterInDoubt(snapshot, pod, candidates)) return *std::move(answer);
   if (StartsWithGang(*policy, pod)) {
     if (auto answer = FilterMember(now, pod, candidates)) return *std::move(answer);
@@ -112,14 +116,18 @@ FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
   return answer;
 }
 
+bool Extender::HasOwnPlace(const std::string& uid) const {
+  if (parts_.moves != nullptr && parts_.moves->HasAdopted(uid)) return true;
+  const auto room = parts_.rooms == nullptr ? std::nullopt : parts_.rooms->Of(uid);
+  return room && room->gang.empty();  // what a gang's plan has, the gang gives
+}
+
 std::optional<FilterAnswer> Extender::FilterInDoubt(const std::shared_ptr<const Snapshot>& snapshot,
                                                     const PodRequest& pod,
                                                     std::span<const NodeIndex> candidates) const {
   const std::optional<PodRecord> held = parts_.state.FindPod(pod.id.uid);
   if (!held || held->state == PodState::kBound) return std::nullopt;
-  const bool is_room =
-      held->state == PodState::kPlanned && parts_.rooms != nullptr && parts_.rooms->Of(pod.id.uid);
-  if (held->state == PodState::kPlanned && !is_room) return std::nullopt;
+  if (held->state == PodState::kPlanned && !HasOwnPlace(pod.id.uid)) return std::nullopt;
   const NodeIndex node = snapshot->names().Find(held->placement.node);
   if (node == kNoNode || std::ranges::find(candidates, node) == candidates.end()) {
     return std::nullopt;

@@ -40,12 +40,14 @@
 #include "scoring/explain/what_if.h"
 #include "scoring/judgement.h"
 #include "scoring/room/room_units.h"
+#include "scoring/room/room_within.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
 #include "server/extender/device_rooms.h"
 #include "server/extender/earmark_table.h"
 #include "server/extender/evictions.h"
 #include "server/extender/gang_table.h"
+#include "server/extender/move_holds.h"
 #include "server/extender/node_victims.h"
 #include "server/extender/pending_pods.h"
 #include "server/extender/ports.h"
@@ -98,6 +100,7 @@ class Extender {
     GangHistory* history = nullptr;      // nullptr: nothing is known of pods that have ended
     const DeviceRooms* rooms = nullptr;  // nullptr: none is made
     const GangClaims* claims = nullptr;  // nullptr: Berth chooses no devices of claims
+    MoveHolds* moves = nullptr;          // nullptr: nobody is moved
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -194,13 +197,19 @@ class Extender {
                                          std::function<const char*()> stops = {}) const;
 
   // Which pods to move so that these pods have room, and so many nodes of a model are idle
-  // (scoring/room/room_units.h), as above. It takes kRoomTime in all at most, and kRoomTimePerUnit
-  // for one pod or gang.
+  // (scoring/room/room_units.h), as above.
+  struct RoomLimits {
+    Duration in_all = std::chrono::seconds(10);
+    Duration for_one = std::chrono::seconds(1);               // pod or gang
+    std::function<bool(const PodRecord& pod)> may_move = {};  // empty: MoveRules alone say it
+  };
   [[nodiscard]] RoomUnits WouldMakeRoom(const Moment& now, std::span<const PodRequest> pods,
                                         int idle_nodes, const std::string& model,
-                                        const std::function<const char*()>& stops = {}) const;
-  static constexpr Duration kRoomTimePerUnit = std::chrono::seconds(1);
-  static constexpr Duration kRoomTime = std::chrono::seconds(10);
+                                        const std::function<const char*()>& stops,
+                                        const RoomLimits& limits) const;
+  // How many more idle nodes few moves would make (scoring/room/room_within.h), found within that
+  // time.
+  [[nodiscard]] std::vector<RoomWithin> WouldBeIdle(const Moment& now, Duration time) const;
 
   // One priority 0..10 per candidate. Requires: as for Filter.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(const Moment& now, const PodRequest& pod,
@@ -276,6 +285,8 @@ class Extender {
   std::optional<FilterAnswer> FilterInDoubt(const std::shared_ptr<const Snapshot>& snapshot,
                                             const PodRequest& pod,
                                             std::span<const NodeIndex> candidates) const;
+  // Whether what is planned for the pod was planned for it alone: in a room, or as a successor.
+  [[nodiscard]] bool HasOwnPlace(const std::string& uid) const;
   // Requires: the node is a candidate.
   [[nodiscard]] FilterAnswer OnlyOn(NodeIndex node, const PodRequest& pod,
                                     std::span<const NodeIndex> candidates) const;

@@ -8,17 +8,19 @@ namespace berth {
 
 RoomUnits Extender::WouldMakeRoom(const Moment& now, std::span<const PodRequest> pods,
                                   int idle_nodes, const std::string& model,
-                                  const std::function<const char*()>& stops) const {
+                                  const std::function<const char*()>& stops,
+                                  const RoomLimits& limits) const {
   const auto [budgets, eviction_limits] = LimitsNow();
-  const Instant end = parts_.clock.Now() + kRoomTime;
-  RoomWish wish{.ask = {.snapshot = now.snapshot,
-                        .goal = {},
-                        .rules = {.now = eviction_limits.now, .budgets = *budgets},
-                        .guard = now.policy->guard,
-                        .earmarks = now.earmarks.get()},
-                .pods = pods,
-                .idle_nodes = idle_nodes,
-                .model = model};
+  const Instant end = parts_.clock.Now() + limits.in_all;
+  RoomWish wish{
+      .ask = {.snapshot = now.snapshot,
+              .goal = {},
+              .rules = {.now = eviction_limits.now, .budgets = *budgets, .allows = limits.may_move},
+              .guard = now.policy->guard,
+              .earmarks = now.earmarks.get()},
+      .pods = pods,
+      .idle_nodes = idle_nodes,
+      .model = model};
   wish.starts_whole = [this, &now](const PodRequest& pod) {
     return StartsWithGang(*now.policy, pod);
   };
@@ -26,12 +28,23 @@ RoomUnits Extender::WouldMakeRoom(const Moment& now, std::span<const PodRequest>
   wish.limits = [&]() -> std::optional<SearchLimits> {
     const Instant begin = parts_.clock.Now();
     if (begin >= end || (stops && stops() != nullptr)) return std::nullopt;
-    const Instant until = std::min(end, begin + kRoomTimePerUnit);
+    const Instant until = std::min(end, begin + limits.for_one);
     return SearchLimits{.enough = [this, until, &stops] {
       return parts_.clock.Now() >= until || (stops && stops() != nullptr);
     }};
   };
   return RoomFor(wish);
+}
+
+std::vector<RoomWithin> Extender::WouldBeIdle(const Moment& now, Duration time) const {
+  const auto [budgets, eviction_limits] = LimitsNow();
+  RoomAsk ask{.snapshot = now.snapshot,
+              .goal = {},
+              .rules = {.now = eviction_limits.now, .budgets = *budgets},
+              .guard = now.policy->guard,
+              .earmarks = now.earmarks.get()};
+  ask.limits.enough = [this, end = parts_.clock.Now() + time] { return parts_.clock.Now() >= end; };
+  return FindRoomWithin(ask);
 }
 
 }  // namespace berth

@@ -184,6 +184,22 @@ struct PodsEvicted {
   std::vector<PodId> victims;
 };
 
+// What Berth does so that a pod or gang has room, by moves of others, and what became of it.
+struct RoomNews {
+  enum class What {
+    kAdvised,  // moves would help
+    kBegun,    // a plan is carried out
+    kEvicted,  // `moved` was
+    kMoved,    // `moved`, the successor of one that was evicted, is where it was to be
+    kDone,     // the pod, or the gang, is in
+    kGivenUp,  // it goes no further: why
+  };
+  What what = What::kAdvised;
+  PodId pod;         // for whom: the pod, or a member of the gang
+  PodId moved = {};  // kEvicted, kMoved
+  std::string text;  // what a person would want to know
+};
+
 // Where decisions leave to: log, metrics. Any thread may call it; it must not block.
 class DecisionSink {
  public:
@@ -192,6 +208,7 @@ class DecisionSink {
   virtual void Record(const GangNews& /*news*/) {}
   virtual void Record(const PodWaits& /*news*/) {}
   virtual void Record(const PodsEvicted& /*news*/) {}
+  virtual void Record(const RoomNews& /*news*/) {}
 };
 
 }  // namespace berth

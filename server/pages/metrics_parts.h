@@ -14,9 +14,11 @@
 #include "config/config.h"
 #include "scoring/mig/mig_report.h"
 #include "scoring/mig/repartition_report.h"
+#include "scoring/room/room_within.h"
 #include "scoring/waste/waste_report.h"
 #include "server/extender/device_preemption.h"
 #include "server/extender/gang_table.h"
+#include "server/extender/room_maker.h"
 #include "server/http/http_server.h"
 #include "server/telemetry/metrics_text.h"
 #include "topology/domains/domain_tree.h"
@@ -44,6 +46,10 @@ void AddUsageMetrics(const Snapshot& snapshot, std::span<const WaitingPod> waiti
 // Pods whose devices are known from who saw them being given (cluster/values/given_devices.h), and
 // how these differ from the plan; of each node, if metrics by GPU are turned on.
 void AddGivenMetrics(const Snapshot& snapshot, const MetricsConfig& wanted, MetricsText& text);
+// Whole nodes that moves would make idle.
+void AddRoomMetrics(std::span<const RoomWithin> within, MetricsText& text);
+// Plans of moves that Berth carries out (makeRoom).
+void AddRoomMakerMetrics(const RoomMaker::Stats& stats, MetricsText& text);
 void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text);
 
 void AddHttpMetrics(const http::HttpServerStats& stats, MetricsText& text);

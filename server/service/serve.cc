@@ -22,6 +22,7 @@
 #include "server/dialects/registry.h"
 #include "server/extender/device_preemption.h"
 #include "server/extender/embedded_cluster.h"
+#include "server/extender/room_maker.h"
 #include "server/http/http_server.h"
 #include "server/kube/client/http_api_client.h"
 #include "server/kube/kube_cluster.h"
@@ -88,10 +89,14 @@ class Service {
                    .waker = kube_ ? &kube_->pod_waker() : nullptr,
                    .history = kube_ ? &kube_->gang_history() : nullptr,
                    .rooms = &rooms_,
-                   .claims = client_ && config_.dra.choose_devices ? &gang_claims_ : nullptr},
+                   .claims = client_ && config_.dra.choose_devices ? &gang_claims_ : nullptr,
+                   .moves = &move_holds_},
                   PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_, EnginesBackground(),
-                                         [this](const Config& changed) { UseClasses(changed); }}),
+                                         [this](const Config& changed) { UseClasses(changed); },
+                                         [this](const Config& changed) {
+                                           if (room_maker_) room_maker_->Use(changed.make_room);
+                                         }}),
         verbs_(extender_, pod_rules_, metrics_) {}
 
   Status Load(const std::string& cluster_file) {
@@ -199,6 +204,8 @@ class Service {
     }
     if (preemption_ && leads) preemption_->Look();
     if (preemption_ && !leads) preemption_->LetGo();
+    if (room_maker_ && leads) room_maker_->Look();
+    if (room_maker_ && !leads) room_maker_->LetGo();
     if (advice_.IsDue(clock_.Now())) {
       advice_.Write(
           leads ? AdviseNodes(*state_.Current(), waiting_.Current()) : std::vector<NodeAdvice>(),
@@ -310,6 +317,22 @@ class Service {
                                 .clock = clock_});
   }
 
+  [[nodiscard]] std::unique_ptr<RoomMaker> MovesForRoom() {
+    if (!kube_) return nullptr;
+    return std::make_unique<RoomMaker>(RoomMaker::Parts{.run = {.state = state_,
+                                                                .waiting = waiting_,
+                                                                .extender = extender_,
+                                                                .rooms = rooms_,
+                                                                .holds = move_holds_,
+                                                                .evictor = kube_->pod_evictor(),
+                                                                .waker = kube_->pod_waker(),
+                                                                .sink = all_sinks_,
+                                                                .clock = clock_,
+                                                                .budgets = &budgets_},
+                                                        .groups = &groups_},
+                                       config_.make_room);
+  }
+
   using Server = std::atomic<const http::HttpServer*>;  // nullptr: not there yet
   static http::HttpServerStats StatsOf(const Server& known) {
     const http::HttpServer* const server = known.load();
@@ -339,6 +362,7 @@ class Service {
     if (kube_) {
       AddDevicePreemptionMetrics(preemption_ ? preemption_->stats() : DevicePreemption::Stats(),
                                  text);
+      AddRoomMakerMetrics(room_maker_->stats(), text);
     }
     if (kube_) AddKubeMetrics(kube_->stats(), client_->stats(), clock_.Now(), text);
   }
@@ -376,8 +400,11 @@ class Service {
   GangTable gangs_{{state_, waiting_, domains_, &groups_,
                     client_&& config_.dra.choose_devices ? &gang_claims_ : nullptr}};
   DeviceRooms rooms_;
+  MoveHolds move_holds_{state_};
   Extender extender_;
   const std::unique_ptr<DevicePreemption> preemption_{MakesRoom()};  // none: dra.preempt is off
+  const std::unique_ptr<RoomMaker> room_maker_{MovesForRoom()};      // none: there is no API server
+  RoomOutlook outlook_{clock_};
   const Live live_{.extender = extender_,
                    .state = state_,
                    .waiting = waiting_,
@@ -392,7 +419,8 @@ class Service {
                    .mix = mix_.get(),
                    .waste = &waste_,
                    .mig_offers = &mig_offers_,
-                   .rooms = &rooms_};
+                   .rooms = &rooms_,
+                   .room = &outlook_};
   ConfigReload reload_;
   Verbs verbs_;
   std::atomic<bool> look_soon_{false};

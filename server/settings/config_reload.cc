@@ -72,6 +72,7 @@ void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
   } else {
     parts_.extender.Use(PolicyOf(next, parts_.extender.policy()->engine));
   }
+  if (parts_.on_make_room && next.make_room != now_.make_room) parts_.on_make_room(next);
   // After the policy: a class may name a profile that is new.
   if (parts_.on_classes && next.workload_classes != now_.workload_classes) parts_.on_classes(next);
   parts_.log.SetLevel(LevelNamed(next.log_level));

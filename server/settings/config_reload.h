@@ -33,6 +33,8 @@ class ConfigReload {
     Background background = {};                       // of the new engines
     // Called with the new configuration if its workload classes changed.
     std::function<void(const Config& config)> on_classes = {};
+    // The same for makeRoom.
+    std::function<void(const Config& config)> on_make_room = {};
   };
   ConfigReload(ConfigFile file, const Parts& parts);
 

@@ -31,6 +31,11 @@ class BothSinks final : public DecisionSink {
     if (second_ != nullptr) second_->Record(news);
   }
 
+  void Record(const RoomNews& news) override {
+    first_.Record(news);
+    if (second_ != nullptr) second_->Record(news);
+  }
+
  private:
   DecisionSink& first_;
   DecisionSink* const second_;

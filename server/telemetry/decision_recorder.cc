@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/telemetry/decision_recorder.h"
 
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "base/text.h"
 #include "cluster/node/mig_use.h"
@@ -72,6 +74,18 @@ void DecisionRecorder::Record(const GangNews& news) {
 void DecisionRecorder::Record(const PodWaits& news) {
   log_.Write(LogLevel::kInfo, "pod_waits",
              {{"pod", news.pod.full_name()}, {"text", news.sentence}});
+}
+
+void DecisionRecorder::Record(const RoomNews& news) {
+  using enum RoomNews::What;
+  constexpr std::array<std::string_view, 6> kNames = {"room_advice", "room_begun", "room_evicts",
+                                                      "room_moved",  "room_made",  "room_given_up"};
+  const bool is_problem = news.what == kEvicted || news.what == kGivenUp;
+  log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo,
+             kNames[static_cast<std::size_t>(news.what)],
+             {{"pod", news.pod.full_name()},
+              {"moved", news.moved.name.empty() ? "" : news.moved.full_name()},
+              {"text", news.text}});
 }
 
 void DecisionRecorder::Record(const PodsEvicted& news) {

@@ -18,6 +18,7 @@ class DecisionRecorder final : public DecisionSink {
   void Record(const GangNews& news) override;
   void Record(const PodWaits& news) override;
   void Record(const PodsEvicted& news) override;
+  void Record(const RoomNews& news) override;
 
  private:
   Log& log_;

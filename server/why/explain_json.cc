@@ -287,6 +287,11 @@ Json ReportJson(const PodReport& report) {
                        {"old_pod", told.rollout->old_pod},
                        {"node", told.rollout->node}};
   }
+  if (report.room) {
+    json["room"] = {{"for", report.room->name},
+                    {"moves", report.room->moves},
+                    {"least_moves", report.room->least_moves}};
+  }
   json["recuts"] = Json::array();
   for (const NodeAdvice& at : told.recuts) {
     json["recuts"].push_back(

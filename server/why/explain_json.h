@@ -19,6 +19,7 @@
 #include "scoring/explain/node_report.h"
 #include "scoring/mig/repartition_report.h"
 #include "server/extender/gang_table.h"
+#include "server/why/room_advice.h"
 
 namespace berth::wire {
 
@@ -31,8 +32,9 @@ struct PodReport {
   std::optional<Duration> age = {};  // since it was created; empty: not known
   std::string scheduler = {};        // spec.schedulerName; empty = not said
   std::optional<GangView> gang = {};
-  GpuHolders holders = {};  // where the gang waits for room
-  std::string sentence;     // the whole answer in one
+  GpuHolders holders = {};              // where the gang waits for room
+  std::optional<RoomAdvice> room = {};  // where moves would let it in, and a person asks
+  std::string sentence;                 // the whole answer in one
 };
 
 // Whether the gang as a whole keeps its members waiting.

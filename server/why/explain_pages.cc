@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cluster/state/still_waiting.h"
 #include "server/why/meant_resource.h"
+#include "server/why/room_advice.h"
 #include "server/why/waiting_classes.h"
 
 namespace berth {
@@ -169,6 +170,15 @@ wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
   return report;
 }
 
+// A plan of moves takes longer than the rest: only where a person asks about this pod or gang.
+void AdviseRoomIn(wire::PodReport& report, const Live& live, const Extender::Moment& now,
+                  const WaitingPod& waiting) {
+  const bool gang_waits = report.gang && wire::Waits(*report.gang);
+  if (gang_waits || report.told.fitting + report.told.by_claim == 0) {
+    report.room = AdviseRoom(live, now, waiting);
+  }
+}
+
 const char* StateOf(PodState state) {
   if (state == PodState::kBound) return "bound";
   return state == PodState::kPlanned ? "planned" : "reserved";
@@ -226,7 +236,11 @@ HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std
   if (const auto placed = FindOnNodes(*now.snapshot, space, name)) {
     return Answer(ReportOn(live, now, placed->pod, std::nullopt), query);
   }
-  if (waiting) return Answer(ReportOn(live, now, *waiting->pod, waiting), query);
+  if (waiting) {
+    wire::PodReport report = ReportOn(live, now, *waiting->pod, waiting);
+    AdviseRoomIn(report, live, now, *waiting);
+    return Answer(report, query);
+  }
   if (const auto other = live.waiting.FindOther(space, name)) {
     return Answer(ReportOnOther(live, now, *other), query);
   }
@@ -273,7 +287,10 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   std::vector<LinePart> line = {{std::string(found->state)}, {text, 0, ": "}};
   if (found->state != "gathering") line.push_back({found->why, 1});
   report.sentence = LineOf(line, RoomBehind(found->id.text()));
-  if (first) report.waiting = ReportOn(live, now, *first->pod, first);
+  if (first) {
+    report.waiting = ReportOn(live, now, *first->pod, first);
+    AdviseRoomIn(*report.waiting, live, now, *first);
+  }
   return Answer(report, query);
 }
 

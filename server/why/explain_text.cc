@@ -257,6 +257,7 @@ std::string TextOf(const PodReport& report) {
             told.rollout->deployment + " set maxSurge: 0 and maxUnavailable: 1.\n";
   }
   if (told.preemption) text += "Preemption: " + told.preemption->text + "\n";
+  if (report.room) text += "Room: " + berth::TextOf(*report.room) + "\n";
   for (const NodeAdvice& at : told.recuts) {
     text += "Repartition: idle node " + at.node + " to " + at.advice.config + "\n";
   }

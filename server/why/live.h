@@ -14,6 +14,7 @@
 #include "server/extender/gang_table.h"
 #include "server/why/readiness.h"
 #include "server/why/recent_binds.h"
+#include "server/why/room_outlook.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_rules.h"
 
@@ -37,6 +38,7 @@ struct Live {
   WasteReport* waste = nullptr;           // of that mix
   const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
   const DeviceRooms* rooms = nullptr;     // nullptr: nobody is evicted for devices
+  RoomOutlook* room = nullptr;            // what moves would make idle; nullptr: not looked at
 };
 
 }  // namespace berth

@@ -79,6 +79,9 @@ var usedToChooseDevices = []string{
 // With dra.preempt.
 var usedToPreempt = []string{"create /pods/eviction"}
 
+// With makeRoom.mode: act.
+var usedToMakeRoom = usedToPreempt
+
 // And with hami.giveDevices.
 var usedOnHamiNodes = []string{"get /nodes", "patch /nodes"}
 
@@ -113,7 +116,7 @@ func TestRightsOfTheManifestsAreWhatBerthUses(t *testing.T) {
 	wantNoMore(t, rules, usedByBerth)
 
 	// A component adds what an option needs.
-	for component, used := range map[string][]string{"dra-devices": usedToChooseDevices, "dra-preempt": usedToPreempt, "hami-nodes": usedOnHamiNodes} {
+	for component, used := range map[string][]string{"dra-devices": usedToChooseDevices, "dra-preempt": usedToPreempt, "make-room": usedToMakeRoom, "hami-nodes": usedOnHamiNodes} {
 		folder := "manifests/components/" + component
 		plane.Kubectl("apply", "--filename="+folder+"/rbac.yaml")
 		for _, what := range used {

@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/state/cluster_state.h"
@@ -216,6 +219,51 @@ void ExpectSameTables(EvaluationTable& incremental, EvaluationTable& fresh, std:
     ASSERT_GE(total, 0);
     ASSERT_LE(total, kMaxTotal);
   }
+}
+
+// The same machine under other names, with other pods that hold the same.
+std::shared_ptr<const Snapshot> Tripled(const Snapshot& snapshot) {
+  std::vector<std::shared_ptr<const Node>> nodes;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const char* const copy : {"-0", "-1", "-2"}) {
+      NodeSpec spec = snapshot.node(i).spec();
+      spec.name += copy;
+      for (GpuSpec& gpu : spec.gpus) gpu.uuid += gpu.uuid.empty() ? "" : copy;
+      const auto pods = snapshot.node(i).pods();
+      nodes.push_back(std::make_shared<const Node>(
+          std::make_shared<const NodeSpec>(std::move(spec)), PodRecords(pods.begin(), pods.end())));
+    }
+  }
+  std::ranges::sort(nodes, {}, [](const auto& node) { return node->spec().name; });
+  return std::make_shared<const Snapshot>(nodes);
+}
+
+TEST(EngineProperty, FindsOnANodeWhatItWouldFindIfThereWereNoOther) {
+  std::size_t alike = 0, fit = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds / 4 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(SeedIs(seed));
+    Setting setting(seed);
+    const Profile profile = setting.MakeProfile();
+    const auto snapshot = Tripled(*setting.state.Current());
+    for (int i = 0; i < kShapes; ++i) {
+      const RequestShape shape = setting.world.AShape();
+      EvaluationTable all(profile, shape);
+      all.Refresh(snapshot, {.states = std::numeric_limits<std::uint64_t>::max()});
+      alike += all.outcomes() < snapshot->size() ? 1U : 0U;
+      for (NodeIndex node = 0; node < snapshot->size(); ++node) {
+        EvaluationTable one(profile, shape);
+        one.Refresh(std::make_shared<const Snapshot>(std::vector{snapshot->shared(node)}));
+        ASSERT_EQ(all.reason(node), one.reason(0)) << "node " << node;
+        if (one.reason(0) != Reason::kFits) continue;
+        ++fit;
+        ASSERT_EQ(all.choice(node), one.choice(0)) << "node " << node;
+        ASSERT_EQ(all.Emptiness(std::vector{node}), one.Emptiness(std::vector{NodeIndex{0}}));
+        ASSERT_EQ(all.Totals(std::vector{node}), one.Totals(std::vector{NodeIndex{0}}));
+      }
+    }
+  }
+  EXPECT_GT(alike, 1000u);
+  EXPECT_GT(fit, 10'000u);
 }
 
 TEST(EngineProperty, RefreshesATableToWhatAFreshOneSays) {

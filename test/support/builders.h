@@ -170,6 +170,10 @@ class APod {
     pod_.mobility = mobility;
     return *this;
   }
+  APod& Controller(const std::string& uid) {
+    pod_.controller = uid;
+    return *this;
+  }
   APod& LeftToScheduler(const OwnToScheduler& own) {
     pod_.own_to_scheduler = own;
     return *this;

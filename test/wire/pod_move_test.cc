@@ -44,6 +44,16 @@ TEST(PodMove, AControllerMakesAPodAnew) {
   EXPECT_EQ(Decode(OfController("Node")).mobility, Mobility::kComesBack);
 }
 
+TEST(PodMove, ItsControllerIsKnownByItsUid) {
+  EXPECT_EQ(Decode(OfController("ReplicaSet")).controller, "c");
+  Json pod = OfController("ReplicaSet");
+  pod["metadata"]["ownerReferences"][0]["uid"] = std::string(kMostControllerBytes, 'u');
+  EXPECT_EQ(Decode(pod).controller.size(), kMostControllerBytes);
+  pod["metadata"]["ownerReferences"][0]["uid"] = std::string(kMostControllerBytes + 1, 'u');
+  EXPECT_EQ(Decode(pod).controller, "") << "no API server writes such a UID";
+  EXPECT_EQ(Decode(pod).mobility, Mobility::kMoves);
+}
+
 TEST(PodMove, TheWordsOfAutoscalersCount) {
   EXPECT_EQ(With("karpenter.sh/do-not-disrupt", "true"), Mobility::kDoNotDisrupt);
   EXPECT_EQ(With("karpenter.sh/do-not-disrupt", "false"), Mobility::kMoves);

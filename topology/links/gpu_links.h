@@ -42,6 +42,10 @@ class GpuLinks {
 
   [[nodiscard]] bool known() const { return parts_ != nullptr; }
   [[nodiscard]] LinkSource source() const;
+  // Copies have the same as long as one of them lives; unknown links have 0.
+  [[nodiscard]] std::uintptr_t identity() const {
+    return reinterpret_cast<std::uintptr_t>(parts_.get());
+  }
 
   // All that follows requires known().
 

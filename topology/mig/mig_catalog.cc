@@ -23,7 +23,8 @@ constexpr Shape k1g{1, 0b01111111}, k1gDouble{2, 0b01010101}, k2g{2, 0b00010101}
 // The 12 units of an RTX PRO 6000.
 constexpr Shape kQuarter{3, 0b001001001001}, kHalf{6, 0b000001000001}, kWhole{12, 0b1};
 
-// Memory in MiB from the printed GiB, to a hundredth; 0 if it is printed nowhere.
+// Memory in MiB: as NVML said it of an H100 80GB and an H200, else from the printed GiB, to a
+// hundredth; 0 if it is printed nowhere.
 struct Row {
   std::string_view profile;
   Shape shape;
@@ -52,7 +53,7 @@ constexpr Row kA100With80[] = {
 };
 constexpr Row kH100With80[] = {
     {"1g.10gb", k1g, 7, 9984, false},        {"1g.10gb+me", k1g, 1, 9984, true},
-    {"1g.20gb", k1gDouble, 4, 20091, false}, {"2g.20gb", k2g, 3, 20091, false},
+    {"1g.20gb", k1gDouble, 4, 20096, false}, {"2g.20gb", k2g, 3, 20096, false},
     {"3g.40gb", k3g, 2, 40448, false},       {"4g.40gb", k4g, 1, 40448, false},
     {"7g.80gb", k7g, 1, 81152, true},
 };
@@ -75,10 +76,10 @@ constexpr Row kGH200With144[] = {
     {"7g.144gb", k7g, 1, 0, true},
 };
 constexpr Row kH200[] = {
-    {"1g.18gb", k1g, 7, 0, false},       {"1g.18gb+me", k1g, 1, 0, true},
-    {"1g.35gb", k1gDouble, 4, 0, false}, {"2g.35gb", k2g, 3, 0, false},
-    {"3g.71gb", k3g, 2, 0, false},       {"4g.71gb", k4g, 1, 0, false},
-    {"7g.141gb", k7g, 1, 0, true},
+    {"1g.18gb", k1g, 7, 16384, false},       {"1g.18gb+me", k1g, 1, 16384, true},
+    {"1g.35gb", k1gDouble, 4, 33280, false}, {"2g.35gb", k2g, 3, 33280, false},
+    {"3g.71gb", k3g, 2, 71424, false},       {"4g.71gb", k4g, 1, 71424, false},
+    {"7g.141gb", k7g, 1, 143360, true},
 };
 constexpr Row kB200[] = {
     {"1g.23gb", k1g, 7, 20992, false},       {"1g.23gb+me", k1g, 1, 20992, true},
@@ -192,7 +193,7 @@ constexpr Product kProducts[] = {
      {},
      kH100With80,
      {"NVIDIA-H100-80GB-HBM3", "NVIDIA-H100-PCIe", "NVIDIA-H800", "NVIDIA-H800-PCIe"},
-     "MIG User Guide r610; -lgip and -lgipp of H100 SXM in public notes",
+     "MIG User Guide r610; NVML and -lgipp of an H100 SXM, driver 580.159.04",
      MigConfidence::kHigh},
     {"H100-94GB",
      7,
@@ -228,8 +229,8 @@ constexpr Product kProducts[] = {
      {},
      kH200,
      {"NVIDIA-H200", "NVIDIA-H200-NVL"},
-     "MIG User Guide r610; gpu-operator v26.7.0; starts as on A100 and H100",
-     MigConfidence::kMediumHigh},
+     "MIG User Guide r610; NVML and -lgipp of an H200, driver 580.159.04",
+     MigConfidence::kHigh},
     {"B200-180GB",
      7,
      8,

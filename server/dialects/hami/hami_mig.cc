@@ -2,6 +2,7 @@
 #include "server/dialects/hami/hami_mig.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
@@ -147,6 +148,13 @@ std::string LabelOfType(std::string type) {
   return type;
 }
 
+// The register has MiB as NVML says them, the catalogue may have them from a print in hundredths of
+// GiB.
+bool IsMemoryOf(const MigRow& known, int memory_mib) {
+  constexpr int kPrintedMib = 6;
+  return memory_mib == 0 || std::abs(known.memory_mib - memory_mib) <= kPrintedMib;
+}
+
 bool IsCatalogued(const MigProduct& product, const Profile& profile) {
   const auto row = product.RowOf(profile.profile);
   if (!row) return false;
@@ -154,7 +162,7 @@ bool IsCatalogued(const MigProduct& product, const Profile& profile) {
   MigUnits starts = 0;
   for (const int start : profile.starts) starts |= static_cast<MigUnits>(1U << start);
   return known.memory_units == profile.size && known.starts == starts &&
-         (profile.memory_mib == 0 || known.memory_mib == profile.memory_mib);
+         IsMemoryOf(known, profile.memory_mib);
 }
 
 // HAMi's plugin makes an instance by its number of slices alone, which is the smallest one of so

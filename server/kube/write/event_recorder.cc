@@ -2,6 +2,7 @@
 #include "server/kube/write/event_recorder.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <utility>
 
@@ -65,6 +66,16 @@ void EventRecorder::Record(const PodsEvicted& news) {
        "Berth evicts pods from " + news.node +
            " for it: " + Join(news.victims, " ", &PodId::full_name),
        clock_.Wall(), instance_});
+}
+
+void EventRecorder::Record(const RoomNews& news) {
+  using enum RoomNews::What;
+  constexpr std::array<const char*, 6> kReasons = {"MovesWouldHelp", "MakesRoom", "MovedForRoom",
+                                                   "TakesKeptPlace", "RoomMade",  "RoomGivenUp"};
+  const bool of_moved = news.what == kEvicted || news.what == kMoved;
+  const bool is_warning = news.what == kEvicted || news.what == kGivenUp;
+  Put({of_moved ? news.moved : news.pod, is_warning, kReasons[static_cast<std::size_t>(news.what)],
+       news.text, clock_.Wall(), instance_});
 }
 
 void EventRecorder::Warn(const PodId& pod, std::string reason, std::string message) {

@@ -34,6 +34,7 @@ class EventRecorder final : public DecisionSink {
   void Record(const GangNews& news) override;
   void Record(const PodWaits& news) override;
   void Record(const PodsEvicted& news) override;
+  void Record(const RoomNews& news) override;
   // A warning about a pod that no decision is about. reason: CamelCase, a few words.
   void Warn(const PodId& pod, std::string reason, std::string message);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/json/json_text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace berth::wire {
@@ -52,11 +53,21 @@ void AppendControl(std::string& out, char c) {
   out += kHex[value & 15];
 }
 
+// How many bytes at the start are written as they are.
+std::size_t PlainLength(std::string_view text) {
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+  return static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
+}
+
 }  // namespace
 
 void AppendString(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
+    const std::size_t plain = PlainLength(text);  // nearly always all of it
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const std::size_t length = SequenceLength(text);
     const char c = text[0];
     if (length == 0) {

@@ -326,6 +326,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   request.mobility = MobilityOf(parts);
   request.deletion_cost = parts.move.deletion_cost;
   request.grace_seconds = parts.move.grace_seconds;
+  if (parts.controller.size() <= kMostControllerBytes) request.controller = parts.controller;
   request.priority = parts.priority;
   request.may_preempt = parts.may_preempt;
   request.scheduler = std::move(parts.scheduler);

@@ -255,6 +255,24 @@ TEST_F(ClusterStateTest, MovesPodsThatArePlannedAlready) {
   EXPECT_EQ(state_.FindPod("uid-one")->placement.grants[0].gpu, 1);
 }
 
+TEST_F(ClusterStateTest, HandsAPlannedPlaceOver) {
+  Up(ANode("n").Gpus(2));
+  const APod heir = APod("heir").Whole(1);
+  ASSERT_TRUE(state_.Plan(std::vector{PodPlacement{one_.Request(), one_.On("n", {1})}}));
+  ASSERT_TRUE(state_.HandOver("uid-one", heir.Request()));
+  EXPECT_FALSE(state_.FindPod("uid-one"));
+  EXPECT_EQ(state_.FindPod("uid-heir")->placement.grants[0].gpu, 1);
+  EXPECT_EQ(state_.FindPod("uid-heir")->state, PodState::kPlanned);
+  EXPECT_EQ(Free("n", 1), 0);
+  EXPECT_EQ(state_.HandOver("uid-one", heir.Request()).error().code, Errc::kNotFound);
+  ASSERT_TRUE(state_.Plan(std::vector{PodPlacement{one_.Request(), one_.On("n", {0})}}));
+  EXPECT_EQ(state_.HandOver("uid-one", heir.Request()).error().code, Errc::kConflict)
+      << "it has a place already";
+  Reserve(one_, one_.On("n", {0}));
+  EXPECT_EQ(state_.HandOver("uid-one", APod("third").Request()).error().code, Errc::kNotFound)
+      << "a bind has begun";
+}
+
 TEST_F(ClusterStateTest, ReservesAPlannedPodAndDropsPlansAlone) {
   Up(ANode("n").Gpus(3));
   const APod other = APod("other").Whole(1);

@@ -56,6 +56,7 @@ std::vector<Change> Changes() {
       {"mobility", kLoss, [](PodRequest& pod) { pod.mobility = Mobility::kMoves; }},
       {"deletion_cost", kLoss, [](PodRequest& pod) { pod.deletion_cost = -3; }},
       {"grace_seconds", kLoss, [](PodRequest& pod) { pod.grace_seconds = 0; }},
+      {"controller", kIdentity, [](PodRequest& pod) { pod.controller = "c"; }},
       {"labels", kShown,
        [](PodRequest& pod) {
          pod.labels = std::make_shared<const Labels>(Labels{{"a", "c"}});

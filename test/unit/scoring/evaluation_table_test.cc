@@ -141,7 +141,7 @@ TEST(EvaluationTable, EvaluatesOnlyNodesThatChanged) {
   };
   const Profile profile = ProfileOf(record);
   EvaluationTable table(profile, APod("p").Shape());
-  const auto first = SnapshotOf({ANode("a"), ANode("b"), ANode("c")});
+  const auto first = SnapshotOf({ANode("a").Cpu(2), ANode("b").Cpu(3), ANode("c").Cpu(4)});
   table.Refresh(first);
   EXPECT_EQ(evaluated, (std::vector<std::string>{"a", "b", "c"}));
   evaluated.clear();
@@ -154,6 +154,60 @@ TEST(EvaluationTable, EvaluatesOnlyNodesThatChanged) {
   evaluated.clear();
   table.Refresh(first);
   EXPECT_EQ(evaluated, std::vector<std::string>{"b"}) << "back to the older snapshot";
+}
+
+TEST(EvaluationTable, EvaluatesOneNodeOfThoseThatAreAlike) {
+  std::vector<std::string> evaluated;
+  const auto record = [&evaluated](const Node& node, const DeviceChoice&) {
+    evaluated.push_back(node.spec().name);
+    return CoresOf(node, {});
+  };
+  const Profile profile = ProfileOf(record);
+  std::vector<ANode> nodes = {ANode("a").Cpu(2),
+                              ANode("b").Cpu(2).Tainted("x"),
+                              ANode("c").Cpu(3),
+                              ANode("d").Cpu(2),
+                              ANode("e").Cpu(2).NotReady(),
+                              ANode("f").Cpu(3).Holding(APod("o").Cpu(1), {})};
+  for (int i = 10; i < 30; ++i) nodes.push_back(ANode("g" + std::to_string(i)).Cpu(3));
+  const auto snapshot = SnapshotOf(nodes);
+  EvaluationTable table(profile, APod("p").Shape());
+  table.Refresh(snapshot);
+  EXPECT_EQ(evaluated, (std::vector<std::string>{"a", "c", "f"}));
+  EXPECT_EQ(table.Totals(std::vector<NodeIndex>{0, 1, 2, 3, 5, 25}),
+            (std::vector<int>{200, 200, 300, 200, 300, 300}));
+  EXPECT_EQ(table.reason(4), Reason::kNodeNotReady);
+}
+
+TEST(EvaluationTable, EvaluatesEachNodeWherePodsOnItMatter) {
+  std::vector<std::string> evaluated;
+  const auto record = [&evaluated](const Node& node, const DeviceChoice&) {
+    evaluated.push_back(node.spec().name);
+    return 1;
+  };
+  const Profile profile = ProfileOf(record);
+  RequestShape shape = APod("p").Shape();
+  shape.spread = Spread::kNode;
+  shape.workload = "w";
+  EvaluationTable table(profile, shape);
+  std::vector<ANode> nodes;
+  for (int i = 10; i < 30; ++i) nodes.push_back(ANode("n" + std::to_string(i)));
+  table.Refresh(SnapshotOf(nodes));
+  EXPECT_EQ(evaluated.size(), nodes.size());
+}
+
+TEST(EvaluationTable, ForgetsWhatNoNodeHasAnyMore) {
+  const Profile profile = ProfileOf(CoresOf);
+  EvaluationTable table(profile, APod("p").Shape());
+  const auto at = [](int i) { return ANode("a").Cpu(i % 90); };
+  auto snapshot = SnapshotOf({at(0), ANode("b").Cpu(7)});
+  for (int i = 0; i < 200; ++i) {
+    table.Refresh(snapshot);
+    ASSERT_EQ(table.Totals(AllOf(*snapshot)), (std::vector<int>{i % 90 * 100, 700}));
+    ASSERT_LE(table.outcomes(), 80u);
+    snapshot = std::make_shared<const Snapshot>(
+        snapshot->With(0, std::make_shared<const Node>(at(i + 1).Build())));
+  }
 }
 
 // Computes a state for every node it scores.
@@ -172,7 +226,9 @@ class CostlyScorer final : public Scorer {
 
 TEST(EvaluationTable, ScoresABoundedNumberOfStatesPerRefresh) {
   std::vector<ANode> nodes;
-  for (int i = 0; i < 100; ++i) nodes.push_back(ANode("n" + std::to_string(100 + i)).Cpu(50));
+  for (int i = 0; i < 100; ++i) {
+    nodes.push_back(ANode("n" + std::to_string(100 + i)).Cpu(50).MemoryGib(100 + i));
+  }
   nodes[99].Cpu(100);
   std::vector<Profile::Weighted> scorers;
   scorers.push_back({std::make_unique<CostlyScorer>(), 1});

@@ -148,6 +148,15 @@ TEST(SlotPrior, IsDearWherePodsComeAndGoAndThereIsRoomForThem) {
   EXPECT_EQ(SlotPriorPrice(1, filling), kLeastSlotPrice);
 }
 
+TEST(SlotPrior, IsDearWhileFewPodsHaveCome) {
+  EXPECT_EQ(LeastSlotPrice(0), kUnknownSlotPrice);
+  EXPECT_EQ(LeastSlotPrice(kFewPods), kUnknownSlotPrice);
+  EXPECT_DOUBLE_EQ(LeastSlotPrice(4 * kFewPods), kUnknownSlotPrice / 4);
+  EXPECT_EQ(LeastSlotPrice(1'000'000), kLeastSlotPrice);
+  EXPECT_EQ(SlotPriorPrice(0, 0.01, 0.02), 0.02) << "also where little is free";
+  EXPECT_EQ(SlotPriorPrice(1, 0.01, 0.002), 0.01);
+}
+
 // 8 GPUs, half of them free: the free part is of the whole fleet.
 TEST(SlotPrior, TakesThePriceOfThePartOfTheFleetThatIsFree) {
   const RequestMix mix = OnesAndFours();

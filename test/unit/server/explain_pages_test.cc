@@ -62,6 +62,47 @@ TEST_F(ExplainPages, APodThatWaitsIsToldWhatItLacks) {
       << told["sentence"];
 }
 
+// Two nodes with a pod of one GPU each that may be moved.
+class ExplainRoom : public testing::Test {
+ protected:
+  ExplainRoom() {
+    for (const char* node : {"n1", "n2"}) {
+      APod pod(std::string("on-") + node);
+      pod.Whole(1).Mobile(Mobility::kMoves);
+      const PodBound bound{pod.Request(), pod.On(node, {0}), false};
+      EXPECT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{bound}));
+    }
+  }
+  std::string Text(const APod& pod) {
+    service_.waiting().Put({.pod = std::make_shared<const PodRequest>(pod.Request()),
+                            .unschedulable = true,
+                            .created = std::chrono::system_clock::now()});
+    return ExplainPodPage(service_.live(), "/debug/pods/" + pod.Request().id.full_name(), "text")
+        .body;
+  }
+  TestService service_{{MachineWith("n1", 2), MachineWith("n2", 2)}};
+};
+
+TEST_F(ExplainRoom, SaysHowManyMovesWouldLetItIn) {
+  const std::string text = Text(APod("big").Whole(2));
+  EXPECT_NE(text.find("Room: 1 move would let it in: berth plan --make-room --for default/big\n"),
+            std::string::npos)
+      << text;
+  const Json told =
+      Json::parse(ExplainPodPage(service_.live(), "/debug/pods/default/big", "").body);
+  EXPECT_EQ(told["room"], (Json{{"for", "default/big"}, {"moves", 1}, {"least_moves", 1}}));
+}
+
+TEST_F(ExplainRoom, SaysNothingWhereMovesDoNotHelpOrNoneIsNeeded) {
+  EXPECT_EQ(Text(APod("large").Whole(3)).find("Room:"), std::string::npos);
+  EXPECT_EQ(Text(APod("small").Whole(1)).find("Room:"), std::string::npos);
+}
+
+TEST(RoomAdviceText, LeavesOutANameThatAShellWouldNotTakeAsItIs) {
+  EXPECT_EQ(TextOf(RoomAdvice{.name = "ml/a;reboot", .is_gang = true, .moves = 2}),
+            "2 moves would let its gang in: berth plan --make-room");
+}
+
 TEST_F(ExplainPages, APodThatIsBoundIsToldItsNodeAndDevices) {
   ASSERT_EQ(service_.Place(PodWithGpus("1", 2), "n1"), "");
   const Json told = Pod("ns/pod-1");

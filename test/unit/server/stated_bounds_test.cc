@@ -22,6 +22,7 @@
 #include "server/extender/pending_pods.h"
 #include "server/extender/recent_decisions.h"
 #include "server/extender/refused_pods.h"
+#include "server/extender/room_maker.h"
 #include "server/http/http_server.h"
 #include "server/kube/client/paged_list.h"
 #include "server/kube/watch/gang_history.h"
@@ -89,6 +90,7 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(DevicePreemption::kMostPerMinute, 64);
   EXPECT_EQ(DeviceRooms::kMost, 32u);
   EXPECT_EQ(DevicePreemption::kMostRemembered, 4'096u);
+  EXPECT_EQ(RoomMaker::kMostRemembered, 4'096u);
   EXPECT_EQ(kMostRequestBytes, 2 * kMiB);
   EXPECT_EQ(kMostRefusalBytes, 1'000u);
   EXPECT_EQ(kMostLabelBytes, 64 * kKiB);

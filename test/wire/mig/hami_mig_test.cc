@@ -34,7 +34,7 @@ const NodeRules& Rules() {
 }
 
 Json Profile(const std::string& name, int size, const std::vector<int>& starts) {
-  const std::map<int, int> memory = {{1, 9984}, {2, 20091}, {4, 40448}, {8, 81152}};
+  const std::map<int, int> memory = {{1, 9984}, {2, 20096}, {4, 40448}, {8, 81152}};
   Json profile = {{"name", name}, {"memoryMB", memory.at(size)}, {"core", 14}, {"sliceCount", 1}};
   for (const int start : starts) {
     profile["placements"].push_back({{"start", start}, {"size", size}});
@@ -91,6 +91,22 @@ TEST(HamiMig, GpusInModeMigAreCutByHamiAndAreNoWholeGpus) {
   }
   EXPECT_EQ(mig.gpus, (std::vector<MigGpu>{{0, "GPU-a", 0, made}, {1, "GPU-b", 0, made}}));
   EXPECT_EQ(*mig.product, *FindMigProduct("H100-80GB"));
+}
+
+// The catalogue has 9851 MiB, of 9.62 GiB in print.
+TEST(HamiMig, TheCataloguesMemoryIsThatOfTheRegisterButForRounding) {
+  const auto is_catalogued = [](int memory_mib) {
+    Json gpu = CutGpu("GPU-a", 0);
+    gpu["type"] = "NVIDIA-NVIDIA A100-SXM4-80GB";
+    gpu["migProfiles"] = Json::array({Profile("1g.10gb", 1, {0, 1, 2, 3, 4, 5, 6})});
+    gpu["migProfiles"][0]["memoryMB"] = memory_mib;
+    Json node = NodeObject(Json::array({gpu}), 7);
+    node["metadata"]["labels"]["nvidia.com/gpu.product"] = "NVIDIA-A100-SXM4-80GB";
+    return *Decode(node).spec.mig->product == *FindMigProduct("A100-80GB");
+  };
+  EXPECT_TRUE(is_catalogued(9856));
+  EXPECT_TRUE(is_catalogued(9846));
+  EXPECT_FALSE(is_catalogued(9984));
 }
 
 TEST(HamiMig, GpusOfOtherModesAreHamisToGive) {

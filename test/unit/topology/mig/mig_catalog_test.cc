@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The catalogue, and row for row against the data file of BERTH_DATA, which was made independently
-// of it.
+// of it, from what is printed. Of the H200 it knows no memory and infers the starts; since then a
+// driver has said both (test/unit/server/published_slices_test.cc).
 #include "topology/mig/mig_catalog.h"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -28,7 +28,8 @@ TEST(MigCatalogue, HasEveryProductOnceAndSaysWhereRowsAreFrom) {
   }
   EXPECT_EQ(names.size(), 15U);
   EXPECT_EQ(FindMigProduct("A100"), nullptr);
-  EXPECT_EQ(MigConfidenceName(FindMigProduct("H200-141GB")->rows()[0].confidence), "medium-high");
+  EXPECT_EQ(MigConfidenceName(FindMigProduct("H200-141GB")->rows()[0].confidence), "high");
+  EXPECT_EQ(MigConfidenceName(FindMigProduct("B200-180GB")->rows()[0].confidence), "medium-high");
 }
 
 TEST(MigCatalogue, ASameNameMeansAnotherSizeOnAnotherProduct) {
@@ -76,6 +77,8 @@ MigEngines EnginesOf(const Json& engines) {
           engines["copy_engines"]};
 }
 
+constexpr std::string_view kAskedSince = "H200-141GB";
+
 void ExpectRow(const MigProduct& product, const MigRow& row, const Json& told) {
   const std::string name = told["name"];
   SCOPED_TRACE(product.name() + " " + name);
@@ -89,7 +92,12 @@ void ExpectRow(const MigProduct& product, const MigRow& row, const Json& told) {
   EXPECT_EQ(row.max_instances, told["max_instances"]);
   EXPECT_EQ(row.once_per_gpu, !told["exclusive_group"].is_null());
   const Json& usable = told["memory_gib_usable"];
-  EXPECT_EQ(row.memory_mib, usable.is_null() ? 0 : std::lround(usable.get<double>() * 1024));
+  if (!usable.is_null()) {
+    constexpr double kPrinted = 0.005 * 1024;  // to a hundredth of a GiB
+    EXPECT_NEAR(row.memory_mib, usable.get<double>() * 1024, kPrinted + 0.5);
+  } else if (product.name() != kAskedSince) {
+    EXPECT_EQ(row.memory_mib, 0);
+  }
   if (product.engine_limited()) {
     EXPECT_EQ(row.engines, EnginesOf(told["engines"]));
   }
@@ -115,6 +123,7 @@ TEST(MigCatalogueData, EqualsTheDataFileRowForRow) {
     ASSERT_EQ(product->rows().size(), told["profiles"].size()) << product->name();
     for (std::size_t r = 0; r < product->rows().size(); ++r) {
       ExpectRow(*product, product->rows()[r], told["profiles"][r]);
+      if (product->name() == kAskedSince) continue;
       EXPECT_EQ(MigConfidenceName(product->rows()[r].confidence), told["placement_confidence"]);
     }
     if (!told.contains("alias_profiles")) continue;

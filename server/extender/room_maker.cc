@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/extender/room_maker.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "scoring/explain/node_report.h"
+#include "server/extender/room_unit.h"
+
+namespace berth {
+namespace {
+
+// Berth judges all that such a pod needs.
+constexpr OwnToScheduler kNoneOfItsOwn;
+// Nodes are kept while a pod ends, so one that may take longer is not moved.
+constexpr int kMostGrace = 600;
+
+// The controllers of pods that wait: whose pod comes next is not certain.
+std::set<std::string> ControllersOf(const std::vector<WaitingPod>& waiting) {
+  std::set<std::string> controllers;
+  for (const WaitingPod& pod : waiting) controllers.insert(pod.pod->controller);
+  return controllers;
+}
+
+}  // namespace
+
+std::string WhyNotByItself(const RoomPlan& plan, const Snapshot& snapshot, int most_moves) {
+  if (std::ssize(plan.moves) > most_moves) {
+    return "it has " + CountText(std::ssize(plan.moves), "move") + ", and at most " +
+           std::to_string(most_moves) + " are allowed";
+  }
+  for (const PodMove& move : plan.moves) {
+    const std::string name = move.pod->pod.id.full_name();
+    const Node& from = snapshot.node(move.from);
+    const Node& to = snapshot.node(move.to);
+    if (move.from == move.to) return name + " would only change its devices";
+    if (move.waits_for != kNoMove) return name + " would have no place for a while";
+    if (to.free_gpu_milli() > from.free_gpu_milli()) {
+      return name + " would go to " + to.spec().name + ", which is emptier than " +
+             from.spec().name;
+    }
+  }
+  return "";
+}
+
+void RoomMaker::Use(MakeRoomConfig config) {
+  config_ = std::move(config);
+  if (run_ == nullptr || config_.mode == MakeRoomMode::kAct) return;
+  run_->GiveUp("makeRoom.mode is no longer act");
+  End(false);
+}
+
+void RoomMaker::Look() {
+  const Instant now = parts_.run.clock.Now();
+  if (!leads_since_) leads_since_ = now;
+  if (run_ != nullptr) return GoOn();
+  if (config_.mode == MakeRoomMode::kOff || now < next_plan_) return;
+  if (now - *leads_since_ < std::chrono::minutes(config_.after_minutes)) return;
+  next_plan_ = now + kBetweenPlans;
+  const Extender::Moment moment = parts_.run.extender.Now();
+  const std::vector<WaitingPod> need = InNeed();
+  if (!need.empty()) PlanFor(moment, need.front());
+}
+
+void RoomMaker::LetGo() {
+  leads_since_.reset();
+  if (run_ == nullptr) return;
+  run_->GiveUp("this replica no longer leads");
+  End(false);
+}
+
+RoomMaker::Stats RoomMaker::stats() const {
+  return {done_.load(),    given_up_.load(), evicted_.load(),
+          blocked_.load(), failed_.load(),   left_.load()};
+}
+
+void RoomMaker::GoOn() {
+  const RoomRun::State state = run_->Step();
+  Count();
+  if (state != RoomRun::State::kGoesOn) End(state == RoomRun::State::kDone);
+}
+
+// What the last step did.
+void RoomMaker::Count() {
+  const RoomRun::Counts counts = run_->counts();
+  // One that failed may have been carried out all the same.
+  const int tried = counts.evicted + counts.failed - counted_.evicted - counted_.failed;
+  if (tried > 0) {
+    const std::size_t index = run_->order().moves.size() - run_->moves_left();
+    const RoomOrder::Move& move = run_->order().moves[index];
+    budget_.Count({move.pod.id.namespace_name, move.from.node}, parts_.run.clock.Now());
+  }
+  evicted_ += static_cast<std::uint64_t>(counts.evicted - counted_.evicted);
+  blocked_ += static_cast<std::uint64_t>(counts.blocked - counted_.blocked);
+  failed_ += static_cast<std::uint64_t>(counts.failed - counted_.failed);
+  counted_ = counts;
+  left_ = run_->moves_left();
+}
+
+void RoomMaker::End(bool is_done) {
+  const RoomOrder& order = run_->order();
+  ++(is_done ? done_ : given_up_);
+  const std::string name = order.gang.empty() ? order.places.front().pod.uid : order.gang.text();
+  if (!is_done) later_.Put(name, parts_.run.clock.Now() + kAfterGivenUp);
+  run_.reset();
+  counted_ = {};
+  left_ = 0;
+}
+
+std::string RoomMaker::NameOf(const PodRequest& pod) {
+  return pod.gang.empty() ? pod.id.uid : pod.gang.id.text();
+}
+
+std::vector<WaitingPod> RoomMaker::InNeed() {
+  const Instant instant = parts_.run.clock.Now();
+  const WallTime wall = parts_.run.clock.Wall();
+  const std::set<std::string> askers = parts_.run.extender.Askers();
+  std::vector<WaitingPod> need;
+  for (WaitingPod& waiting : parts_.run.waiting.Everybody()) {
+    const PodRequest& pod = *waiting.pod;
+    // kube-scheduler makes room itself on a node for which it has nominated the pod.
+    const bool waits = waiting.unschedulable && !waiting.gated && waiting.nominated.empty() &&
+                       askers.contains(pod.scheduler) && waiting.created &&
+                       wall - *waiting.created >= std::chrono::minutes(config_.after_minutes);
+    if (!waits || !pod.shape.wants_gpu() || !pod.refusal.empty()) continue;
+    if (pod.own_to_scheduler != kNoneOfItsOwn || !pod.claims.empty()) continue;
+    const Instant* const later = later_.Find(NameOf(pod));
+    if (later == nullptr || instant >= *later) need.push_back(std::move(waiting));
+  }
+  std::ranges::stable_sort(need, [](const WaitingPod& a, const WaitingPod& b) {
+    return a.pod->priority != b.pod->priority ? a.pod->priority > b.pod->priority
+                                              : *a.created < *b.created;
+  });
+  return need;
+}
+
+void RoomMaker::PlanFor(const Extender::Moment& now, const WaitingPod& waiting) {
+  const Instant instant = parts_.run.clock.Now();
+  later_.Put(NameOf(*waiting.pod), instant + kAfterNone);
+  const std::vector<PodRequest> pods =
+      RoomUnitOf(parts_.run.extender, parts_.run.waiting, parts_.groups, now, waiting);
+  if (pods.empty()) return;
+  const auto controllers = ControllersOf(parts_.run.waiting.Everybody());
+  const auto may_move = [this, &controllers, &waiting](const PodRecord& pod) {
+    const PodRequest& request = pod.pod;
+    const auto& spaces = config_.namespaces;
+    return request.priority <= waiting.pod->priority && request.grace_seconds <= kMostGrace &&
+           request.own_to_scheduler == kNoneOfItsOwn && !request.controller.empty() &&
+           !controllers.contains(request.controller) &&
+           (spaces.empty() || std::ranges::find(spaces, request.id.namespace_name) != spaces.end());
+  };
+  const RoomUnits units = parts_.run.extender.WouldMakeRoom(
+      now, pods, 0, "", {}, {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = may_move});
+  if (!units.units.empty() && !units.units.front().problem.empty()) {
+    later_.Put(NameOf(*waiting.pod), instant + kIncomplete);
+  }
+  const RoomUnit* const unit = FindUnit(units, *waiting.pod);
+  if (unit == nullptr) return;
+  if (config_.mode == MakeRoomMode::kAct) return Begin(now, *unit, pods);
+  later_.Put(NameOf(*waiting.pod), instant + kAfterAdvice);
+  parts_.run.sink.Record(
+      RoomNews{.what = RoomNews::What::kAdvised,
+               .pod = waiting.pod->id,
+               .text = RoomSentence(unit->name, unit->is_gang, std::ssize(unit->plan.moves))});
+}
+
+void RoomMaker::Begin(const Extender::Moment& now, const RoomUnit& unit,
+                      const std::vector<PodRequest>& pods) {
+  const RoomPlan& plan = unit.plan;
+  if (!WhyNotByItself(plan, *now.snapshot, config_.most_moves).empty()) return;
+  RoomOrder order;
+  order.name = unit.name;
+  std::vector<MoveBudget::Move> moves;
+  for (const PodMove& move : plan.moves) {
+    order.moves.push_back({move.pod->pod, move.pod->placement, move.place});
+    moves.push_back({move.pod->pod.id.namespace_name, move.pod->placement.node});
+  }
+  if (!budget_.Allows(moves, config_, parts_.run.clock.Now())) return;
+  for (const RoomPlan::Place& place : plan.places) {
+    const PodRequest& pod = pods[unit.pods[place.pod]];
+    if (unit.is_gang) order.gang = pod.gang.id;
+    order.priority = pod.priority;
+    order.places.push_back({pod.id, place.placement.node});
+  }
+  run_ = std::make_unique<RoomRun>(parts_.run, std::move(order));
+  left_ = run_->moves_left();
+}
+
+}  // namespace berth

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RoomMaker: makes room for pods and gangs that have waited long, by moves of others (makeRoom).
+//
+// It takes the most important one that waits, plans (scoring/room), and carries the plan out
+// (room_run.h): one plan at a time, one pod at a time. Mode advise only tells the plan. For a pod
+//   - that kube-scheduler found no node for, that asks for nothing that Berth does not judge, and
+//     that has waited as long as the settings say, as long as this process leads, too
+//   - by moves of pods of no higher priority that end within ten minutes, in the namespaces of the
+//     settings; their controller is known and has no pod that waits, and Berth judges all that they
+//     need
+//   - with no more moves than the settings allow, in an order in which each place is free in time,
+//     and never from a node to an emptier one, so that no pod goes back and forth
+//
+// One thread at a time; stats() any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/recent.h"
+#include "cluster/groups/pod_groups.h"
+#include "config/config.h"
+#include "scoring/room/make_room.h"
+#include "server/extender/move_budget.h"
+#include "server/extender/room_run.h"
+
+namespace berth {
+
+// Why Berth does not carry the plan out by itself; "": it may. At most so many moves.
+std::string WhyNotByItself(const RoomPlan& plan, const Snapshot& snapshot, int most_moves);
+
+class RoomMaker {
+ public:
+  static constexpr Duration kBetweenPlans = std::chrono::seconds(5);
+  static constexpr Duration kPlanTime = std::chrono::milliseconds(100);  // of the search
+  // When the same pod or gang is planned for again: members of it are missing; nothing was found,
+  // or not allowed; its plan was given up; it was told about.
+  static constexpr Duration kIncomplete = std::chrono::seconds(30);
+  static constexpr Duration kAfterNone = std::chrono::minutes(5);
+  static constexpr Duration kAfterGivenUp = std::chrono::minutes(30);
+  static constexpr Duration kAfterAdvice = std::chrono::minutes(55);  // as WaitingNews::kAgain
+  static constexpr std::size_t kMostRemembered = 4096;
+
+  struct Parts {
+    RoomRun::Parts run;
+    const PodGroups* groups = nullptr;  // as for LineOf
+  };
+
+  RoomMaker(const Parts& parts, MakeRoomConfig config) : parts_(parts) { Use(std::move(config)); }
+
+  // A plan that is under way goes on, unless the mode is another than act.
+  void Use(MakeRoomConfig config);
+  // Call it about once a second where this process leads. Blocks.
+  void Look();
+  // This process leads no longer: nothing is kept for anybody.
+  void LetGo();
+
+  struct Stats {
+    std::uint64_t done = 0, given_up = 0;                // plans
+    std::uint64_t evicted = 0, blocked = 0, failed = 0;  // moves
+    std::size_t left = 0;                                // moves of the plan that is under way
+  };
+  [[nodiscard]] Stats stats() const;
+
+ private:
+  // Goes on with the plan that is under way.
+  void GoOn();
+  void End(bool is_done);
+  void Count();
+  // Pods that may be planned for, the most important first.
+  [[nodiscard]] std::vector<WaitingPod> InNeed();
+  void PlanFor(const Extender::Moment& now, const WaitingPod& waiting);
+  void Begin(const Extender::Moment& now, const RoomUnit& unit,
+             const std::vector<PodRequest>& pods);
+  static std::string NameOf(const PodRequest& pod);
+
+  const Parts parts_;
+  MakeRoomConfig config_;
+  std::optional<Instant> leads_since_;
+  Instant next_plan_{};
+  MoveBudget budget_;
+  Recent<std::string, Instant> later_{kMostRemembered};  // by NameOf: not before
+  std::unique_ptr<RoomRun> run_;
+  RoomRun::Counts counted_;  // of run_
+  std::atomic<std::uint64_t> done_{0}, given_up_{0}, evicted_{0}, blocked_{0}, failed_{0};
+  std::atomic<std::size_t> left_{0};
+};
+
+}  // namespace berth

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RoomRun: one plan of moves that is carried out, one pod after the other.
+//
+//        +------------------------- next move <-------------------------+
+//        v                                                              |
+//      check -> hold the target -> evict -> the successor is there, the pod is gone -> all are made
+//        |            |              |                 |                               |
+//        |            |              |                 |          keep the room until the pod is in
+//        v            v              v                 v                     |                |
+//        +---------------------- given up <----------------------------------+               done
+//
+// From the beginning the nodes from which pods leave, and those of the goal, are kept for the goal
+// (device_rooms.h), and what is free of the targets is held (move_holds.h). It is given up when
+//   - the pod, or a member of the gang, that it is for is gone
+//   - a pod that is to move has changed its place, or stays now (move_cost.h)
+//   - a target is taken or its node gone, or a pod from elsewhere comes to a node that is kept
+//   - the API server refuses the eviction, or does not answer
+//   - no successor comes in time, or it goes elsewhere
+// A pod that is in early, before the last successor has come, leaves that one its place. Then, and
+// at the end, nothing is kept or held any more. Pods that were moved stay where they are.
+// All of it is in memory: after a kill nothing is held, and evicted pods are placed as any others.
+//
+// One thread at a time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "cluster/groups/disruption_budgets.h"
+#include "cluster/state/waiting_pods.h"
+#include "server/extender/device_rooms.h"
+#include "server/extender/extender.h"
+#include "server/extender/move_holds.h"
+#include "server/extender/ports.h"
+
+namespace berth {
+
+// What is to be done. By names and UIDs: snapshots come and go meanwhile.
+struct RoomOrder {
+  struct Move {
+    PodRequest pod;
+    Placement from, to;
+  };
+  struct Place {
+    PodId pod;
+    std::string node;
+  };
+  std::string name;  // "ml/train": of the pod or gang
+  GangId gang = {};  // empty: a pod alone
+  int priority = 0;
+  std::vector<Place> places;  // of the pods that it is for; never empty
+  std::vector<Move> moves;    // in order
+};
+
+class RoomRun {
+ public:
+  // A successor comes within this time and the pod's grace period.
+  static constexpr Duration kComesWithin = std::chrono::minutes(10);
+  // How long the room is kept for the pod or gang once all moves are made.
+  static constexpr Duration kIsInWithin = std::chrono::minutes(2);
+
+  // References: they outlive the object.
+  struct Parts {
+    ClusterState& state;
+    const WaitingPods& waiting;
+    const Extender& extender;
+    DeviceRooms& rooms;
+    MoveHolds& holds;
+    PodEvictor& evictor;
+    PodWaker& waker;
+    DecisionSink& sink;
+    const Clock& clock;
+    const DisruptionBudgets* budgets = nullptr;  // nullptr: there are none
+  };
+  struct Counts {
+    int evicted = 0, blocked = 0, failed = 0;
+  };
+
+  // Keeps and holds what it needs.
+  RoomRun(const Parts& parts, RoomOrder order);
+  // Lets go of it.
+  ~RoomRun();
+  RoomRun(const RoomRun&) = delete;
+  RoomRun& operator=(const RoomRun&) = delete;
+
+  enum class State { kGoesOn, kDone, kGivenUp };
+  // The next step, if it is due; call it about once a second. It evicts one pod at most, which
+  // blocks for some seconds at most. Requires: it has returned nothing but kGoesOn.
+  State Step();
+  // Gives it up for a reason from outside.
+  void GiveUp(const std::string& why);
+
+  [[nodiscard]] const RoomOrder& order() const { return order_; }
+  [[nodiscard]] Counts counts() const { return counts_; }
+  [[nodiscard]] std::size_t moves_left() const { return order_.moves.size() - next_; }
+
+ private:
+  // Each returns why it goes no further; "": it does.
+  [[nodiscard]] std::string KeepNodes();
+  [[nodiscard]] std::string HoldTarget(const RoomOrder::Move& move);
+  [[nodiscard]] std::string WhyGoalIsGone();
+  [[nodiscard]] std::string WhoCame();
+  [[nodiscard]] std::string WhyNot(const RoomOrder::Move& move) const;
+  [[nodiscard]] std::string Evict(const RoomOrder::Move& move);
+  [[nodiscard]] std::string AwaitSuccessor(const RoomOrder::Move& move);
+  [[nodiscard]] std::string LetIn();
+
+  [[nodiscard]] bool IsOn(const std::string& uid, const std::string& node) const;
+  // The goal is reached: what is left to do.
+  [[nodiscard]] State Finish();
+  void LeaveNodes();
+  void LetGo();
+  void Tell(RoomNews::What what, const std::string& text, const PodId& moved = {});
+
+  const Parts parts_;
+  const RoomOrder order_;
+  Counts counts_;
+  std::string problem_;             // of the beginning
+  std::set<std::string> kept_;      // nodes
+  std::set<std::string> known_;     // UIDs of pods that were there, or that come as planned
+  std::size_t next_ = 0;            // move
+  std::optional<Instant> evicted_;  // when the pod of that move was
+  std::optional<Instant> made_;     // when all moves were
+  bool reached_ = false;            // the pod, or all of the gang, is in
+  bool placed_ = false;             // the place is planned for the pod
+  std::size_t in_ = 0;              // pods of the goal that are bound
+};
+
+}  // namespace berth

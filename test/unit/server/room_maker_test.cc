@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Room that Berth makes by itself: whom it evicts, what it holds meanwhile, when it stops.
+#include "server/extender/room_maker.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/unit/server/room_world.h"
+
+namespace berth::test::room_maker_test {
+namespace {
+
+using Names = std::vector<std::string>;
+using What = RoomNews::What;
+
+// Two nodes of two GPUs with a pod of one GPU each, and one that waits for two.
+class RoomMakerTest : public testing::Test {
+ protected:
+  RoomMakerTest() {
+    world_.Runs(RoomWorld::Moves("a"), "n0", {0});
+    world_.Runs(RoomWorld::Moves("b").Checkpointed(world_.clock.Wall()), "n1", {0});
+  }
+  // "b" has lost nothing: it moves to "a".
+  void BeginsToMoveB() {
+    world_.Waits(big_);
+    world_.After(2);
+    ASSERT_EQ(world_.evictor.asked, Names{"b"});
+  }
+  APod Successor() {
+    APod pod = RoomWorld::Moves("b2");
+    pod.Controller("c-b").Whole(1);
+    return pod;
+  }
+  void ExpectGivenUp(const std::string& why) {
+    EXPECT_EQ(world_.sink.what(), What::kGivenUp);
+    EXPECT_NE(world_.sink.text().find(why), std::string::npos) << world_.sink.text();
+    EXPECT_EQ(world_.StillHeld(), "");
+    EXPECT_EQ(world_.maker->stats().given_up, 1u);
+  }
+
+  RoomWorld world_{{2, 2}};
+  const APod big_ = APod("big").Whole(2);
+};
+
+TEST_F(RoomMakerTest, MovesAPodAndLetsTheOtherIn) {
+  BeginsToMoveB();
+  EXPECT_EQ(world_.Filter(APod("other").Whole(1).Request()), Names()) << "both places are kept";
+  EXPECT_EQ(world_.Comes(Successor()), Names{"n0"}) << "the place that is held for it";
+  ASSERT_TRUE(world_.Bind(Successor().Request(), "n0"));
+  world_.After(3);
+  EXPECT_EQ(world_.maker->stats().left, 1u) << "the old one still ends";
+  EXPECT_EQ(world_.Filter(big_.Request()), Names());
+  world_.Ends("b");
+  EXPECT_EQ(world_.Filter(APod("other").Whole(1).Request()), Names());
+  world_.After(2);
+  EXPECT_EQ(world_.waker.woken, Names{"big"});
+  EXPECT_EQ(world_.Filter(big_.Request()), Names{"n1"});
+  ASSERT_TRUE(world_.Bind(big_.Request(), "n1"));
+  world_.After(1);
+  EXPECT_EQ(world_.sink.what(), What::kDone);
+  EXPECT_EQ(world_.StillHeld(), "");
+  const RoomMaker::Stats stats = world_.maker->stats();
+  EXPECT_EQ(stats.done, 1u);
+  EXPECT_EQ(stats.evicted, 1u);
+  EXPECT_EQ(stats.left, 0u);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+}
+
+TEST_F(RoomMakerTest, TellsEveryPodConcerned) {
+  BeginsToMoveB();
+  (void)world_.Comes(Successor());
+  ASSERT_TRUE(world_.Bind(Successor().Request(), "n0"));
+  world_.Ends("b");
+  world_.After(1);
+  std::vector<std::string> told;
+  for (const RoomNews& news : world_.sink.news) {
+    told.push_back((news.moved.name.empty() ? news.pod : news.moved).name + ": " + news.text);
+  }
+  EXPECT_EQ(told, (Names{"big: Berth moves 1 pod so that default/big has room: default/b from n1 "
+                         "to n0",
+                         "b: Berth evicts it from n1 so that default/big has room; a place on n0 "
+                         "is held for its successor",
+                         "b2: It takes the place on n0 that Berth held for the successor of "
+                         "default/b"}));
+}
+
+TEST_F(RoomMakerTest, HoldsThePlaceOfALateSuccessorWhenThePodIsIn) {
+  BeginsToMoveB();
+  world_.Ends("b");
+  (void)world_.Filter(big_.Request());
+  ASSERT_TRUE(world_.Bind(big_.Request(), "n1"));
+  world_.After(30);
+  EXPECT_EQ(world_.rooms.Current(), nullptr) << "no node is kept any more";
+  EXPECT_EQ(world_.Filter(APod("other").Whole(1).Request()), Names());
+  EXPECT_EQ(world_.Comes(Successor()), Names{"n0"});
+  ASSERT_TRUE(world_.Bind(Successor().Request(), "n0"));
+  world_.After(1);
+  EXPECT_EQ(world_.sink.text(), "1 pod was moved for it");
+  EXPECT_EQ(world_.StillHeld(), "");
+}
+
+TEST_F(RoomMakerTest, AnotherPodOfTheControllersKindOnlyTakesThePlace) {
+  BeginsToMoveB();
+  APod larger = Successor();
+  larger.Cpu(3);
+  EXPECT_EQ(world_.Filter(larger.Request()), Names()) << "it asks for something else";
+  EXPECT_EQ(world_.Filter(APod(Successor()).Namespace("others").Request()), Names());
+  EXPECT_EQ(world_.Comes(Successor()), Names{"n0"});
+  EXPECT_EQ(world_.Filter(RoomWorld::Moves("b3").Controller("c-b").Whole(1).Request()), Names())
+      << "one place, one pod";
+}
+
+TEST_F(RoomMakerTest, StopsWhenABudgetRefuses) {
+  world_.evictor.answer = [](const PodId&) { return PodEvictor::Outcome::kBlocked; };
+  BeginsToMoveB();
+  ExpectGivenUp(
+      "a PodDisruptionBudget does not allow the eviction of default/b (0 of 1 move made)");
+  EXPECT_EQ(world_.maker->stats().blocked, 1u);
+  world_.After(1700);
+  EXPECT_EQ(world_.evictor.asked.size(), 1u) << "not again for half an hour";
+}
+
+TEST_F(RoomMakerTest, StopsWhenTheApiServerDoesNotAnswer) {
+  world_.evictor.answer = [](const PodId&) { return PodEvictor::Outcome::kFailed; };
+  BeginsToMoveB();
+  ExpectGivenUp("the eviction of default/b failed");
+}
+
+TEST_F(RoomMakerTest, StopsWhenTheSuccessorGoesElsewhere) {
+  world_.Apply(NodeUpserted{ANode("n2").Gpus(1).Spec()});
+  world_.Runs(APod("c").Whole(1), "n2", {0});
+  BeginsToMoveB();
+  world_.Ends("c");
+  (void)world_.Comes(Successor());
+  ASSERT_TRUE(world_.Bind(Successor().Request(), "n2"));
+  world_.After(1);
+  ExpectGivenUp("default/b2 went to n2 and not to n0");
+}
+
+TEST_F(RoomMakerTest, StopsWhenNoSuccessorComes) {
+  BeginsToMoveB();
+  world_.Ends("b");
+  world_.After(10 * 60);
+  EXPECT_NE(world_.StillHeld(), "") << "the grace period counts too";
+  world_.After(40);
+  ExpectGivenUp("no successor of default/b came in time");
+}
+
+TEST_F(RoomMakerTest, StopsWhenAPodFromElsewhereComes) {
+  BeginsToMoveB();
+  world_.Ends("b");
+  world_.Runs(APod("stranger").Whole(1), "n1", {1});
+  world_.After(1);
+  ExpectGivenUp("default/stranger came to n1");
+}
+
+TEST_F(RoomMakerTest, StopsWhenItsPodIsGone) {
+  BeginsToMoveB();
+  world_.Gone("big");
+  world_.After(1);
+  ExpectGivenUp("default/big is gone");
+}
+
+TEST_F(RoomMakerTest, StopsWhenANodeIsGone) {
+  BeginsToMoveB();
+  world_.Apply(NodeRemoved{"n1"});
+  world_.After(1);
+  ExpectGivenUp("node n1 is gone");
+}
+
+TEST_F(RoomMakerTest, StopsWhenKubeSchedulerDoesNotPlaceIt) {
+  BeginsToMoveB();
+  (void)world_.Comes(Successor());
+  ASSERT_TRUE(world_.Bind(Successor().Request(), "n0"));
+  world_.Ends("b");
+  world_.After(60);
+  EXPECT_EQ(world_.Filter(big_.Request()), Names{"n1"});
+  world_.After(70);
+  ExpectGivenUp("kube-scheduler did not place it in time (1 of 1 move made)");
+}
+
+TEST_F(RoomMakerTest, StopsWhenItIsTurnedOffOrNoLongerLeads) {
+  BeginsToMoveB();
+  world_.maker->LetGo();
+  ExpectGivenUp("this replica no longer leads");
+}
+
+TEST_F(RoomMakerTest, StopsWhenItIsTurnedOff) {
+  BeginsToMoveB();
+  world_.maker->Use({});
+  ExpectGivenUp("makeRoom.mode is no longer act");
+}
+
+TEST_F(RoomMakerTest, MovesNobodyUnlessItIsToAct) {
+  MakeRoomConfig config = RoomWorld::Acts();
+  world_.Waits(big_);
+  config.mode = MakeRoomMode::kOff;
+  world_.maker->Use(config);
+  world_.After(60);
+  EXPECT_TRUE(world_.sink.news.empty());
+  config.mode = MakeRoomMode::kAdvise;
+  world_.maker->Use(config);
+  world_.After(600);
+  EXPECT_EQ(world_.sink.news.size(), 1u) << "once an hour";
+  EXPECT_EQ(world_.sink.what(), What::kAdvised);
+  EXPECT_EQ(world_.sink.text(), "1 move would let it in: berth plan --make-room --for default/big");
+  EXPECT_EQ(world_.evictor.asked, Names());
+}
+
+TEST_F(RoomMakerTest, ANewLeaderWaitsAsLongAsThePodHasTo) {
+  MakeRoomConfig config = RoomWorld::Acts();
+  config.after_minutes = 30;
+  world_.maker->Use(config);
+  world_.Waits(big_);
+  world_.After(29 * 60);
+  EXPECT_EQ(world_.evictor.asked, Names());
+  world_.After(2 * 60);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+}
+
+TEST_F(RoomMakerTest, KeepsToItsBudgets) {
+  for (int MakeRoomConfig::*budget :
+       {&MakeRoomConfig::moves_per_hour, &MakeRoomConfig::moves_per_namespace,
+        &MakeRoomConfig::moves_per_node}) {
+    RoomWorld world{{2, 2}};
+    MakeRoomConfig config = RoomWorld::Acts();
+    config.*budget = 1;
+    world.maker->Use(config);
+    world.Runs(RoomWorld::Moves("a"), "n0", {0});
+    world.Runs(RoomWorld::Moves("b").Checkpointed(world.clock.Wall()), "n1", {0});
+    world.evictor.answer = [](const PodId&) { return PodEvictor::Outcome::kFailed; };
+    world.Waits(APod("big").Whole(2));
+    world.After(40 * 60);
+    EXPECT_EQ(world.evictor.asked.size(), 1u) << "it may have been carried out";
+    world.After(40 * 60);
+    EXPECT_EQ(world.evictor.asked.size(), 2u);
+  }
+}
+
+TEST_F(RoomMakerTest, MovesOnlyPodsThatItMay) {
+  RoomWorld world{{2, 2}};
+  OwnToScheduler own;
+  own.volumes = true;
+  world.Runs(RoomWorld::Moves("a").LeftToScheduler(own), "n0", {0});
+  world.Runs(RoomWorld::Moves("b").Controller(""), "n1", {0});
+  world.Waits(APod("big").Whole(2));
+  world.After(60);
+  EXPECT_EQ(world.evictor.asked, Names()) << "volumes are not judged; whose pod it is is unknown";
+  MakeRoomConfig config = RoomWorld::Acts();
+  config.namespaces = {"batch"};
+  world_.maker->Use(config);
+  world_.Waits(big_);
+  world_.After(60);
+  EXPECT_EQ(world_.evictor.asked, Names());
+}
+
+TEST_F(RoomMakerTest, NorAPodThatMayTakeLongToEndOrIsMoreImportant) {
+  RoomWorld world{{2, 2}};
+  PodRequest slow = RoomWorld::Moves("a").Request();
+  slow.grace_seconds = 601;
+  world.Apply(PodBound{slow, RoomWorld::Moves("a").On("n0", {0}), false});
+  world.Runs(RoomWorld::Moves("b").Priority(1), "n1", {0});
+  world.Waits(APod("big").Whole(2));
+  world.After(60);
+  EXPECT_EQ(world.evictor.asked, Names());
+}
+
+TEST_F(RoomMakerTest, SoManyNodesAreKeptAtMost) {
+  for (std::size_t i = 0; i < DeviceRooms::kMost; ++i) {
+    DeviceRoom room;
+    room.node = "kept-" + std::to_string(i);
+    ASSERT_TRUE(world_.rooms.Put(room));
+  }
+  world_.Waits(big_);
+  world_.After(2);
+  EXPECT_EQ(world_.evictor.asked, Names());
+  EXPECT_EQ(world_.sink.what(), What::kGivenUp);
+  EXPECT_EQ(world_.rooms.Current()->size(), DeviceRooms::kMost);
+}
+
+TEST_F(RoomMakerTest, NorAPodWhoseControllerHasOneThatWaits) {
+  world_.Waits(APod(Successor()).Whole(2));
+  world_.After(60);
+  EXPECT_EQ(world_.evictor.asked, Names{"a"});
+}
+
+TEST_F(RoomMakerTest, AKilledProcessLeavesNothingHeld) {
+  BeginsToMoveB();
+  world_.StartMaker(RoomWorld::Acts());
+  EXPECT_EQ(world_.StillHeld(), "");
+  world_.Ends("b");
+  EXPECT_EQ(world_.Comes(Successor()).size(), 2u) << "it is a pod like others";
+}
+
+TEST(WhyNotByItself, RefusesWhatWouldGoBackAndForth) {
+  const auto snapshot = SnapshotOf(
+      std::vector<ANode>{ANode("full").Gpus(4).Holding(RoomWorld::Moves("p").Whole(2), {0, 1}),
+                         ANode("empty").Gpus(4)});
+  RoomPlan plan;
+  plan.found = true;
+  plan.moves.push_back({.pod = snapshot->node(0).pods().front(), .from = 0, .to = 1, .place = {}});
+  EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8),
+            "default/p would go to empty, which is emptier than full");
+  EXPECT_EQ(WhyNotByItself(plan, *snapshot, 0), "it has 1 move, and at most 0 are allowed");
+  plan.moves[0].to = 0;
+  EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8), "default/p would only change its devices");
+}
+
+}  // namespace
+}  // namespace berth::test::room_maker_test
