@@ -6,25 +6,27 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "scoring/admission.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/reason.h"
 
 namespace berth {
 namespace {
 
-struct Cost {
+struct NodeCost {
   bool gang = false;
   int priority = std::numeric_limits<int>::min();
   std::size_t pods = 0;
   std::int64_t priority_sum = 0, lost = 0, milli = 0;
-  friend auto operator<=>(const Cost&, const Cost&) = default;
+  friend auto operator<=>(const NodeCost&, const NodeCost&) = default;
 };
 
-Cost CostOf(const Node& node, const std::vector<std::string>& uids, WallTime now) {
-  Cost cost;
+NodeCost CostOf(const Node& node, const std::vector<std::string>& uids, WallTime now) {
+  NodeCost cost;
   for (const std::string& uid : uids) {
     const PodRecord* const held = node.FindPod(uid);
     if (held == nullptr) continue;
@@ -46,8 +48,33 @@ std::vector<std::string> EndingOn(const Node& node) {
   return uids;
 }
 
-// What it judges beside GPUs, CPU, memory, disk, taints and selectors.
-bool IsJudgedByOthers(const PodRequest& pod) { return pod.own_to_scheduler != OwnToScheduler{}; }
+// What it judges beside GPUs, claims, CPU, memory, disk, taints and selectors.
+bool IsJudgedByOthers(const PodRequest& pod) {
+  OwnToScheduler others = pod.own_to_scheduler;
+  // Of resources that Berth does not read these may be its claims alone.
+  if (!pod.claims.empty() && pod.others == nullptr) others.resources = false;
+  return others != OwnToScheduler{};
+}
+
+// The GPUs in ascending order.
+std::vector<DeviceGrant> GrantsOf(const Node& node, const std::vector<const ClaimedGpu*>& devices) {
+  std::vector<ClaimedGpu> held;
+  for (const ClaimedGpu* const device : devices) held.push_back(*device);
+  std::vector<DeviceGrant> grants;
+  ForEachGpu(HeldByClaims(node.spec(), held), [&](int gpu) {
+    grants.push_back({gpu, kMilliPerGpu, node.spec().FindGpu(gpu)->memory_mib});
+  });
+  return grants;
+}
+
+// As if the pod had asked for these by a name.
+std::shared_ptr<const PodRecord> WithGpus(const PodRecord& held, std::vector<DeviceGrant> grants) {
+  auto pod = std::make_shared<PodRecord>(held);
+  pod->pod.shape.gpus = WholeGpus{static_cast<int>(grants.size())};
+  pod->pod.shape.gpu_resource = kOfClaims;
+  pod->placement.grants = std::move(grants);
+  return pod;
+}
 
 }  // namespace
 
@@ -58,33 +85,48 @@ bool GivesDevices(const Node& node, const PodRequest& pod) {
 
 Node HeldByPods(const Node& node) {
   if (node.claims() == nullptr) return node;
+  const std::vector<HeldByPod> by_pod = WholeGpusByPod(node);
+  std::set<const ClaimedGpu*> of_pods;
+  for (const HeldByPod& held : by_pod) of_pods.insert(held.devices.begin(), held.devices.end());
   auto others = std::make_shared<std::vector<ClaimedGpu>>();
   for (const ClaimedGpu& held : *node.claims()) {
-    const bool by_pod =
-        !held.pod.empty() && held.IsWholeOf(held.pod) && node.FindPod(held.pod) != nullptr;
-    if (!by_pod) others->push_back(held);
+    if (!of_pods.contains(&held)) others->push_back(held);
   }
-  return node.WithClaims(std::move(others));
+  Node as_held = node.WithClaims(std::move(others));
+  for (const HeldByPod& held : by_pod) {
+    const PodRecord& pod = *node.FindPod(held.uid);
+    if (pod.pod.shape.wants_gpu()) continue;  // its grants say it
+    std::vector<DeviceGrant> grants = GrantsOf(node, held.devices);
+    if (!grants.empty()) as_held.Put(WithGpus(pod, std::move(grants)));
+  }
+  return as_held;
 }
 
 DeviceVictims VictimsForDevices(const Snapshot& snapshot, const PodRequest& pod,
                                 const EvictionLimits& limits,
-                                const std::function<bool(const std::string& node)>& skips) {
+                                const std::function<bool(const std::string& node)>& skips,
+                                ClaimRoom* room) {
   using enum DeviceVictims::Outcome;
   const bool alone = pod.gang.empty() && !pod.domain.required;
   if (!pod.may_preempt || !alone || !pod.refusal.empty()) return {};
-  std::optional<std::pair<Cost, DeviceVictims>> best;
+  PodRequest asked = pod;
+  if (room != nullptr) asked.shape = room->shape();
+  std::optional<std::pair<NodeCost, DeviceVictims>> best;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     if (!node.spec().has_gpus() || Admits(node.spec(), pod) != Reason::kFits) continue;
-    const bool gives = GivesDevices(node, pod);
+    const bool gives = room != nullptr ? room->Publishes(node) : GivesDevices(node, pod);
+    if (room != nullptr && !gives) continue;
     if (gives && skips && skips(node.spec().name)) continue;
     const std::vector<std::string> ending = gives ? EndingOn(node) : std::vector<std::string>();
     if (ending.empty() && node.lowest_priority() >= pod.priority) continue;
-    auto uids = AddedVictims(gives ? HeldByPods(node) : node, pod, ending, limits);
+    const auto has_devices = [room, &node](const Node& left) { return room->Has(node, left); };
+    auto uids = AddedVictims(gives ? HeldByPods(node) : node, asked, ending, limits,
+                             room == nullptr ? NodeSuffices() : has_devices);
+    if (room != nullptr && room->ran_out()) return {.outcome = kUndecided};
     if (!uids) continue;
     if (!gives || uids->empty()) return {.outcome = kWait};
-    const Cost cost = CostOf(node, *uids, limits.now);
+    const NodeCost cost = CostOf(node, *uids, limits.now);
     if (!best || cost < best->first) best.emplace(cost, DeviceVictims{kEvict, i, *std::move(uids)});
   }
   if (!best) return {};

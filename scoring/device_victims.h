@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceVictims: node and pods to evict for a pod that kube-scheduler gives its GPUs by a
-// claim. Where devices are short kube-scheduler evicts nobody, and asks nobody whom to evict.
+// DeviceVictims: node and pods to evict for a pod that gets its GPUs by claims: one that
+// kube-scheduler makes for it, or its own. Where devices are short kube-scheduler evicts nobody,
+// and asks nobody whom to evict.
 //
 // A victim is as AddedVictims has it: a bound pod of lower priority, gangs whole, no disruption
-// budget exceeded. That kube-scheduler made a claim for its GPUs does not matter: Kubernetes
-// deallocates it once the pod is gone. Claims that somebody else made stay. Pods that are ending
-// count as gone. Of several nodes the best is the one with
+// budget exceeded. It has its GPUs by claims that are for it alone: Kubernetes deallocates them
+// once the pod is gone. Claims that several pods have, and those of no pod that is known, stay.
+// Pods that are ending count as gone. Of several nodes the best is the one with
 //   1. no gang evicted, 2. the lowest highest priority, 3. the fewest pods, 4. the lowest sum of
 //   priorities, 5. the least work lost (WorkLost), 6. the least GPU compute set free, 7. the first
 //   name
@@ -21,6 +22,7 @@
 #include "cluster/node/node.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/claims/claim_room.h"
 #include "scoring/victims.h"
 
 namespace berth {
@@ -28,7 +30,7 @@ namespace berth {
 // Whether kube-scheduler gives the pod its GPUs there by a claim, and Berth knows which.
 bool GivesDevices(const Node& node, const PodRequest& pod);
 
-// The node as if its pods held the GPUs of the claims that kube-scheduler made for them.
+// The node as if its pods held the GPUs of the claims that are for them alone (WholeGpusByPod).
 Node HeldByPods(const Node& node);
 
 struct DeviceVictims {
@@ -43,9 +45,11 @@ struct DeviceVictims {
   std::vector<std::string> uids = {};  // kEvict: not empty, sorted
 };
 
-// Requires: the pod fits no node as it is. skips: nodes that do not count.
+// Requires: the pod fits no node as it is. skips: nodes that do not count. room: of the pod's own
+// claims; nullptr: it has none.
 DeviceVictims VictimsForDevices(const Snapshot& snapshot, const PodRequest& pod,
                                 const EvictionLimits& limits,
-                                const std::function<bool(const std::string& node)>& skips = {});
+                                const std::function<bool(const std::string& node)>& skips = {},
+                                ClaimRoom* room = nullptr);
 
 }  // namespace berth

@@ -103,23 +103,27 @@ class Allowance {
   std::vector<int> left_;
 };
 
+bool FitsAndSuffices(const Node& left, const RequestShape& shape, const NodeSuffices& suffices) {
+  return Fits(left, shape) && (!suffices || suffices(left));
+}
+
 // The best set among the units of one node, all of which may be evicted.
 class Choice {
  public:
   // Requires: units sorted by priority, then UID. The node is without the given victims.
   Choice(const Node& node, const RequestShape& shape, const std::vector<Unit>& units,
-         const Allowance& allowance)
-      : node_(node), shape_(shape), units_(units), allowance_(allowance) {}
+         const Allowance& allowance, const NodeSuffices& suffices)
+      : node_(node), shape_(shape), units_(units), allowance_(allowance), suffices_(suffices) {}
 
   // Tries the units up to each priority in turn.
   std::optional<std::vector<const Unit*>> Find() {
     for (count_ = 0; count_ < units_.size();) {
       const int level = units_[count_].priority;
       while (count_ < units_.size() && units_[count_].priority == level) ++count_;
-      if (!Fits(Without(All()), shape_)) continue;
+      if (!FitsWithout(All())) continue;
       best_.reset();
       if (node_.unattributed() == 0 && count_ <= kMostUnits) SearchGpus();
-      if (best_ && Fits(Without(Of(*best_)), shape_)) return Of(*best_);
+      if (best_ && FitsWithout(Of(*best_))) return Of(*best_);
       if (auto spared = Spare()) return spared;
     }
     return std::nullopt;
@@ -146,6 +150,10 @@ class Choice {
     std::ranges::sort(gone);
     return node_.Without(
         [&gone](const PodRecord& held) { return std::ranges::binary_search(gone, &held); });
+  }
+
+  [[nodiscard]] bool FitsWithout(const Set& set) const {
+    return FitsAndSuffices(Without(set), shape_, suffices_);
   }
 
   void SearchGpus() {
@@ -334,7 +342,7 @@ class Choice {
     for (const Unit* unit : order) {
       Set fewer = set;
       std::erase(fewer, unit);
-      if (Fits(Without(fewer), shape_)) set = std::move(fewer);
+      if (FitsWithout(fewer)) set = std::move(fewer);
     }
     if (!allowance_.Allows(set)) return std::nullopt;
     return set;
@@ -344,6 +352,7 @@ class Choice {
   const RequestShape& shape_;
   const std::vector<Unit>& units_;
   const Allowance& allowance_;
+  const NodeSuffices& suffices_;
   std::size_t count_ = 0;  // units that are looked at
   std::vector<Mask> by_gpu_;
   bool limited_ = false;  // by a Topology Manager
@@ -458,21 +467,24 @@ std::vector<std::string> EvictableFrom(const Node& node, const PodRequest& pod,
 
 std::optional<std::vector<std::string>> AddedVictims(const Node& node, const PodRequest& pod,
                                                      std::span<const std::string> given,
-                                                     const EvictionLimits& limits) {
+                                                     const EvictionLimits& limits,
+                                                     const NodeSuffices& suffices) {
   const Reason as_is = given.empty() ? FirstObjection(node, pod.shape) : Reason::kFits;
   if (VerdictOf(as_is) == Verdict::kUnresolvable) return std::nullopt;
-  if (given.empty() && as_is == Reason::kFits) return std::vector<std::string>();
+  if (given.empty() && as_is == Reason::kFits && (!suffices || suffices(node))) {
+    return std::vector<std::string>();
+  }
   const bool has_more = pod.shape.wants_gpu() && node.lowest_priority() < pod.priority;
   if (given.empty() && !has_more) return std::nullopt;
   const Node left = WithoutPods(node, given);
-  if (Fits(left, pod.shape)) return std::vector<std::string>();
+  if (FitsAndSuffices(left, pod.shape, suffices)) return std::vector<std::string>();
   if (!has_more || AfterEvictions(left, pod, Reason::kGpusBusy) != Reason::kGpusBusy) {
     return std::nullopt;
   }
   const Allowance allowance(limits.budgets, node, given);
   for (const bool gangs : {false, true}) {
     const std::vector<Unit> units = UnitsOf(node, left, pod, allowance, limits, gangs);
-    const auto chosen = Choice(left, pod.shape, units, allowance).Find();
+    const auto chosen = Choice(left, pod.shape, units, allowance, suffices).Find();
     if (!chosen) continue;
     std::vector<std::string> uids;
     for (const Unit* unit : *chosen) {

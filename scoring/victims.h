@@ -50,6 +50,8 @@ struct EvictionLimits {
   WallTime now = {};
 };
 
+using NodeSuffices = std::function<bool(const Node& left)>;
+
 // The node without the pods with these UIDs; UIDs of others change nothing.
 Node WithoutPods(const Node& node, std::span<const std::string> uids);
 
@@ -61,9 +63,11 @@ std::vector<std::string> EvictableFrom(const Node& node, const PodRequest& pod,
 // The UIDs to evict in addition to the given ones (given ones that are not on the node free
 // nothing), so that the pod fits the node; none if it fits without. nullopt: no permitted set
 // suffices.
+// suffices: what has to hold of the node without them too; empty: nothing else has to.
 std::optional<std::vector<std::string>> AddedVictims(const Node& node, const PodRequest& pod,
                                                      std::span<const std::string> given,
-                                                     const EvictionLimits& limits);
+                                                     const EvictionLimits& limits,
+                                                     const NodeSuffices& suffices = {});
 
 // The reason that filter should answer: unresolvable if the pod would not fit even if every pod of
 // lower priority were evicted, gangs and budgets aside. Requires: the reason of FirstObjection.

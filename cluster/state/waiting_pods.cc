@@ -124,6 +124,10 @@ void WaitingPods::Put(WaitingPod pod) {
     if (!is_kept) {
       other = {pod.pod->id.namespace_name, pod.pod->id.name,
                Shortened(pod.pod->scheduler, kLongestScheduler)};
+      if (!pod.pod->claims.empty() && bytes_ + whole <= most_bytes_) {
+        other.claiming = pod.pod;
+        other.claiming_bytes = whole;
+      }
       pod.pod = nullptr;
     }
     dead_.Erase(uid);
@@ -237,6 +241,26 @@ std::vector<WaitingPod> WaitingPods::Everybody() const {
     return std::tie(id.namespace_name, id.name, id.uid);
   });
   return pods;
+}
+
+std::vector<WaitingPod> WaitingPods::Claiming() const {
+  std::vector<WaitingPod> pods;
+  const MutexLock lock(mutex_);
+  for (const auto& [uid, entry] : by_uid_) {
+    if (entry.other.claiming == nullptr) continue;
+    pods.push_back(entry.pod);
+    pods.back().pod = entry.other.claiming;
+  }
+  return pods;
+}
+
+std::optional<WaitingPod> WaitingPods::FindClaiming(const std::string& uid) const {
+  const MutexLock lock(mutex_);
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end() || found->second.other.claiming == nullptr) return std::nullopt;
+  WaitingPod waiting = found->second.pod;
+  waiting.pod = found->second.other.claiming;
+  return waiting;
 }
 
 std::optional<WaitingPod> WaitingPods::Find(const std::string& uid) const {

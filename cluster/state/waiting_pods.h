@@ -6,7 +6,7 @@
 // called. And it may be asked about pods that do not exist, by programs that simulate scheduling.
 //
 // Pods that neither ask for GPUs nor name a gang, nor are refused, are kube-scheduler's alone:
-// their names are kept, and not what they ask for.
+// their names are kept, and not what they ask for, but of those with ResourceClaims.
 // A pod leaves when it has a node, is deleted, or is gone. One that gets its node is bound in
 // ClusterState first: for a moment it is in both, never in neither.
 //
@@ -86,7 +86,12 @@ class WaitingPods {
   [[nodiscard]] Pods Current() const BERTH_EXCLUDES(mutex_);
   // All that are kept whole: that ask for GPUs, name a gang or are refused. Sorted by name.
   [[nodiscard]] std::vector<WaitingPod> Everybody() const BERTH_EXCLUDES(mutex_);
-  // One of them by its UID.
+  // Those with ResourceClaims that are kube-scheduler's alone otherwise, as long as there is room
+  // for what they ask for; in no order / one of them by its UID.
+  [[nodiscard]] std::vector<WaitingPod> Claiming() const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::optional<WaitingPod> FindClaiming(const std::string& uid) const
+      BERTH_EXCLUDES(mutex_);
+  // One of Everybody by its UID.
   [[nodiscard]] std::optional<WaitingPod> Find(const std::string& uid) const BERTH_EXCLUDES(mutex_);
   // One of them by its name, for people: it visits all of them; of several, one that was deleted
   // and its successor, the last added.
@@ -125,8 +130,10 @@ class WaitingPods {
   // A pod that is kube-scheduler's alone.
   struct Other {
     std::string namespace_name, name, scheduler;
+    std::shared_ptr<const PodRequest> claiming = nullptr;  // it has ResourceClaims
+    std::size_t claiming_bytes = 0;
     [[nodiscard]] std::size_t bytes() const {
-      return namespace_name.size() + name.size() + scheduler.size();
+      return namespace_name.size() + name.size() + scheduler.size() + claiming_bytes;
     }
   };
   struct Entry {

@@ -2,12 +2,14 @@
 #include "server/extender/device_preemption.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <span>
 #include <utility>
 
 #include "cluster/values/alike.h"
+#include "scoring/registry.h"
 
 namespace berth {
 namespace {
@@ -20,10 +22,13 @@ std::vector<PodId> IdsOf(const Node& node, std::span<const std::string> uids) {
   return ids;
 }
 
-// Whether kube-scheduler would give the pod its GPUs by a claim, if it had a node for it.
+bool HasOwnClaims(const PodRequest& pod) { return !pod.claims.empty() && !pod.shape.wants_gpu(); }
+
+// Whether the pod would get its GPUs by a claim, if there were a node for it.
 bool MayGetDevices(const PodRequest& pod) {
-  return !pod.device_class.empty() && pod.shape.wants_gpu() && pod.may_preempt &&
-         pod.refusal.empty() && pod.gang.empty();
+  const bool by_name = !pod.device_class.empty() && pod.shape.wants_gpu();
+  return (by_name || HasOwnClaims(pod)) && pod.may_preempt && pod.refusal.empty() &&
+         pod.gang.empty();
 }
 
 }  // namespace
@@ -36,12 +41,19 @@ void DevicePreemption::Look() {
   for (const WaitingPod& waiting : InNeed(now)) {
     const PodRequest& pod = *waiting.pod;
     const bool is_tried = std::ranges::any_of(tried, [&pod](const auto& other) {
-      return other->priority >= pod.priority && SamePodKind(*other, pod);
+      return other->priority >= pod.priority && !HasOwnClaims(pod) && SamePodKind(*other, pod);
     });
     if (is_tried) continue;
     if (!tried.empty() && parts_.clock.Now() - now >= kBudget) return;
-    if (IsShort(moment, pod, now)) MakeRoomFor(moment, pod, now);
     tried.push_back(waiting.pod);
+    std::optional<ClaimRoom> room;
+    if (HasOwnClaims(pod)) {
+      auto found = parts_.extender.RoomOfClaims(pod);
+      if (!found) continue;
+      room = *std::move(found);
+    }
+    ClaimRoom* const of_claims = room ? &*room : nullptr;
+    if (IsShort(moment, pod, of_claims, now)) MakeRoomFor(moment, pod, of_claims, now);
   }
 }
 
@@ -72,7 +84,9 @@ void DevicePreemption::Tend(Instant now) {
 }
 
 void DevicePreemption::Tend(DeviceRoom room, Instant now) {
-  const std::optional<WaitingPod> waiting = parts_.waiting.Find(room.pod.uid);
+  const std::optional<WaitingPod> waiting = room.own_claims
+                                                ? parts_.waiting.FindClaiming(room.pod.uid)
+                                                : parts_.waiting.Find(room.pod.uid);
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   const bool is_there = snapshot->names().Find(room.node) != kNoNode;
   if (!waiting || waiting->gated || !is_there) return Drop(room, now, {});
@@ -89,7 +103,18 @@ void DevicePreemption::Tend(DeviceRoom room, Instant now) {
   (void)parts_.rooms.Put(std::move(room));
 }
 
+bool DevicePreemption::HasRoom(const DeviceRoom& room, const PodRequest& pod) const {
+  auto claims = parts_.extender.RoomOfClaims(pod);
+  if (!claims) return true;  // they have devices by now, or are others' to allocate
+  const Extender::Moment now = parts_.extender.Now();
+  const NodeIndex index = now.snapshot->names().Find(room.node);
+  if (index == kNoNode) return false;
+  const Node& node = now.snapshot->node(index);
+  return Fits(node, claims->shape()) && claims->Has(node);
+}
+
 bool DevicePreemption::Hold(const DeviceRoom& room, const PodRequest& pod) const {
+  if (room.own_claims) return HasRoom(room, pod);
   const Extender::Moment now = parts_.extender.Now();
   const NodeIndex index = now.snapshot->names().Find(room.node);
   if (index == kNoNode) return false;
@@ -114,7 +139,9 @@ std::vector<WaitingPod> DevicePreemption::InNeed(Instant now) {
   }
   std::vector<WaitingPod> need;
   if (served.size() >= DeviceRooms::kMost) return need;
-  for (WaitingPod& waiting : parts_.waiting.Everybody()) {
+  std::vector<WaitingPod> everybody = parts_.waiting.Everybody();
+  std::ranges::move(parts_.waiting.Claiming(), std::back_inserter(everybody));
+  for (WaitingPod& waiting : everybody) {
     const PodRequest& pod = *waiting.pod;
     // A node for which kube-scheduler has nominated it is one where it makes room itself.
     const bool waits = waiting.unschedulable && !waiting.gated && waiting.nominated.empty() &&
@@ -131,10 +158,11 @@ std::vector<WaitingPod> DevicePreemption::InNeed(Instant now) {
   return need;
 }
 
-bool DevicePreemption::IsShort(const Extender::Moment& moment, const PodRequest& pod, Instant now) {
+bool DevicePreemption::IsShort(const Extender::Moment& moment, const PodRequest& pod,
+                               ClaimRoom* room, Instant now) {
   Short* known = short_.Touch(pod.id.uid);
   if (known == nullptr) known = &short_.Put(pod.id.uid);
-  if (parts_.extender.WouldFit(moment, pod)) {
+  if (parts_.extender.WouldFit(moment, pod, room)) {
     *known = {.since = {}, .next = now + kRetry};
     return false;
   }
@@ -143,18 +171,19 @@ bool DevicePreemption::IsShort(const Extender::Moment& moment, const PodRequest&
 }
 
 void DevicePreemption::MakeRoomFor(const Extender::Moment& moment, const PodRequest& pod,
-                                   Instant now) {
+                                   ClaimRoom* claims, Instant now) {
   const auto rooms = parts_.rooms.Current();
   const auto skips = [&rooms](const std::string& node) {
     return rooms != nullptr && rooms->contains(node);
   };
-  const DeviceVictims found = parts_.extender.VictimsForDevices(moment, pod, skips);
+  const DeviceVictims found = parts_.extender.VictimsForDevices(moment, pod, skips, claims);
   Duration pause = kRetry;
   if (found.outcome == DeviceVictims::Outcome::kEvict && MayEvict(found.uids.size(), now)) {
     const Node& node = moment.snapshot->node(found.node);
     DeviceRoom room{.pod = pod.id, .priority = pod.priority, .node = node.spec().name};
     room.victims = room.left = IdsOf(node, found.uids);
     room.since = now;
+    room.own_claims = claims != nullptr;
     // First, so that nobody comes in between; at most kMost pods get here.
     if (!parts_.rooms.Put(room)) return;
     if (Evict(room, now) > 0) {

@@ -5,12 +5,15 @@
 // kube-scheduler evicts nobody where devices are short, and does not ask Berth either. So Berth
 // looks at the pods that wait, the most important first. A pod is preempted for if
 //   - kube-scheduler has found no node for it, and it fits none as it is in two looks,
+//   - it asks for whole GPUs by the name of a resource, or has claims of its own for whole GPUs
+//     whose devices Berth chooses,
 //   - it is placed alone, by a scheduler that asks this Berth, and its preemptionPolicy allows it,
 //   - no eviction that kube-scheduler can do itself helps, and nobody is ending whose end suffices,
 //   - kube-scheduler judges nothing of it that Berth does not (ports, volumes, spread, affinity).
 // Whom, and where: device_victims.h. The API server carries it out (Eviction), and refuses what
 // exceeds a PodDisruptionBudget. What comes free is the pod's (device_rooms.h): first nobody else
-// is let in on the node, and as soon as there is room it is planned for the pod.
+// is let in on the node, and as soon as there is room it is planned for the pod, or its claims get
+// their devices.
 //
 // One thread at a time; the rooms are for all threads.
 #pragma once
@@ -85,13 +88,17 @@ class DevicePreemption {
   void Tend(DeviceRoom room, Instant now);
   // Plans the pod there, if there is room now.
   [[nodiscard]] bool Hold(const DeviceRoom& room, const PodRequest& pod) const;
+  // Whether its own claims have devices, or would get them there now.
+  [[nodiscard]] bool HasRoom(const DeviceRoom& room, const PodRequest& pod) const;
   // pause: the pod is not preempted for again before that time is over.
   void Drop(const DeviceRoom& room, Instant now, Duration pause);
   // The pods that may be preempted for, the most important first.
   [[nodiscard]] std::vector<WaitingPod> InNeed(Instant now);
   // Whether it fits no node, and has not for a while.
-  bool IsShort(const Extender::Moment& moment, const PodRequest& pod, Instant now);
-  void MakeRoomFor(const Extender::Moment& moment, const PodRequest& pod, Instant now);
+  // room: of its own claims, as in the next.
+  bool IsShort(const Extender::Moment& moment, const PodRequest& pod, ClaimRoom* room, Instant now);
+  void MakeRoomFor(const Extender::Moment& moment, const PodRequest& pod, ClaimRoom* room,
+                   Instant now);
   // Evicts what is left of the room's victims; tells of them. How many were.
   std::size_t Evict(DeviceRoom& room, Instant now);
   [[nodiscard]] bool MayEvict(std::size_t pods, Instant now);

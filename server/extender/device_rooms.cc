@@ -41,9 +41,10 @@ void DeviceRooms::Drop(const std::string& node) {
   rooms_ = next->empty() ? nullptr : std::move(next);
 }
 
-bool KeepsOut(const DeviceRoom& room, const PodRequest& pod) {
+bool KeepsOut(const DeviceRoom& room, const PodRequest& pod, bool claims) {
   if (!room.gang.empty() && room.gang == pod.gang.id) return false;
-  return !room.held && room.pod.uid != pod.id.uid && pod.shape.wants_gpu() &&
+  const bool is_closed = !room.held || room.own_claims;
+  return is_closed && room.pod.uid != pod.id.uid && (pod.shape.wants_gpu() || claims) &&
          pod.priority <= room.priority;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceRooms: nodes on which pods are evicted for a pod that waits: whose GPUs kube-scheduler
-// gives by claims (device_preemption.h), or for whom others are moved (room_maker.h). What comes
-// free there is that pod's, or its gang's: until it is planned there, no other pod with GPUs and no
-// higher priority is let in.
+// DeviceRooms: nodes on which pods are evicted for a pod that waits: one that gets its GPUs by
+// claims (device_preemption.h), or one for which others are moved (room_maker.h). What comes free
+// there is that pod's, or its gang's: until it is planned there, no other pod with GPUs and no
+// higher priority is let in. A pod with claims of its own is not planned: others are kept out until
+// it has them.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,8 @@ struct DeviceRoom {
   std::vector<PodId> victims = {};   // all of them
   std::vector<PodId> left = {};      // that are still to be evicted
   Instant since{};                   // the first of them was
-  std::optional<Instant> held = {};  // since then its GPUs are planned for it
+  std::optional<Instant> held = {};  // since then there is room, and its GPUs are planned for it
+  bool own_claims = false;           // it has claims of its own: nothing is planned
 };
 
 // Any thread may call it.
@@ -52,7 +54,7 @@ class DeviceRooms {
   std::shared_ptr<const ByNode> rooms_ BERTH_GUARDED_BY(mutex_);
 };
 
-// Whether the room keeps that pod out of its node.
-bool KeepsOut(const DeviceRoom& room, const PodRequest& pod);
+// Whether the room keeps that pod out of its node. claims: it has some that are to get devices.
+bool KeepsOut(const DeviceRoom& room, const PodRequest& pod, bool claims);
 
 }  // namespace berth

@@ -12,10 +12,17 @@ namespace berth {
 namespace {
 
 bool IsKeptFrom(const DeviceRooms::ByNode* rooms, const Snapshot& snapshot, NodeIndex node,
-                const PodRequest& pod) {
+                const PodRequest& pod, bool claims) {
   if (rooms == nullptr) return false;
   const auto room = rooms->find(snapshot.names().name(node));
-  return room != rooms->end() && KeepsOut(room->second, pod);
+  return room != rooms->end() && KeepsOut(room->second, pod, claims);
+}
+
+// Whether it has claims that are to get devices.
+bool IsToGetDevices(const GangClaims* claims, const PodRequest& pod) {
+  if (claims == nullptr || pod.claims.empty()) return false;
+  const ClaimState state = claims->StateOf(pod);
+  return state == ClaimState::kOpen || state == ClaimState::kUnseen;
 }
 
 }  // namespace
@@ -37,18 +44,25 @@ void Extender::PassBy(const Moment& now, const PodRequest& pod) {
   parts_.sink.Record({.verb = Verb::kFilter, .pod = &pod.id});
 }
 
-bool Extender::WouldFit(const Moment& now, const PodRequest& pod) const {
-  if (!pod.refusal.empty()) return false;
+bool Extender::WouldFit(const Moment& now, const PodRequest& asked, ClaimRoom* room) const {
+  if (!asked.refusal.empty()) return false;
+  PodRequest pod = asked;
+  if (room != nullptr) pod.shape = room->shape();
   std::vector<NodeIndex> all(now.snapshot->size());
   std::iota(all.begin(), all.end(), NodeIndex{0});
   const auto reasons = ReasonsFor(*now.policy->engine, now.snapshot, QuestionAbout(now, pod, all));
   const auto rooms = parts_.rooms == nullptr ? nullptr : parts_.rooms->Current();
   for (const NodeIndex node : all) {
-    if (reasons[node] == Reason::kFits && !IsKeptFrom(rooms.get(), *now.snapshot, node, pod)) {
-      return true;
-    }
+    if (reasons[node] != Reason::kFits) continue;
+    if (IsKeptFrom(rooms.get(), *now.snapshot, node, pod, room != nullptr)) continue;
+    if (room == nullptr || room->Has(now.snapshot->node(node)) || room->ran_out()) return true;
   }
   return false;
+}
+
+Result<ClaimRoom> Extender::RoomOfClaims(const PodRequest& pod) const {
+  if (parts_.claims == nullptr) return Invalid("Berth does not choose devices of claims");
+  return parts_.claims->RoomOf(pod);
 }
 
 FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
@@ -125,10 +139,11 @@ void Extender::KeepOutOfRooms(const Snapshot& snapshot, const PodRequest& pod,
                               std::span<const NodeIndex> candidates, Judgement& judged) const {
   const auto rooms = parts_.rooms == nullptr ? nullptr : parts_.rooms->Current();
   if (rooms == nullptr) return;
+  const bool claims = IsToGetDevices(parts_.claims, pod);
   std::size_t fit = 0, kept = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (judged.reasons[i] != Reason::kFits) continue;
-    if (IsKeptFrom(rooms.get(), snapshot, candidates[i], pod)) {
+    if (IsKeptFrom(rooms.get(), snapshot, candidates[i], pod, claims)) {
       judged.reasons[i] = Reason::kGpusBusy;
       if (judged.first_reason == Reason::kFits) judged.first_reason = Reason::kGpusBusy;
     } else {
@@ -142,11 +157,11 @@ void Extender::KeepOutOfRooms(const Snapshot& snapshot, const PodRequest& pod,
   if (!judged.pull.empty()) judged.pull.resize(kept);
 }
 
-DeviceVictims Extender::VictimsForDevices(
-    const Moment& now, const PodRequest& pod,
-    const std::function<bool(const std::string& node)>& skips) const {
+DeviceVictims Extender::VictimsForDevices(const Moment& now, const PodRequest& pod,
+                                          const std::function<bool(const std::string& node)>& skips,
+                                          ClaimRoom* room) const {
   const auto [budgets, limits] = LimitsNow();
-  return berth::VictimsForDevices(*now.snapshot, pod, limits, skips);
+  return berth::VictimsForDevices(*now.snapshot, pod, limits, skips, room);
 }
 
 FilterAnswer Extender::OnlyOn(NodeIndex node, const PodRequest& pod,

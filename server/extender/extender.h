@@ -99,6 +99,7 @@ class Extender {
     PodWaker* waker = nullptr;           // of members that sleep; nullptr: nobody wakes them
     GangHistory* history = nullptr;      // nullptr: nothing is known of pods that have ended
     const DeviceRooms* rooms = nullptr;  // nullptr: none is made
+    const GangClaims* claims = nullptr;  // nullptr: Berth chooses no devices of claims
     MoveHolds* moves = nullptr;          // nullptr: nobody is moved
   };
   // What can be exchanged while it runs.
@@ -161,7 +162,14 @@ class Extender {
   void Arrived(std::span<const std::shared_ptr<const PodRequest>> pods);
 
   // Whether Filter would find a node for the pod among all that there are. Remembers nothing.
-  [[nodiscard]] bool WouldFit(const Moment& now, const PodRequest& pod) const;
+  [[nodiscard]] bool WouldFit(const Moment& now, const PodRequest& pod) const {
+    return WouldFit(now, pod, nullptr);
+  }
+  // room: of its own claims (RoomOfClaims). True too where that cannot be found out.
+  [[nodiscard]] bool WouldFit(const Moment& now, const PodRequest& pod, ClaimRoom* room) const;
+  // Of the claims of a pod that asks for no GPUs otherwise. Error: none is to get devices, or why
+  // Berth cannot say.
+  [[nodiscard]] Result<ClaimRoom> RoomOfClaims(const PodRequest& pod) const;
   // The request as it was filtered last; nullptr when that is forgotten.
   [[nodiscard]] std::shared_ptr<const PodRequest> Remembered(const PodId& pod) {
     return pending_.Find(pod.uid);
@@ -215,10 +223,10 @@ class Extender {
   [[nodiscard]] std::vector<NodeVictims> Preempt(const Moment& now, const PodRequest& pod,
                                                  std::span<const NodeVictims> nodes);
 
-  // Whom to evict for a pod that kube-scheduler gives its GPUs by a claim (device_victims.h).
+  // Whom to evict for a pod that gets its GPUs by claims (device_victims.h).
   [[nodiscard]] DeviceVictims VictimsForDevices(
       const Moment& now, const PodRequest& pod,
-      const std::function<bool(const std::string& node)>& skips) const;
+      const std::function<bool(const std::string& node)>& skips, ClaimRoom* room) const;
 
   // Where binds are carried out; without that, on the thread that calls Bind. To be called before
   // there are requests; what takes the jobs ends before the Extender.

@@ -44,6 +44,26 @@ std::string GangClaims::NodeOf(const PodRequest& pod) const {
   return "";
 }
 
+GangDevices::Claims GangClaims::OpenOf(const PodRequest& pod) const {
+  GangDevices::Claims claims;
+  for (const std::string& name : pod.claims) {
+    const std::optional<KnownClaim> known = open_.Find(NameOf(pod, name));
+    if (known && known->asks != nullptr) claims.push_back(known->asks);
+  }
+  return claims;
+}
+
+Result<ClaimRoom> GangClaims::RoomOf(const PodRequest& pod) const {
+  if (StateOf(pod) != ClaimState::kOpen) return Invalid("it has no claims without devices");
+  if (devices_.in_part()) return Invalid("not all devices of the cluster are kept");
+  // The others have devices of one node: room anywhere else is none.
+  if (!NodeOf(pod).empty()) return Invalid("some of its claims have devices");
+  std::vector<DeviceClaim> claims;
+  for (const auto& asks : OpenOf(pod)) claims.push_back(*asks);
+  const auto find_class = [this](std::string_view name) { return classes_.Named(name); };
+  return ClaimRoom::Make(std::move(claims), find_class, devices_.Current(), pod.shape);
+}
+
 bool GangClaims::AreSeparate(std::span<const std::shared_ptr<const PodRequest>> members) {
   std::unordered_set<std::string_view> names;
   for (const auto& pod : members) {
@@ -61,11 +81,7 @@ Result<GangClaims::Needs> GangClaims::NeedsOf(
   for (const auto& pod : members) {
     needs.kinds.push_back(kNoClaims);
     if (StateOf(*pod) != ClaimState::kOpen) continue;
-    GangDevices::Claims claims;
-    for (const std::string& name : pod->claims) {
-      const std::optional<KnownClaim> known = open_.Find(NameOf(*pod, name));
-      if (known && known->asks != nullptr) claims.push_back(known->asks);
-    }
+    GangDevices::Claims claims = OpenOf(*pod);
     const auto same = std::ranges::find_if(kinds, [&claims](const GangDevices::Claims& kind) {
       return std::ranges::equal(kind, claims,
                                 [](const auto& a, const auto& b) { return a == b || *a == *b; });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GangClaims: the ResourceClaims of a gang's members, where Berth chooses their devices.
+// GangClaims: the ResourceClaims of a gang's members, and of pods alone, where Berth chooses their
+// devices.
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@
 #include "cluster/claims/open_claims.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/claims/claim_room.h"
 #include "scoring/gangs/gang_devices.h"
 
 namespace berth {
@@ -40,6 +42,9 @@ class GangClaims {
   [[nodiscard]] ClaimState StateOf(const PodRequest& pod) const;
   // Of a pod whose claims are allocated: where; "" = not known.
   [[nodiscard]] std::string NodeOf(const PodRequest& pod) const;
+  // Whether its open claims could have devices somewhere. Error: it has none, or why Berth cannot
+  // say, for people.
+  [[nodiscard]] Result<ClaimRoom> RoomOf(const PodRequest& pod) const;
   // Whether all claims are of one pod each, and not too many. A claim that members share ties them
   // to one node, which no plan sees to.
   [[nodiscard]] static bool AreSeparate(std::span<const std::shared_ptr<const PodRequest>> members);
@@ -54,6 +59,9 @@ class GangClaims {
                                       const Snapshot& snapshot) const;
 
  private:
+  // What those ask for that have no devices.
+  [[nodiscard]] GangDevices::Claims OpenOf(const PodRequest& pod) const;
+
   const OpenClaims& open_;
   const DeviceOffers& devices_;
   const DeviceClasses& classes_;

@@ -89,6 +89,7 @@ class Service {
                    .waker = kube_ ? &kube_->pod_waker() : nullptr,
                    .history = kube_ ? &kube_->gang_history() : nullptr,
                    .rooms = &rooms_,
+                   .claims = client_ && config_.dra.choose_devices ? &gang_claims_ : nullptr,
                    .moves = &move_holds_},
                   PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_, EnginesBackground(),

@@ -49,6 +49,38 @@ class WaitingPodsTest : public ::testing::Test {
   }};
 };
 
+TEST_F(WaitingPodsTest, OfKubeSchedulersPodsThoseWithClaimsAreKept) {
+  waiting_.Put(Waiting(APod("claiming").Claims({"c"}).Priority(7)));
+  waiting_.Put(Waiting(APod("plain")));
+  waiting_.Put(Waiting(APod("both").Claims({"c"}).Whole(1)));
+  ASSERT_EQ(waiting_.Claiming().size(), 1u);
+  EXPECT_EQ(waiting_.Claiming()[0].pod->priority, 7);
+  EXPECT_TRUE(waiting_.Claiming()[0].unschedulable);
+  EXPECT_EQ(waiting_.Everybody().size(), 1u);
+  EXPECT_FALSE(waiting_.Find("uid-claiming"));
+  ASSERT_TRUE(waiting_.FindOther("default", "claiming"));
+  EXPECT_EQ(waiting_.FindOther("default", "claiming")->pod->priority, 0) << "its name alone";
+  ASSERT_TRUE(waiting_.FindClaiming("uid-claiming"));
+  EXPECT_FALSE(waiting_.FindClaiming("uid-both"));
+  waiting_.Put(Waiting(APod("claiming").Claims({"c"}).Priority(8)));
+  EXPECT_EQ(waiting_.FindClaiming("uid-claiming")->pod->priority, 8);
+  waiting_.Remove("uid-claiming");
+  waiting_.Remove("uid-plain");
+  waiting_.Remove("uid-both");
+  EXPECT_TRUE(waiting_.Claiming().empty());
+  EXPECT_EQ(waiting_.bytes(), 0u);
+}
+
+TEST_F(WaitingPodsTest, WhatClaimingPodsAskForIsKeptAsLongAsThereIsRoom) {
+  WaitingPods small({}, 6'000);
+  for (int i = 0; i < 100; ++i) {
+    small.Put(Waiting(APod("p" + std::to_string(i)).Claims({std::string(200, 'c')})));
+  }
+  EXPECT_LT(small.Claiming().size(), 50u);
+  EXPECT_GT(small.Claiming().size(), 0u);
+  EXPECT_TRUE(small.FindOther("default", "p99"));
+}
+
 TEST_F(WaitingPodsTest, APodIsFoundByItsNameTheOneThatCameLastFirst) {
   waiting_.Put(Waiting(APod("p").Whole(1)));
   waiting_.Put(Waiting(APod("p").Uid("uid-next").Whole(2)));

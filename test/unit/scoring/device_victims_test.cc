@@ -134,6 +134,18 @@ TEST(DeviceVictims, LoseTheLeastWork) {
   EXPECT_EQ(Said({node}, Preemptor(2), limits), "n: uid-a uid-b");
 }
 
+TEST(DeviceVictims, MayHaveClaimsOfTheirOwn) {
+  ADraNode node("n", 2);
+  node.Holding(APod("a").Whole(1).Priority(5), {0}).Holding(APod("b").Claims({"c"}), {});
+  node.Claim(1);
+  EXPECT_EQ(Said({node.Build()}, Preemptor(1)), "n: uid-a") << "the claim is another namespace's";
+  ADraNode own("n", 2);
+  own.Holding(APod("a").Whole(1).Priority(5), {0});
+  own.Holding(APod("b").Namespace("ns").Claims({"claim"}), {}).Claim(1);
+  EXPECT_EQ(Said({own.Build()}, Preemptor(1)), "n: uid-b");
+  EXPECT_EQ(Said({own.Build()}, Preemptor(2)), "n: uid-a uid-b");
+}
+
 TEST(DeviceVictims, AreNeverAsImportantNorThoseOfOthersClaims) {
   const auto same = ADraNode("n", 1).Holding(APod("a").Whole(1).Priority(100), {0}).Build();
   EXPECT_EQ(Said({same}, Preemptor(1)), "nowhere");

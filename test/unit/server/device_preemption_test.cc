@@ -61,10 +61,16 @@ class NewsSink final : public DecisionSink {
 class DevicePreemptionTest : public testing::Test {
  protected:
   DevicePreemptionTest() {
+    DeviceClass gpu;
+    gpu.name = "gpu";
+    gpu.whole = true;
+    gpu.selectors = {"device.driver == 'gpu.nvidia.com'"};
+    classes_.Put(gpu);
     for (const char* const name : {"n1", "n2"}) {
       NodeSpec spec = ANode(name).Gpus(2).Spec();
       spec.by_claims = {{kResource, {0, 1}}};
       Apply(NodeUpserted{spec});
+      ShowDevices(name);
     }
   }
   void Apply(const ClusterEvent& event) { ASSERT_TRUE(state_.Apply(std::span(&event, 1))); }
@@ -81,8 +87,58 @@ class DevicePreemptionTest : public testing::Test {
       claims_[node].push_back({"default/" + request.id.name, "gpu-" + std::to_string(gpu), "", gpu,
                                "", -1, request.id.uid});
     }
-    Apply(GpusClaimed{node, claims_[node]});
+    ShowClaims(node);
     Apply(PodBound{request, APod(pod).On(node, gpus), false});
+  }
+  void ShowClaims(const std::string& node) {
+    Apply(GpusClaimed{node, claims_[node]});
+    ShowDevices(node);
+  }
+  void ShowDevices(const std::string& node) {
+    auto slice = std::make_shared<PublishedSlice>();
+    slice->name = slice->pool = slice->node = node;
+    slice->driver = "gpu.nvidia.com";
+    slice->slices_in_pool = 1;
+    for (const char* const name : {"gpu-0", "gpu-1"}) {
+      slice->devices.push_back(
+          {.name = name, .seen = cel::Device("gpu.nvidia.com"), .taints = {}, .consumes = {}});
+    }
+    NodeDevices devices{GatherPools({std::move(slice)}), {}};
+    for (const ClaimedGpu& held : claims_[node]) devices.taken.emplace(node, held.device);
+    devices_.Put({{node, std::move(devices)}});
+  }
+  // A pod with a claim of its own for so many GPUs, which has none yet.
+  PodRequest Claiming(const APod& pod, int gpus) {
+    PodRequest request = pod.Request();
+    request.claims = {request.id.name + "-gpus"};
+    DeviceWant want{.name = {},
+                    .device_class = "gpu",
+                    .selectors = {},
+                    .count = gpus,
+                    .tolerations = {},
+                    .tolerations_json = {}};
+    DeviceClaim asks{{{"r", {std::move(want)}}}};
+    open_.Put({{"default/" + request.claims[0],
+                {.asks = std::make_shared<const DeviceClaim>(std::move(asks))}}},
+              false);
+    return request;
+  }
+  // It has these GPUs by its claim, and runs.
+  void GetsAndRuns(const PodRequest& pod, const std::string& node, const std::vector<int>& gpus) {
+    for (const int gpu : gpus) {
+      claims_[node].push_back(
+          {"default/" + pod.claims[0], "gpu-" + std::to_string(gpu), "", gpu, "", -1, ""});
+    }
+    ShowClaims(node);
+    open_.Put({{"default/" + pod.claims[0], {.allocated = true, .node = node}}}, false);
+    waiting_.Remove(pod.id.uid);
+    Placement placement;
+    placement.node = node;
+    Apply(PodBound{pod, placement, false});
+  }
+  std::vector<Reason> Filter(const PodRequest& pod) {
+    const std::vector<NodeIndex> nodes = {0, 1};
+    return extender_.Filter(extender_.Now(), pod, nodes).reasons;
   }
   void IsEnding(const APod& pod, const std::string& node, const std::vector<int>& gpus) {
     PodBound bound{Pod(pod), APod(pod).On(node, gpus), false};
@@ -92,9 +148,10 @@ class DevicePreemptionTest : public testing::Test {
   // The pod is gone, and its claim is deallocated.
   void Ends(const std::string& name, const std::string& node) {
     Apply(PodGone{"uid-" + name});
-    std::erase_if(claims_[node],
-                  [&name](const ClaimedGpu& claim) { return claim.pod == "uid-" + name; });
-    Apply(GpusClaimed{node, claims_[node]});
+    std::erase_if(claims_[node], [&name](const ClaimedGpu& claim) {
+      return claim.pod == "uid-" + name || claim.claim == "default/" + name + "-gpus";
+    });
+    ShowClaims(node);
   }
   // Every node is full of pods "low-n1-0", "low-n1-1", ... of that priority.
   void Fill(int priority = 0) {
@@ -143,6 +200,10 @@ class DevicePreemptionTest : public testing::Test {
   ScriptedEvictor evictor_;
   CountingWaker waker_;
   std::map<std::string, std::vector<ClaimedGpu>> claims_;
+  OpenClaims open_;
+  DeviceOffers devices_;
+  DeviceClasses classes_;
+  GangClaims gang_claims_{open_, devices_, classes_};
   Extender extender_{{.state = state_,
                       .binder = binder_,
                       .sink = sink_,
@@ -150,7 +211,8 @@ class DevicePreemptionTest : public testing::Test {
                       .budgets = &budgets_,
                       .behind_scheduler = true,
                       .waiting = &waiting_,
-                      .rooms = &rooms_},
+                      .rooms = &rooms_,
+                      .claims = &gang_claims_},
                      {.engine = EngineOf("best-fit"), .reservation_time = seconds(30)}};
   DevicePreemption preemption_{{.state = state_,
                                 .waiting = waiting_,
@@ -303,6 +365,68 @@ TEST_F(DevicePreemptionTest, ARoomEndsWithItsPodAndAfterATime) {
   waiting_.Remove("uid-high");
   After(seconds(1));
   EXPECT_EQ(preemption_.stats().rooms, 0u);
+}
+
+TEST_F(DevicePreemptionTest, APodWithClaimsOfItsOwnGetsRoomToo) {
+  SchedulerAsks();
+  Fill();
+  const PodRequest high = Claiming(APod("claims").Priority(100), 2);
+  Waits(high);
+  EXPECT_EQ(After(seconds(8)), (Names{"low-n1-0", "low-n1-1"}));
+  EXPECT_EQ(sink_.texts, Names{"claims on n1: low-n1-0 low-n1-1"});
+  Ends("low-n1-0", "n1");
+  const PodRequest other = Claiming(APod("other").Priority(100), 1);
+  const APod named = APod("named").Whole(1).Priority(1);
+  EXPECT_EQ(Filter(other)[0], kBusy) << "half of it is there, and is the pod's";
+  EXPECT_EQ(Filter(named)[0], kBusy);
+  EXPECT_EQ(Filter(Claiming(APod("higher").Priority(101), 1))[0], kFits);
+  EXPECT_EQ(Filter(APod("without").Request())[0], kFits) << "it takes no devices";
+  Ends("low-n1-1", "n1");
+  After(seconds(1));
+  EXPECT_EQ(waker_.woken, Names{"claims"});
+  EXPECT_EQ(Filter(other)[0], kBusy) << "until it has its devices";
+  EXPECT_EQ(Filter(named)[0], kBusy);
+  EXPECT_EQ(Filter(high)[0], kFits);
+  EXPECT_FALSE(state_.FindPod("uid-claims")) << "its claims are not in these books";
+  GetsAndRuns(high, "n1", {0, 1});
+  After(seconds(1));
+  EXPECT_EQ(preemption_.stats().rooms, 0u);
+  EXPECT_EQ(Filter(other)[0], kFits) << "whether there are devices kube-scheduler sees";
+}
+
+TEST_F(DevicePreemptionTest, PodsWithClaimsOfTheirOwnAreEvictedToo) {
+  SchedulerAsks();
+  Fill(100);
+  const PodRequest low = Claiming(APod("low"), 1);
+  Ends("low-n2-1", "n2");
+  GetsAndRuns(low, "n2", {1});
+  Waits(Claiming(APod("claims").Priority(50), 1));
+  EXPECT_EQ(After(seconds(8)), Names{"low"});
+  EXPECT_EQ(sink_.texts, Names{"claims on n2: low"});
+  const PodRequest allocated = Claiming(APod("allocated"), 1);
+  open_.Put({{"default/allocated-gpus", {.allocated = true, .node = "n2"}}}, false);
+  EXPECT_EQ(Filter(allocated)[1], kFits) << "it has its devices";
+}
+
+TEST_F(DevicePreemptionTest, NobodyIsEvictedForClaimsThatHaveRoomOrDevices) {
+  SchedulerAsks();
+  Fill();
+  Ends("low-n2-1", "n2");
+  Waits(Claiming(APod("one").Priority(100), 1));
+  const PodRequest allocated = Claiming(APod("allocated").Priority(100), 2);
+  open_.Put({{"default/allocated-gpus", {.allocated = true, .node = "n1"}}}, false);
+  Waits(allocated);
+  PodRequest unseen = APod("unseen").Priority(100).Request();
+  unseen.claims = {"nobody-made-it"};
+  Waits(unseen);
+  PodRequest left = APod("left").Priority(100).Request();
+  left.claims = {"for-nics"};
+  open_.Put({{"default/for-nics", {}}}, false);
+  Waits(left);
+  Waits(Claiming(APod("large").Priority(100), 3));
+  Waits(Claiming(APod("same").Priority(0), 2));
+  Waits(Claiming(APod("member").Priority(100).Gang("default/g"), 2));
+  EXPECT_EQ(After(seconds(20)), Names());
 }
 
 // Its volume is missing, for example.
