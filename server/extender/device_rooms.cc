@@ -25,10 +25,13 @@ bool DeviceRooms::Put(DeviceRoom room) {
   const MutexLock lock(mutex_);
   auto next = rooms_ == nullptr ? std::make_shared<ByNode>() : std::make_shared<ByNode>(*rooms_);
   if (next->size() >= kMost && !next->contains(room.node)) return false;
+  const auto before = next->find(room.node);
+  const bool opens = before != next->end() && IsClosed(before->second) && !IsClosed(room);
   std::string node = room.node;
   next->insert_or_assign(std::move(node), std::move(room));
   rooms_ = std::move(next);
   any_ = true;
+  if (opens) ++openings_;
   return true;
 }
 
@@ -39,12 +42,14 @@ void DeviceRooms::Drop(const std::string& node) {
   next->erase(node);
   any_ = !next->empty();
   rooms_ = next->empty() ? nullptr : std::move(next);
+  ++openings_;
 }
+
+bool IsClosed(const DeviceRoom& room) { return !room.held || room.own_claims; }
 
 bool KeepsOut(const DeviceRoom& room, const PodRequest& pod, bool claims) {
   if (!room.gang.empty() && room.gang == pod.gang.id) return false;
-  const bool is_closed = !room.held || room.own_claims;
-  return is_closed && room.pod.uid != pod.id.uid && (pod.shape.wants_gpu() || claims) &&
+  return IsClosed(room) && room.pod.uid != pod.id.uid && (pod.shape.wants_gpu() || claims) &&
          pod.priority <= room.priority;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,16 +45,22 @@ class DeviceRooms {
   // That of the pod.
   [[nodiscard]] std::optional<DeviceRoom> Of(const std::string& uid) const BERTH_EXCLUDES(mutex_);
 
+  // How often a room has let in again whom it kept out: it was dropped, or is planned for its pod.
+  [[nodiscard]] std::uint64_t openings() const { return openings_.load(); }
+
   // Adds it, or replaces that of its node. False: there are kMost.
   bool Put(DeviceRoom room) BERTH_EXCLUDES(mutex_);
   void Drop(const std::string& node) BERTH_EXCLUDES(mutex_);
 
  private:
   std::atomic<bool> any_{false};
+  std::atomic<std::uint64_t> openings_{0};
   mutable Mutex mutex_;
   std::shared_ptr<const ByNode> rooms_ BERTH_GUARDED_BY(mutex_);
 };
 
+// Whether it keeps anybody out.
+bool IsClosed(const DeviceRoom& room);
 // Whether the room keeps that pod out of its node. claims: it has some that are to get devices.
 bool KeepsOut(const DeviceRoom& room, const PodRequest& pod, bool claims);
 

@@ -87,7 +87,7 @@ FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
     if (auto answer = FilterMember(now, pod, candidates)) return *std::move(answer);
   }
   Judgement judged = Judge(*policy->engine, snapshot, QuestionAbout(now, pod, candidates));
-  KeepOutOfRooms(*snapshot, pod, candidates, judged);
+  const auto kept_out = KeepOutOfRooms(*snapshot, pod, candidates, judged);
   parts_.sink.Record({.verb = Verb::kFilter,
                       .pod = &pod.id,
                       .candidates = candidates.size(),
@@ -108,6 +108,7 @@ FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
   } else if (!answer.fits) {
     answer.may_change =
         std::ranges::any_of(judged.reasons, MayChangeSoon) || (some_unknown && pod.refusal.empty());
+    answer.kept_out = kept_out;
     answer.for_evicted = !looks_again && evictions_.Awaited(pod.id.uid, *snapshot, candidates);
     StandInLine(now, pod);
   }
@@ -135,10 +136,14 @@ std::optional<FilterAnswer> Extender::FilterInDoubt(const std::shared_ptr<const 
   return OnlyOn(node, pod, candidates);
 }
 
-void Extender::KeepOutOfRooms(const Snapshot& snapshot, const PodRequest& pod,
-                              std::span<const NodeIndex> candidates, Judgement& judged) const {
-  const auto rooms = parts_.rooms == nullptr ? nullptr : parts_.rooms->Current();
-  if (rooms == nullptr) return;
+std::optional<std::uint64_t> Extender::KeepOutOfRooms(const Snapshot& snapshot,
+                                                      const PodRequest& pod,
+                                                      std::span<const NodeIndex> candidates,
+                                                      Judgement& judged) const {
+  if (parts_.rooms == nullptr) return std::nullopt;
+  const std::uint64_t openings = parts_.rooms->openings();  // before: what opens now is news then
+  const auto rooms = parts_.rooms->Current();
+  if (rooms == nullptr) return std::nullopt;
   const bool claims = IsToGetDevices(parts_.claims, pod);
   std::size_t fit = 0, kept = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -155,6 +160,7 @@ void Extender::KeepOutOfRooms(const Snapshot& snapshot, const PodRequest& pod,
   }
   judged.fitting.resize(kept);
   if (!judged.pull.empty()) judged.pull.resize(kept);
+  return kept < fit ? std::optional(openings) : std::nullopt;
 }
 
 DeviceVictims Extender::VictimsForDevices(const Moment& now, const PodRequest& pod,

@@ -63,6 +63,8 @@ struct FilterAnswer {
   // No node does, and...
   bool may_change = false;   // ...a newer state may say otherwise within moments
   bool for_evicted = false;  // ...room is being made for the pod (evictions.h)
+  // ...but for a room of others' (device_rooms.h): DeviceRooms::openings when it was asked.
+  std::optional<std::uint64_t> kept_out = {};
   // The pod's gang keeps it from every node, also from those that are not known: why. "" = it does
   // not. `reasons` tell then for which nodes an eviction may help.
   std::string nowhere = {};
@@ -293,9 +295,10 @@ class Extender {
   // Filter for a pod whose gang decides; nothing: it is for the pod alone to decide.
   std::optional<FilterAnswer> FilterMember(const Moment& now, const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);
-  // Takes out the nodes that are kept for others (device_rooms.h).
-  void KeepOutOfRooms(const Snapshot& snapshot, const PodRequest& pod,
-                      std::span<const NodeIndex> candidates, Judgement& judged) const;
+  // Takes out the nodes that are kept for others (device_rooms.h). FilterAnswer::kept_out.
+  std::optional<std::uint64_t> KeepOutOfRooms(const Snapshot& snapshot, const PodRequest& pod,
+                                              std::span<const NodeIndex> candidates,
+                                              Judgement& judged) const;
   // The same for a pod that is placed alone: the nodes that others are gone from (taken_away.h).
   static void LetPassWithoutOthers(const Snapshot& snapshot, const PodRequest& pod,
                                    std::span<const NodeIndex> candidates, FilterAnswer& answer);

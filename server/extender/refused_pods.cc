@@ -18,7 +18,7 @@ constexpr Duration kForgotten = std::chrono::minutes(1);  // after which pauses 
 // ask again. For one that has waited longer it most probably will, without being woken.
 constexpr Duration kJustNow = std::chrono::seconds(1);
 constexpr Duration kGrace = std::chrono::milliseconds(100);
-constexpr Duration kGroupsEvery = std::chrono::seconds(1);
+constexpr Duration kOthersEvery = std::chrono::seconds(1);
 
 bool Takes(const Node& node, const PodRequest& pod) {
   return FirstObjection(node, pod.shape) == Reason::kFits &&
@@ -78,7 +78,8 @@ struct RefusedPods::Change {
 };
 
 void RefusedPods::Refused(std::shared_ptr<const PodRequest> pod,
-                          std::shared_ptr<const Snapshot> snapshot, Instant now) {
+                          std::shared_ptr<const Snapshot> snapshot, Instant now,
+                          std::optional<std::uint64_t> kept_out) {
   Entry& entry = entries_[pod->id.uid];
   bytes_ += HeldBytes(*pod) - entry.bytes;
   entry.bytes = HeldBytes(*pod);
@@ -90,6 +91,7 @@ void RefusedPods::Refused(std::shared_ptr<const PodRequest> pod,
   entry.outdated = false;
   entry.changed = false;
   entry.room.clear();
+  entry.kept_out = kept_out;
   if (groups_ != nullptr && !entry.pod->gang.empty()) {
     entry.group = groups_->Find(entry.pod->gang);
     entry.outdated = entry.group && SaysMore(*entry.group, *entry.pod);
@@ -180,7 +182,12 @@ std::vector<RefusedPods::Entry*> RefusedPods::Candidates(
       entry.outdated = true;
       entry.outdated_from = entry.woken_for_group + kForItsGroup;
     }
-    if (!entry.pod->gang.empty()) next_ = std::min(next_, now + kGroupsEvery);
+    if (entry.kept_out && *entry.kept_out != rooms_.openings()) {
+      entry.kept_out.reset();
+      entry.outdated = true;
+      entry.outdated_from = {};
+    }
+    if (!entry.pod->gang.empty() || entry.kept_out) next_ = std::min(next_, now + kOthersEvery);
     const bool has_some = entry.changed || !entry.room.empty();
     if (has_some && !had_some && now - entry.refused_at > kJustNow) {
       entry.not_before = std::max(entry.not_before, now + kGrace);

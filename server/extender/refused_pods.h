@@ -9,6 +9,9 @@
 // Room is what a node has now and did not have in the snapshot on which the pod was refused. A pod
 // is named once for each refusal, and the later the more often that was in vain.
 //
+// A pod that was kept out of a node that is others' (device_rooms.h) is named once some such node
+// is so no longer: what is left there has been room all along.
+//
 // Anybody who may edit a PodGroup can change it several times a second. So pods whose group or
 // class says something else are named by time: kMostAtOnce in each kBetweenLooks, and each pod for
 // its group once in kForItsGroup.
@@ -31,6 +34,7 @@
 #include "cluster/groups/pod_groups.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
+#include "server/extender/device_rooms.h"
 
 namespace berth {
 
@@ -48,12 +52,13 @@ class RefusedPods {
   // Whether some node takes the pod, its group's domain included.
   using Fits = std::function<bool(const std::shared_ptr<const Snapshot>&, const PodRequest&)>;
 
-  // groups outlives the object; nullptr: nobody tells of any.
-  RefusedPods(const PodGroups* groups, Fits fits) : groups_(groups), fits_(std::move(fits)) {}
+  // groups and rooms outlive the object; groups is nullptr: nobody tells of any.
+  RefusedPods(const PodGroups* groups, const DeviceRooms& rooms, Fits fits)
+      : groups_(groups), rooms_(rooms), fits_(std::move(fits)) {}
 
-  // Filter found no node for the pod on that snapshot.
+  // Filter found no node for the pod on that snapshot (FilterAnswer::kept_out).
   void Refused(std::shared_ptr<const PodRequest> pod, std::shared_ptr<const Snapshot> snapshot,
-               Instant now);
+               Instant now, std::optional<std::uint64_t> kept_out = {});
   // It found one: whatever comes of it, the pod is not ours to wake.
   void Found(const std::string& uid);
 
@@ -87,6 +92,7 @@ class RefusedPods {
     bool changed = false;           // something changed, and only fits_ can say whether that helps
     std::vector<std::string> room;  // nodes that have room since, or had for a while
     std::optional<PodGroup> group;  // as last seen
+    std::optional<std::uint64_t> kept_out;
     int wakes = 0;
     Instant woken{};  // last
     Instant not_before{};
@@ -108,6 +114,7 @@ class RefusedPods {
                              Instant now) const;
 
   const PodGroups* const groups_;
+  const DeviceRooms& rooms_;
   const Fits fits_;
   Entries entries_;  // by pod UID
   std::atomic<std::size_t> bytes_{0};

@@ -17,7 +17,7 @@ Instant Now() { return std::chrono::steady_clock::now(); }
 SecondLook::SecondLook(const Parts& parts, const Waits& waits)
     : parts_(parts),
       waits_(waits),
-      refused_(parts.groups, parts.fits),
+      refused_(parts.groups, parts.rooms, parts.fits),
       saved_(waits.saved),
       counted_(Now()),
       thread_([this] { KeepGoing([this] { Run(); }); }) {
@@ -65,11 +65,12 @@ bool SecondLook::Hold(bool for_evicted, Answer answer) {
 }
 
 void SecondLook::Refused(std::shared_ptr<const PodRequest> pod,
-                         std::shared_ptr<const Snapshot> snapshot) {
+                         std::shared_ptr<const Snapshot> snapshot,
+                         std::optional<std::uint64_t> kept_out) {
   {
     const MutexLock lock(mutex_);
     if (news_.size() >= kMostNews) return;
-    news_.emplace_back(Refusal{std::move(pod), std::move(snapshot)});
+    news_.emplace_back(Refusal{std::move(pod), std::move(snapshot), kept_out});
     changed_ = true;  // since that snapshot, perhaps
   }
   work_.NotifyOne();
@@ -127,7 +128,8 @@ void SecondLook::Run() {
     AnswerHeld(std::move(held), !more);
     for (News& told : news) {
       if (auto* refusal = std::get_if<Refusal>(&told)) {
-        refused_.Refused(std::move(refusal->pod), std::move(refusal->snapshot), Now());
+        refused_.Refused(std::move(refusal->pod), std::move(refusal->snapshot), Now(),
+                         refusal->kept_out);
       } else if (const auto* pod = std::get_if<PodId>(&told)) {
         refused_.Found(pod->uid);
       } else {

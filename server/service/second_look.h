@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -45,6 +46,7 @@ class SecondLook {
     ClusterState& state;
     PodWaker& waker;
     const PodGroups* groups;
+    const DeviceRooms& rooms;
     RefusedPods::Fits fits;
   };
 
@@ -61,9 +63,9 @@ class SecondLook {
   // Calls `answer` until it has answered. False: waiting is not allowed now; nothing was called.
   [[nodiscard]] bool Hold(bool for_evicted, Answer answer) BERTH_EXCLUDES(mutex_);
 
-  // The final outcome of a filter.
-  void Refused(std::shared_ptr<const PodRequest> pod, std::shared_ptr<const Snapshot> snapshot)
-      BERTH_EXCLUDES(mutex_);
+  // The final outcome of a filter (FilterAnswer::kept_out).
+  void Refused(std::shared_ptr<const PodRequest> pod, std::shared_ptr<const Snapshot> snapshot,
+               std::optional<std::uint64_t> kept_out = {}) BERTH_EXCLUDES(mutex_);
   void Found(const PodId& pod) BERTH_EXCLUDES(mutex_);
   // The workload classes are others now (RefusedPods::ClassesChanged).
   void ClassesChanged() BERTH_EXCLUDES(mutex_);
@@ -81,6 +83,7 @@ class SecondLook {
   struct Refusal {
     std::shared_ptr<const PodRequest> pod;
     std::shared_ptr<const Snapshot> snapshot;
+    std::optional<std::uint64_t> kept_out;
   };
   struct OtherClasses {};
   using News = std::variant<Refusal, PodId, OtherClasses>;

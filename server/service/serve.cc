@@ -139,7 +139,7 @@ class Service {
         return extender_.WouldFit({snapshot, extender_.policy()}, pod);
       };
       second_look_ = std::make_unique<SecondLook>(
-          SecondLook::Parts{state_, kube_->pod_waker(), &groups_, fits});
+          SecondLook::Parts{state_, kube_->pod_waker(), &groups_, rooms_, fits});
       verbs_.LookTwice(*second_look_);
     }
     const RouteParts parts{.verbs = verbs_,

@@ -113,7 +113,7 @@ void Verbs::Note(const Look& look) {
   if (look.answer.result == CallResult::kOk || look.gang_wakes) {
     second_look_->Found(*look.pod);
   } else if (auto pod = extender_.Remembered(*look.pod)) {
-    second_look_->Refused(std::move(pod), look.snapshot);
+    second_look_->Refused(std::move(pod), look.snapshot, look.kept_out);
   }
 }
 
@@ -146,6 +146,7 @@ Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
             .may_change = filtered.may_change,
             .for_evicted = filtered.for_evicted,
             .gang_wakes = filtered.gang_wakes,
+            .kept_out = filtered.kept_out,
             .pod = args->pod->id,
             .snapshot = snapshot};
   if (allocator_ != nullptr) TellByName(*snapshot, *args, filtered);

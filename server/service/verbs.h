@@ -61,10 +61,11 @@ class Verbs {
   // What came of one look.
   struct Look {
     Answer answer;
-    bool may_change = false;        // "no", and a newer state may say something else
-    bool for_evicted = false;       // it will: room is being made for the pod
-    bool gang_wakes = false;        // FilterAnswer has it
-    std::optional<PodId> pod = {};  // empty: Berth does not place it
+    bool may_change = false;                     // "no", and a newer state may say something else
+    bool for_evicted = false;                    // it will: room is being made for the pod
+    bool gang_wakes = false;                     // FilterAnswer has it
+    std::optional<std::uint64_t> kept_out = {};  // and this
+    std::optional<PodId> pod = {};               // empty: Berth does not place it
     std::shared_ptr<const Snapshot> snapshot = nullptr;
   };
   Answer AnswerFilter(http::HttpRequest& request);

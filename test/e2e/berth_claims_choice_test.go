@@ -101,6 +101,27 @@ func allocated(t *testing.T, plane *harness.Plane, claim string) (string, *resou
 	return strings.Join(texts, " "), allocation
 }
 
+// devicesIn are the devices of an allocation: "g0/gpu-2".
+func devicesIn(allocation *resourcev1.AllocationResult) []string {
+	var devices []string
+	for _, result := range allocation.Devices.Results {
+		devices = append(devices, result.Pool+"/"+result.Device)
+	}
+	return devices
+}
+
+// devicesOf are the devices of the claims that were made from templates for the pod.
+func devicesOf(t *testing.T, plane *harness.Plane, name string) []string {
+	t.Helper()
+	var devices []string
+	for _, status := range plane.Pod(name).Status.ResourceClaimStatuses {
+		if _, allocation := allocated(t, plane, *status.ResourceClaimName); allocation != nil {
+			devices = append(devices, devicesIn(allocation)...)
+		}
+	}
+	return devices
+}
+
 func startChoosingWhole(t *testing.T, nodes, gpus int) (*harness.Plane, *harness.Berth) {
 	plane := harness.NewPlane(t)
 	publishWhole(t, plane, nodes, gpus)
@@ -198,9 +219,7 @@ func TestGPUsOfClaimsGoToNobodyTwice(t *testing.T) {
 		if allocation == nil {
 			t.Fatalf("pod %d has no GPUs", i)
 		}
-		for _, result := range allocation.Devices.Results {
-			all = append(all, result.Pool+"/"+result.Device)
-		}
+		all = append(all, devicesIn(allocation)...)
 	}
 	slices.Sort(all)
 	if once := slices.Compact(slices.Clone(all)); len(once) != len(all) {

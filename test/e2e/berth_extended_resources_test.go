@@ -46,11 +46,7 @@ func specialDevices(t *testing.T, plane *harness.Plane, name string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var devices []string
-	for _, result := range claim.Status.Allocation.Devices.Results {
-		devices = append(devices, result.Pool+"/"+result.Device)
-	}
-	return devices
+	return devicesIn(claim.Status.Allocation)
 }
 
 // A pod that asks for a MIG device as a resource gets it from DRA: Berth chooses the node by what the device that

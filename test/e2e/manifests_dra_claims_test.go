@@ -209,29 +209,21 @@ func TestBerthChoosesTheGPUsOfPodsThatAskByNumber(t *testing.T) {
 	plane.StartControllerManager()
 	berth := plane.StartBerth(choosing)
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-	devices := func(name string) []string {
-		var all []string
-		for _, status := range plane.Pod(name).Status.ResourceClaimStatuses {
-			text, _ := allocated(t, plane, *status.ResourceClaimName)
-			all = append(all, strings.Fields(text)[1:]...)
-		}
-		return all
-	}
 	place := func(name, gpus, want string) {
 		t.Helper()
 		plane.CreatePods(harness.Pod(name, harness.Ask{harness.GPUResource: gpus}))
 		plane.WaitBound(30 * time.Second)
-		if got := strings.Join(devices(name), " "); got != want {
+		if got := strings.Join(devicesOf(t, plane, name), " "); got != want {
 			t.Errorf("pod %s: want %s, got %s", name, want, got)
 		}
 	}
-	place("one", "1", "gpus=gpu-0")
-	place("two", "2", "gpus=gpu-2 gpus=gpu-3") // of one NUMA node, where the first that are free are not
+	place("one", "1", "g0/gpu-0")
+	place("two", "2", "g0/gpu-2 g0/gpu-3") // of one NUMA node, where the first that are free are not
 	if got := berth.Metric("berth_claim_allocations_total"); got != 2 {
 		t.Errorf("want two pods, all by Berth, got %g\n%s", got, berth.Log())
 	}
 	plane.Kubectl("delete", "pod", "two", "--grace-period=0", "--force")
-	place("later", "2", "gpus=gpu-2 gpus=gpu-3")
+	place("later", "2", "g0/gpu-2 g0/gpu-3")
 }
 
 // Members of a gang that ask by number get claims too, and start together or not at all.

@@ -47,8 +47,8 @@ class RefusedPodsTest : public testing::Test {
     Apply(PodBound{Pod(uid), {node, 0, 0, {{0, kMilliPerGpu, 0}}}});
   }
   void Free(const std::string& uid) { Apply(PodGone{uid}); }
-  void Refuse(const PodRequest& pod) {
-    refused_.Refused(std::make_shared<const PodRequest>(pod), state_.Current(), now_);
+  void Refuse(const PodRequest& pod, std::optional<std::uint64_t> kept_out = {}) {
+    refused_.Refused(std::make_shared<const PodRequest>(pod), state_.Current(), now_, kept_out);
   }
   Names Wakeable() {
     Names names;
@@ -65,9 +65,10 @@ class RefusedPodsTest : public testing::Test {
   PodGroups groups_;
   bool fits_ = false;              // pods of groups with a domain
   std::size_t queue_ = 1'000'000;  // so many more pods does the waker take
-  RefusedPods refused_{&groups_, [this](const std::shared_ptr<const Snapshot>&, const PodRequest&) {
-                         return fits_;
-                       }};
+  DeviceRooms rooms_;
+  RefusedPods refused_{
+      &groups_, rooms_,
+      [this](const std::shared_ptr<const Snapshot>&, const PodRequest&) { return fits_; }};
   Instant now_ = Instant() + minutes(60);
 };
 
@@ -98,6 +99,45 @@ TEST_F(RefusedPodsTest, RoomThatCameBetweenTheAnswerAndTheNewsOfItCounts) {
   EXPECT_EQ(Wakeable(), Names{});
   refused_.Refused(std::make_shared<const PodRequest>(Pod("late")), before, now_);
   EXPECT_EQ(Wakeable(), Names{"late"});
+}
+
+// What is left on a node that was kept for others has been room all along.
+TEST_F(RefusedPodsTest, APodThatWasKeptOutOfANodeIsNamedOnceTheNodeIsNobodysAgain) {
+  Free("holder-1");
+  DeviceRoom room{.pod = {"u", "ns", "u"}, .node = "n1"};
+  ASSERT_TRUE(rooms_.Put(room));
+  Refuse(Pod("kept-out"), rooms_.openings());
+  Refuse(Pod("small"));
+  EXPECT_EQ(Wakeable(), Names{});
+  EXPECT_LE(refused_.next(), now_ + seconds(1)) << "nothing need be published then";
+  ASSERT_TRUE(rooms_.Put(room));
+  rooms_.Drop("n2");
+  EXPECT_EQ(Wakeable(), Names{}) << "the room is as it was, and there is no other";
+  rooms_.Drop("n1");
+  EXPECT_EQ(Wakeable(), Names{"kept-out"});
+  EXPECT_EQ(Wakeable(), Names{});
+}
+
+TEST_F(RefusedPodsTest, ANodeIsOpenToOthersOnceItsPodIsPlannedThere) {
+  for (const bool own_claims : {false, true}) {
+    DeviceRoom room{.pod = {"u", "ns", "u"}, .node = "n1", .own_claims = own_claims};
+    ASSERT_TRUE(rooms_.Put(room));
+    Refuse(Pod("kept-out"), rooms_.openings());
+    room.held = now_;
+    ASSERT_TRUE(rooms_.Put(room));
+    EXPECT_EQ(Wakeable(), own_claims ? Names{} : Names{"kept-out"});
+    rooms_.Drop("n1");
+    now_ += minutes(2);
+  }
+}
+
+TEST_F(RefusedPodsTest, ARoomThatIsOverBeforeTheNewsOfTheAnswerCounts) {
+  ASSERT_TRUE(rooms_.Put({.pod = {"u", "ns", "u"}, .node = "n1"}));
+  const std::uint64_t asked = rooms_.openings();
+  rooms_.Drop("n1");
+  EXPECT_EQ(Wakeable(), Names{});
+  Refuse(Pod("kept-out"), asked);
+  EXPECT_EQ(Wakeable(), Names{"kept-out"});
 }
 
 // kube-scheduler has its own reasons not to take a node that fits by our books.

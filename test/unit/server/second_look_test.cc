@@ -47,7 +47,7 @@ class SecondLookTest : public testing::Test {
                              const PodRequest& pod) {
       return service_.extender().WouldFit({snapshot, service_.extender().policy()}, pod);
     };
-    second_look_.emplace(SecondLook::Parts{service_.state(), waker_, nullptr, fits}, waits);
+    second_look_.emplace(SecondLook::Parts{service_.state(), waker_, nullptr, rooms_, fits}, waits);
     service_.verbs().LookTwice(*second_look_);
   }
   std::future<http::HttpResponse> Filter(const Json& pod, const Json& names) {
@@ -87,6 +87,7 @@ class SecondLookTest : public testing::Test {
   static constexpr SecondLook::Waits kNone{milliseconds(1), milliseconds(1), milliseconds(0), 0};
 
   WakeList waker_;
+  DeviceRooms rooms_;
   TestService service_{
       {MachineWith("n1", 1), MachineWith("cpu-only", 0)}, nullptr, "best-fit", true};
   bool was_held_ = false;
