@@ -46,6 +46,7 @@ class ClaimReader {
   OpenClaim Finish(wire::ObjectMeta meta) {
     if (meta.deleting) claim_.obstacle = kDeleting;
     if (claim_.asks.requests.empty()) Refuse(kNoRequests);
+    claim_.takes_nothing = !takes_ && !unread_;
     claim_.namespace_name = std::move(meta.namespace_name);
     claim_.name = std::move(meta.name);
     claim_.uid = std::move(meta.uid);
@@ -56,6 +57,7 @@ class ClaimReader {
 
  private:
   void Refuse(std::string_view why) {
+    if (why != kForAdministration) unread_ = true;
     if (claim_.obstacle.empty()) claim_.obstacle = why;
   }
 
@@ -109,7 +111,8 @@ class ClaimReader {
 
   DeviceWant ReadWant(object fields) {
     DeviceWant want;
-    ForEachField(fields, [this, &want](std::string_view key, value content) {
+    bool takes = true;
+    ForEachField(fields, [this, &want, &takes](std::string_view key, value content) {
       if (key == "name") {
         want.name = TextOf(content);
       } else if (key == "deviceClassName") {
@@ -126,12 +129,14 @@ class ClaimReader {
       } else if (key == "tolerations") {
         ReadDeviceTolerations(content, want);
       } else if (key == "adminAccess") {
-        if (content.get_bool()) Refuse(kForAdministration);
+        takes = !content.get_bool();
+        if (!takes) Refuse(kForAdministration);
       } else {
         Refuse(key == "capacity" ? kForCapacity : kUnread);
       }
     });
     if (want.device_class.empty()) Refuse(kUnread);
+    takes_ = takes_ || takes;
     return want;
   }
 
@@ -162,6 +167,8 @@ class ClaimReader {
   }
 
   OpenClaim claim_;
+  bool takes_ = false;   // by some request that was read, for the claim alone
+  bool unread_ = false;  // there is something that may say more
 };
 
 // Takes a quoted text from the front; "" where there is none.

@@ -37,6 +37,8 @@ struct OpenClaim {
   // Why it is kube-scheduler's to allocate, whatever devices there are; empty = it is not.
   // Constants.
   std::string_view obstacle;
+  // All of its requests are for access for administration: others get the devices too.
+  bool takes_nothing = false;
 
   [[nodiscard]] bool has_finalizer() const;
 };

@@ -63,11 +63,13 @@ void DeviceAllocator::Ask(const PodId& pod, std::span<const std::string> claims)
 bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> claims,
                                std::span<const std::string> nodes, const ClaimWishes& wishes) {
   const Wanted wanted{pod, {claims.begin(), claims.end()}, nodes, &wishes};
-  const Outcome outcome = TryAllocate(std::span(&wanted, 1));
+  std::vector<std::string> harmless;
+  const Outcome outcome = TryAllocate(std::span(&wanted, 1), harmless);
   if (outcome == Outcome::kAllocated) ++allocated_;
   if (outcome == Outcome::kLeft) ++left_;
   if (outcome == Outcome::kLost) ++lost_;
   if (outcome == Outcome::kLeft || outcome == Outcome::kLost) Leave(pod, claims);
+  Forget(pod, harmless);
   if (outcome == Outcome::kHasDevice) Forget(pod, claims);
   return outcome == Outcome::kAllocated;
 }
@@ -79,7 +81,8 @@ bool DeviceAllocator::AllocateTogether(std::span<const ClaimOrder> orders) {
     wanted.push_back(
         {order.pod, {order.claims.begin(), order.claims.end()}, std::span(&order.node, 1)});
   }
-  const Outcome outcome = TryAllocate(wanted);
+  std::vector<std::string> harmless;
+  const Outcome outcome = TryAllocate(wanted, harmless);
   for (const ClaimOrder& order : orders) Forget(order.pod, order.claims);
   const bool allocated = outcome == Outcome::kAllocated || outcome == Outcome::kHasDevice;
   (allocated ? allocated_ : lost_) += orders.size();
@@ -132,7 +135,8 @@ Instant DeviceAllocator::EndFor(std::span<const std::string> claims) {
   return end;
 }
 
-DeviceAllocator::Outcome DeviceAllocator::TryAllocate(std::span<const Wanted> wanted) {
+DeviceAllocator::Outcome DeviceAllocator::TryAllocate(std::span<const Wanted> wanted,
+                                                      std::vector<std::string>& harmless) {
   std::vector<std::string> full_names;
   for (const Wanted& each : wanted) {
     for (const std::string& name : each.claims) full_names.push_back(NameOfClaim(each.pod, name));
@@ -140,6 +144,9 @@ DeviceAllocator::Outcome DeviceAllocator::TryAllocate(std::span<const Wanted> wa
   const Instant end = EndFor(full_names);
   std::vector<Open> open;
   const Outcome read = Read(wanted, end, open);
+  for (const Open& each : open) {
+    if (each.claim.takes_nothing) harmless.push_back(each.claim.name);
+  }
   if (read != Outcome::kAllocated) return read;
   if (AllocatesOthers(full_names)) return Outcome::kLeft;
   std::vector<Share> shares;

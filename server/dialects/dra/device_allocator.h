@@ -16,6 +16,8 @@
 //                                          allocated or gone (at the latest after kMostBinding), no
 //                                          device is chosen: a claim that comes in between waits
 //                                          for kFresh, then it is left to kube-scheduler too.
+//                                          Claims that take nothing from others
+//                                          (OpenClaim::takes_nothing) keep nobody waiting.
 //                                          The same holds from when it hears nodes for a pod that
 //                                          asks for GPUs of DRA by the name of a resource, until
 //                                          the claim that it makes for it is there (at the latest
@@ -138,7 +140,9 @@ class DeviceAllocator final : public ClaimAllocator {
     DeviceAllotment allotment;
   };
 
-  Outcome TryAllocate(std::span<const Wanted> wanted) BERTH_EXCLUDES(mutex_);
+  // harmless: gets the claims, by name, that take nothing from others.
+  Outcome TryAllocate(std::span<const Wanted> wanted, std::vector<std::string>& harmless)
+      BERTH_EXCLUDES(mutex_);
   // Fills in what has yet to be allocated. kAllocated: go on.
   Outcome Read(std::span<const Wanted> wanted, Instant end, std::vector<Open>& open)
       BERTH_EXCLUDES(mutex_);

@@ -382,7 +382,7 @@ TEST_F(DeviceAllocatorTest, ClaimsOfOtherKindsAreLeftAloneAndToldOnce) {
 
 TEST_F(DeviceAllocatorTest, NothingIsChosenWhileKubeSchedulerAllocatesAnotherClaim) {
   Add("of-theirs");
-  api_.claims["of-theirs"]["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = true;
+  api_.claims["of-theirs"]["spec"]["devices"]["requests"][0]["exactly"]["new"] = true;
   Add("a");
   EXPECT_FALSE(Allocate("of-theirs"));
   EXPECT_FALSE(Allocate("a"));
@@ -406,6 +406,32 @@ TEST_F(DeviceAllocatorTest, AClaimWaitsForOneThatKubeSchedulerIsAboutToWrite) {
   EXPECT_GE(clock_.Now() - Instant(), DeviceAllocator::kFresh);
   all_.claims().Remove("ns", "other");
   EXPECT_TRUE(Allocate("a")) << "one that is gone is waited for no longer";
+}
+
+// Others get its devices too, whether kube-scheduler allocates it or never does.
+TEST_F(DeviceAllocatorTest, AClaimForAdministrationKeepsNobodyWaiting) {
+  for (const char* name : {"watcher", "both", "read-in-part"}) Add(name);
+  const auto requests = [this](const std::string& name) -> Json& {
+    return api_.claims[name]["spec"]["devices"]["requests"];
+  };
+  requests("both").push_back(requests("both")[0]);
+  for (const char* name : {"watcher", "both", "read-in-part"}) {
+    requests(name)[0]["exactly"]["adminAccess"] = true;
+  }
+  requests("read-in-part")[0]["exactly"]["new"] = true;
+  EXPECT_FALSE(Allocate("watcher"));
+  Add("a");
+  EXPECT_TRUE(Allocate("a"));
+  for (const char* name : {"both", "read-in-part"}) {
+    SCOPED_TRACE(name);
+    EXPECT_FALSE(Allocate(name));
+    Add("b");
+    EXPECT_FALSE(Allocate("b")) << "it may take a device of its own";
+    all_.claims().Remove("ns", name);
+  }
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{"watcher", "b"}, Names{"n1", "n2"}, {}));
+  Add("c");
+  EXPECT_FALSE(Allocate("c")) << "kube-scheduler is to allocate the pod's other claim";
 }
 
 TEST_F(DeviceAllocatorTest, OneThatIsNeverAllocatedIsForgottenInTheEnd) {
