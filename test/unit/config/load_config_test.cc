@@ -87,8 +87,20 @@ TEST(LoadConfig, EveryFieldIsRead) {
   expected.request_mix = {
       {1500, 0, 250, {"A100", "T4"}, 2.5}, {4000, 8, 0, {}, 1e-3}, {0, 0, 0, {}, 0.1}};
   expected.learning = {500, 50};
-  expected.expected_waste = {
-      64, 20, 3, 0, 0.5, 0.5, 2, 2.5, 0, 3, 1, expected.expected_waste.slot_price, 0.125};
+  expected.expected_waste = {64,
+                             20,
+                             3,
+                             0,
+                             0.5,
+                             0.5,
+                             2,
+                             2.5,
+                             0,
+                             3,
+                             1,
+                             expected.expected_waste.slot_price,
+                             expected.expected_waste.least_slot_price,
+                             0.125};
   expected.resources = {{"my/gpu", ResourceMeaning::kWholeGpus, "gpu"},
                         {"my/share", ResourceMeaning::kShareCompute, "percent"},
                         {"my/memory", ResourceMeaning::kShareMemory, "GiB"}};

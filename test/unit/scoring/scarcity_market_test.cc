@@ -154,7 +154,7 @@ TEST(SlotPrior, IsDearWhileFewPodsHaveCome) {
   EXPECT_DOUBLE_EQ(LeastSlotPrice(4 * kFewPods), kUnknownSlotPrice / 4);
   EXPECT_EQ(LeastSlotPrice(1'000'000), kLeastSlotPrice);
   EXPECT_EQ(SlotPriorPrice(0, 0.01, 0.02), 0.02) << "also where little is free";
-  EXPECT_EQ(SlotPriorPrice(1, 0.01, 0.002), 0.01);
+  EXPECT_DOUBLE_EQ(SlotPriorPrice(1, 0.01, 0.002), 0.01);
 }
 
 // 8 GPUs, half of them free: the free part is of the whole fleet.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What NVIDIA's DRA driver 0.5 published about an H200 and an H100 (driver 580.159.04, each alone in
-// a virtual machine whose PCI bus has no NUMA nodes), in three settings: plain, gate DynamicMIG,
+// What NVIDIA's DRA driver 0.5 published about an H200 and an H100 (driver 580.159.04, each alone
+// in a virtual machine whose PCI bus has no NUMA nodes), in three settings: plain, gate DynamicMIG,
 // gate ConsumableShares. UUIDs are made up, all else is as it was published.
 #include <memory>
 #include <string>

@@ -42,8 +42,9 @@ TEST(CataloguedMemory, OfAProductThatCanBeCutIsThatOfADeviceThatTakesItWhole) {
   EXPECT_EQ(CataloguedMemoryMib("A100-SXM4-40GB"), 40'192);
   EXPECT_EQ(CataloguedMemoryMib("NVIDIA-A100-SXM4-40GB"), 40'192);
   EXPECT_EQ(CataloguedMemoryMib("NVIDIA-H100-80GB-HBM3"), 81'152);
-  for (const char* const name : {"", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "GTX-9",
-                                 "NVIDIA-A100-SXM4-40GB-SHARED", "NVIDIA-H200"}) {
+  EXPECT_EQ(CataloguedMemoryMib("NVIDIA-H200"), 143'360);
+  for (const char* const name :
+       {"", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "GTX-9", "NVIDIA-A100-SXM4-40GB-SHARED"}) {
     EXPECT_EQ(CataloguedMemoryMib(name), 0) << name;
   }
 }
