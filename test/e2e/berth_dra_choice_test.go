@@ -303,6 +303,27 @@ func TestTwoAllocatorsTakeNoDeviceTwice(t *testing.T) {
 	}
 }
 
+// Of a claim that is kube-scheduler's to allocate Berth hears only once there are devices for it: one for which there are none
+// keeps Berth from nothing.
+func TestAClaimOfKubeSchedulersThatFindsNoDeviceKeepsNobodyWaiting(t *testing.T) {
+	needBerth(t)
+	plane, berth := startChoosing(t, 1, 1)
+	plane.CreatePods(claiming(t, plane, "stuck", "b'mig' == b'none'")) // not one that Berth reads
+	t.Logf("kube-scheduler says: %s", plane.WaitPending("stuck", 30*time.Second))
+	plane.CreatePods(claiming(t, plane, "next", ofProfile("1g.5gb")))
+	harness.Eventually(t, "next to have a node", 30*time.Second, func() error {
+		if pod := plane.Pod("next"); pod.Spec.NodeName == "" {
+			return fmt.Errorf("it waits: %s", harness.WhyPending(pod))
+		}
+		return nil
+	})
+	for _, result := range []string{`"allocated"} 1`, `"left"} 0`} {
+		if err := contains(berth.Metrics(), "berth_claim_allocations_total{result="+result); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestPodsOfOneClaimGoToTheNodeOfItsDevice(t *testing.T) {
 	needBerth(t)
 	plane, berth := startChoosing(t, 3, 1)
