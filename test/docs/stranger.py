@@ -136,7 +136,7 @@ class Stranger:
         program, *words = command.split("#")[0].split()
         subcommands = []
         for word in words:
-            if not re.fullmatch(r"[a-z|]+", word) or word == "|":
+            if not re.fullmatch(r"[a-z][a-z|-]*", word):
                 break
             subcommands.append(word.split("|"))
         helps = ""

@@ -304,7 +304,7 @@ bool FirstFitPlaces(const Case& made, const DeviceOffers::ByNode& offers) {
 }
 
 TEST(GangDevicesProperty, AGangIsPlacedWhereverAnExhaustiveSearchPlacesIt) {
-  constexpr std::uint64_t kCases = 5000;
+  constexpr std::uint64_t kCases = 10'000;
   int possible = 0, found = 0, impossible = 0, left = 0, first_fit = 0;
   std::string missed;
   for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
