@@ -69,7 +69,8 @@ void Connection::OnHandshake(const ErrorCode& code, std::size_t) {
   }
   if (code) {
     counters_.tls_handshake_failures.Increment();
-    Close();
+    BeginLinger();  // a close with bytes unread would reset what tells the client why
+    StopSending();
     return;
   }
   AwaitRequest();
@@ -360,19 +361,25 @@ void Connection::ReleaseMemory(std::size_t keep) {
 // --- end ---------------------------------------------------------------------------------------
 
 void Connection::EndSending() {
+  BeginLinger();
+  transport_->SayGoodbye(Then(&Connection::OnGoodbye));
+}
+
+void Connection::BeginLinger() {
   Enter(State::kLinger, kLingerTime);
   StartTimer();  // this limit may be shorter than those of the options
-  transport_->SayGoodbye(Then(&Connection::OnGoodbye));
 }
 
 // TLS calls back with the client's close_notify or at its first other byte: in both cases the
 // connection is over.
 void Connection::OnGoodbye(const ErrorCode&, std::size_t) {
-  if (state_ != State::kClosed) {
-    ErrorCode ignored;
-    transport_->socket().shutdown(tcp::socket::shutdown_send, ignored);
-    DropInput();
-  }
+  if (state_ != State::kClosed) StopSending();
+}
+
+void Connection::StopSending() {
+  ErrorCode ignored;
+  transport_->socket().shutdown(tcp::socket::shutdown_send, ignored);
+  DropInput();
 }
 
 void Connection::DropInput() {

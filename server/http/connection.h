@@ -109,6 +109,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void ReleaseMemory(std::size_t keep);
 
   void EndSending();
+  void BeginLinger();
+  void StopSending();
   void OnGoodbye(const ErrorCode& code, std::size_t unused);
   void DropInput();
   void OnDropped(const ErrorCode& code, std::size_t count);

@@ -140,10 +140,12 @@ func TestBerthIsKilledAmongTheAllocationsOfAGang(t *testing.T) {
 	grantChoice(plane)
 	var written atomic.Int32
 	var berth *harness.Berth
+	killed := make(chan struct{})
 	server := plane.InFrontOfAPIServer(func(r *http.Request) {
 		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/resourceclaims/") && strings.HasSuffix(r.URL.Path, "/status") {
 			if written.Add(1) == 2 {
 				berth.Kill()
+				close(killed)
 				<-r.Context().Done() // the second one is never sent
 			}
 		}
@@ -154,11 +156,9 @@ func TestBerthIsKilledAmongTheAllocationsOfAGang(t *testing.T) {
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	pods := claimingGang(t, plane, "killed", 3, inBerthsWords, exactly(2))
 	plane.CreatePods(pods...)
-	deadline := time.Now().Add(60 * time.Second)
-	for written.Load() < 2 && time.Now().Before(deadline) {
-		time.Sleep(50 * time.Millisecond)
-	}
-	if written.Load() < 2 {
+	select {
+	case <-killed: // its port is free then
+	case <-time.After(60 * time.Second):
 		t.Fatalf("Berth allocated nothing\n%s", berth.Log())
 	}
 	t.Logf("allocated when Berth was killed: %v", allocatedOf(t, plane, pods))
