@@ -120,12 +120,13 @@ func TestABerthThatIsStartedAgainGoesOn(t *testing.T) {
 	for part := 1; part <= 3; part++ {
 		bound.WaitFor(part*manyPods/4, time.Minute)
 		berth.Kill()
-		start := time.Now()
+		start, api, etcd := time.Now(), plane.APIServer.CPU(), plane.Etcd.CPU()
 		berth.Start()
 		for berth.Ready() != nil && time.Since(start) < time.Minute {
 			time.Sleep(5 * time.Millisecond)
 		}
-		t.Logf("ready %s after it was started", time.Since(start))
+		t.Logf("ready %s after it was started; CPU of Berth %s, of the API server %s, of etcd %s", time.Since(start),
+			berth.CPU(), plane.APIServer.CPU()-api, plane.Etcd.CPU()-etcd)
 		berth.WaitReady()
 		if now := lease(t, plane); now != held {
 			t.Errorf("the lease changed from %s to %s", held, now)
