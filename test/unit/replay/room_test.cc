@@ -107,7 +107,7 @@ TEST(RoomRule, BerthSparesWhoHasRunForLessThanTenMinutes) {
   EXPECT_DOUBLE_EQ(Of(result, SizeClass::kTwo).wait_p99_s, 35 * 60);
 }
 
-TEST(RoomRule, KaiMovesAtOnceAndWhoeverItDraws) {
+TEST(RoomRule, KaiMovesAtOnceWithoutACost) {
   const SimulationResult result = Under("kai", Nodes(2), kHalfIdle, hours(4));
   EXPECT_EQ(result.moved, 1);
   EXPECT_DOUBLE_EQ(Of(result, SizeClass::kTwo).wait_p99_s, 1);
