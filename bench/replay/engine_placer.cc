@@ -120,6 +120,23 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Inst
   return node;
 }
 
+Status EnginePlacer::Take(std::span<const PodPlacement> pods) {
+  for (const PodPlacement& one : pods) Remove(one.pod.id.uid);
+  for (const PodPlacement& one : pods) {
+    BERTH_TRY_STATUS(state_.Reserve(one.pod, one.placement, Instant::max()));
+    BERTH_TRY_STATUS(state_.Confirm(one.pod.id.uid));
+    line_.Leave(one.pod.id.uid);
+    last_ = one.placement;
+  }
+  return {};
+}
+
+const Earmarks* EnginePlacer::EarmarksNow(Instant now) {
+  if (!earmarks_) return nullptr;
+  line_.Look(state_.Current(), *earmarks_, now);
+  return line_.earmarks().get();
+}
+
 void EnginePlacer::Remove(const std::string& uid) {
   const ClusterEvent gone = PodGone{uid};
   BERTH_CHECK(state_.Apply({&gone, 1}).has_value());

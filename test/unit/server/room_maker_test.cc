@@ -113,6 +113,23 @@ TEST_F(RoomMakerTest, AnotherPodOfTheControllersKindOnlyTakesThePlace) {
       << "one place, one pod";
 }
 
+// A StatefulSet makes its pod anew once the old one is gone, under the same name.
+TEST_F(RoomMakerTest, TheSuccessorMayHaveTheSameName) {
+  BeginsToMoveB();
+  world_.Ends("b");
+  APod anew = RoomWorld::Moves("b");
+  anew.Uid("uid-b-anew");
+  EXPECT_EQ(world_.Comes(anew), Names{"n0"});
+  ASSERT_TRUE(world_.Bind(anew.Request(), "n0"));
+  world_.After(3);
+  EXPECT_EQ(world_.Filter(big_.Request()), Names{"n1"});
+  ASSERT_TRUE(world_.Bind(big_.Request(), "n1"));
+  world_.After(1);
+  EXPECT_EQ(world_.sink.what(), What::kDone);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+  EXPECT_EQ(world_.StillHeld(), "");
+}
+
 TEST_F(RoomMakerTest, StopsWhenABudgetRefuses) {
   world_.evictor.answer = [](const PodId&) { return PodEvictor::Outcome::kBlocked; };
   BeginsToMoveB();
@@ -303,10 +320,29 @@ TEST(WhyNotByItself, RefusesWhatWouldGoBackAndForth) {
   plan.found = true;
   plan.moves.push_back({.pod = snapshot->node(0).pods().front(), .from = 0, .to = 1, .place = {}});
   EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8),
-            "default/p would go to empty, which is emptier than full");
+            "default/p would go to empty, which has as much room as full would have");
   EXPECT_EQ(WhyNotByItself(plan, *snapshot, 0), "it has 1 move, and at most 0 are allowed");
   plan.moves[0].to = 0;
   EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8), "default/p would only change its devices");
+}
+
+// As when a pod leaves a node that has one GPU free for one that has two.
+TEST(WhyNotByItself, TakesANodeThatIsEmptierNowButHasLessRoomThanIsMade) {
+  const auto snapshot =
+      SnapshotOf(std::vector<ANode>{ANode("crowded")
+                                        .Gpus(8)
+                                        .Holding(RoomWorld::Moves("p").Whole(2), {0, 1})
+                                        .Holding(RoomWorld::Moves("q").Whole(5), {2, 3, 4, 5, 6}),
+                                    ANode("small").Gpus(2)});
+  RoomPlan plan;
+  plan.found = true;
+  const Node& crowded = snapshot->node(0);
+  const auto p =
+      std::ranges::find_if(crowded.pods(), [](const auto& pod) { return pod->pod.id.name == "p"; });
+  ASSERT_NE(p, crowded.pods().end());
+  plan.moves.push_back({.pod = *p, .from = 0, .to = 1, .place = {}});
+  ASSERT_LT(crowded.free_gpu_milli(), snapshot->node(1).free_gpu_milli());
+  EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8), "");
 }
 
 }  // namespace
