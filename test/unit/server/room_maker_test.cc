@@ -320,29 +320,10 @@ TEST(WhyNotByItself, RefusesWhatWouldGoBackAndForth) {
   plan.found = true;
   plan.moves.push_back({.pod = snapshot->node(0).pods().front(), .from = 0, .to = 1, .place = {}});
   EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8),
-            "default/p would go to empty, which has as much room as full would have");
+            "default/p would go to empty, which is emptier than full");
   EXPECT_EQ(WhyNotByItself(plan, *snapshot, 0), "it has 1 move, and at most 0 are allowed");
   plan.moves[0].to = 0;
   EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8), "default/p would only change its devices");
-}
-
-// As when a pod leaves a node that has one GPU free for one that has two.
-TEST(WhyNotByItself, TakesANodeThatIsEmptierNowButHasLessRoomThanIsMade) {
-  const auto snapshot =
-      SnapshotOf(std::vector<ANode>{ANode("crowded")
-                                        .Gpus(8)
-                                        .Holding(RoomWorld::Moves("p").Whole(2), {0, 1})
-                                        .Holding(RoomWorld::Moves("q").Whole(5), {2, 3, 4, 5, 6}),
-                                    ANode("small").Gpus(2)});
-  RoomPlan plan;
-  plan.found = true;
-  const Node& crowded = snapshot->node(0);
-  const auto p =
-      std::ranges::find_if(crowded.pods(), [](const auto& pod) { return pod->pod.id.name == "p"; });
-  ASSERT_NE(p, crowded.pods().end());
-  plan.moves.push_back({.pod = *p, .from = 0, .to = 1, .place = {}});
-  ASSERT_LT(crowded.free_gpu_milli(), snapshot->node(1).free_gpu_milli());
-  EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8), "");
 }
 
 }  // namespace
