@@ -2,13 +2,11 @@
 #include "server/extender/room_maker.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "scoring/explain/node_report.h"
-#include "scoring/victims.h"
 #include "server/extender/room_unit.h"
 
 namespace berth {
@@ -33,17 +31,15 @@ std::string WhyNotByItself(const RoomPlan& plan, const Snapshot& snapshot, int m
     return "it has " + CountText(std::ssize(plan.moves), "move") + ", and at most " +
            std::to_string(most_moves) + " are allowed";
   }
-  std::map<NodeIndex, std::int64_t> freed;  // GPU thousandths
-  for (const PodMove& move : plan.moves) freed[move.from] += GpuMilliOf(*move.pod);
   for (const PodMove& move : plan.moves) {
     const std::string name = move.pod->pod.id.full_name();
     const Node& from = snapshot.node(move.from);
     const Node& to = snapshot.node(move.to);
     if (move.from == move.to) return name + " would only change its devices";
     if (move.waits_for != kNoMove) return name + " would have no place for a while";
-    if (to.free_gpu_milli() >= from.free_gpu_milli() + freed[move.from]) {
-      return name + " would go to " + to.spec().name + ", which has as much room as " +
-             from.spec().name + " would have";
+    if (to.free_gpu_milli() > from.free_gpu_milli()) {
+      return name + " would go to " + to.spec().name + ", which is emptier than " +
+             from.spec().name;
     }
   }
   return "";

@@ -10,8 +10,7 @@
 //     settings; their controller is known and has no pod that waits, and Berth judges all that they
 //     need
 //   - with no more moves than the settings allow, in an order in which each place is free in time,
-//     and never to a node that has as much room as the one that is emptied, so that no pod goes
-//     back and forth
+//     and never from a node to an emptier one, so that no pod goes back and forth
 //
 // One thread at a time; stats() any thread.
 #pragma once
