@@ -8,7 +8,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -71,12 +70,6 @@ std::unique_ptr<kube::WriteJournal> JournalIn(const char* folder, const Clock& c
             {{"text", "BERTH_RUNTIME_DIR: " + journal.error().message +
                           "; after a crash Berth waits until its lease has run out"}});
   return nullptr;
-}
-
-// Of this process alone.
-std::string RandomToken() {
-  std::random_device random;
-  return std::to_string(random()) + std::to_string(random());
 }
 
 // Everything that lives as long as the service, in the order in which it is built.
@@ -301,7 +294,7 @@ class Service {
       const std::chrono::seconds lease(election.lease_seconds);
       journal_ = JournalIn(std::getenv("BERTH_RUNTIME_DIR"), clock_, lease, log_);
       // Two hosts may have one name: the token tells them apart.
-      const std::string token = journal_ ? journal_->token() : RandomToken();
+      const std::string token = journal_ ? journal_->token() : kube::NewToken();
       options.election = {.namespace_name = own.empty() ? pod_namespace : own,
                           .name = election.name,
                           .identity = options.instance + "_" + token,

@@ -38,13 +38,6 @@ std::string Writer() {
   return boot ? *std::move(boot) + std::string(BerthVersion()) : "";
 }
 
-std::string NewToken() {
-  std::random_device random;
-  std::string token;
-  while (token.size() < kTokenBytes) token += "0123456789abcdef"[random() % 16];
-  return token;
-}
-
 std::string_view TextOf(std::span<const char> field) {
   return {field.data(), strnlen(field.data(), field.size())};
 }
@@ -61,6 +54,13 @@ void Store(std::uint32_t& to, std::uint32_t value) {
 }
 
 }  // namespace
+
+std::string NewToken() {
+  std::random_device random;
+  std::string token;
+  while (token.size() < kTokenBytes) token += "0123456789abcdef"[random() % 16];
+  return token;
+}
 
 struct WriteJournal::File {
   struct Slot {

@@ -33,6 +33,9 @@
 
 namespace berth::kube {
 
+// 16 hexadecimal digits that no other process has.
+std::string NewToken();
+
 // Any thread may call it.
 class WriteJournal {
  public:
@@ -48,8 +51,7 @@ class WriteJournal {
   WriteJournal(const WriteJournal&) = delete;
   WriteJournal& operator=(const WriteJournal&) = delete;
 
-  // 16 hexadecimal digits: of all processes, those alone have it that had this file one after the
-  // other.
+  // As NewToken: of all processes, those alone have it that had this file one after the other.
   [[nodiscard]] const std::string& token() const { return token_; }
   // Until then what the process before had on its way may be carried out.
   [[nodiscard]] Instant left_until() const { return left_until_; }
