@@ -305,10 +305,12 @@ void EvaluationTable::KeepOption(std::span<const DeviceChoice> choices, std::siz
 std::uint32_t EvaluationTable::BundleOf(const Node& node, const DeviceChoice& choice) {
   Bundle bundle(market_->goods());
   market_->Taken(node, shape_, choice, bundle);
-  const auto [at, is_new] =
-      numbers_.emplace(std::move(bundle), static_cast<std::uint32_t>(bundles_.size()));
-  if (is_new) bundles_.push_back(at->first);
-  return at->second;
+  const auto known = numbers_.find(bundle);
+  if (known != numbers_.end()) return known->second;
+  bundles_.push_back(bundle);  // first: where memory runs out, no number is without its bundle
+  const auto number = static_cast<std::uint32_t>(bundles_.size() - 1);
+  numbers_.emplace(std::move(bundle), number);
+  return number;
 }
 
 std::vector<int> EvaluationTable::BundleCosts(std::span<const double> prices) const {

@@ -55,16 +55,17 @@ std::map<std::string, Waste> WasteReport::Of(const std::shared_ptr<const Snapsho
                                              const LearnedMix::Epoch& epoch) {
   const MutexLock lock(mutex_);
   if (epoch.mix != epoch_.mix) {
-    epoch_ = epoch;
     const Fleet fleet = FleetOf(*snapshot);
-    RequestMix mix = OnFleet(*epoch_.mix, ModelsOf(fleet));
+    RequestMix mix = OnFleet(*epoch.mix, ModelsOf(fleet));
     InheritDraws(calibrated_, mix);
     for (int round = 0; round < kRounds; ++round) Calibrate(mix, fleet, {}, parameters_);
-    potential_.emplace(mix, fleet, parameters_);
+    potential_ = std::make_unique<WastePotential>(mix, fleet, parameters_);
     calibrated_ = std::move(mix);
     snapshot_ = nullptr;
+    epoch_ = epoch;  // last: where memory runs out, the next call begins anew
   }
   if (snapshot_ == nullptr || !snapshot->SameNodes(*snapshot_)) {
+    snapshot_ = nullptr;
     by_node_.assign(snapshot->size(), {});
     for (NodeIndex i = 0; i < snapshot->size(); ++i) Measure(i, snapshot->node(i));
   } else {

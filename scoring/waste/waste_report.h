@@ -24,7 +24,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +63,7 @@ class WasteReport {
   Mutex mutex_;
   LearnedMix::Epoch epoch_ BERTH_GUARDED_BY(mutex_);
   RequestMix calibrated_ BERTH_GUARDED_BY(mutex_);
-  std::optional<WastePotential> potential_ BERTH_GUARDED_BY(mutex_);  // of the epoch
+  std::unique_ptr<const WastePotential> potential_ BERTH_GUARDED_BY(mutex_);  // of the epoch
   std::shared_ptr<const Snapshot> snapshot_ BERTH_GUARDED_BY(mutex_);
   std::vector<Waste> by_node_ BERTH_GUARDED_BY(mutex_);  // of the snapshot
 };

@@ -159,6 +159,8 @@ void Connection::OnTimer() {
     OnDeadline();
   } else if (state_ == State::kIdle) {
     ReleaseMemory(0);
+  } else if (reply_lost_) {
+    OnException();
   } else if (answers_later_) {
     LookForClient();
   }
@@ -204,12 +206,13 @@ void Connection::AnswerLater(const std::function<void(Reply)>& later) {
   CountRequest(body_.capacity() + buffer_.capacity());
   if (client_closed_ == nullptr) client_closed_ = std::make_shared<std::atomic<bool>>(false);
   const auto send = [self = shared_from_this()](HttpResponse response) {
-    asio::post(self->shard_.loop(), [self, response = std::move(response)]() mutable {
-      self->answers_later_ = false;
-      if (self->state_ == State::kClosed) return;
-      self->response_ = std::move(response);
-      self->SendAnswer();
-    });
+    try {
+      asio::post(self->shard_.loop(), [self, response = std::move(response)]() mutable {
+        self->OnReply(std::move(response));
+      });
+    } catch (const std::exception&) {  // out of memory
+      self->reply_lost_ = true;
+    }
   };
   Reply reply(send, [closed = client_closed_] { return !closed->load(); });
   answers_later_ = true;
@@ -218,6 +221,17 @@ void Connection::AnswerLater(const std::function<void(Reply)>& later) {
     later(std::move(reply));
   } catch (...) {
     counters_.handler_exceptions.Increment();  // the destroyed Reply answers 500
+  }
+}
+
+void Connection::OnReply(HttpResponse response) {
+  answers_later_ = false;
+  if (state_ == State::kClosed) return;
+  try {
+    response_ = std::move(response);
+    SendAnswer();
+  } catch (const std::exception&) {
+    OnException();
   }
 }
 

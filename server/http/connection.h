@@ -97,6 +97,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // Answering: connection.cc.
   void Answer();
   void AnswerLater(const std::function<void(Reply)>& later);
+  void OnReply(HttpResponse response);
   void LookForClient();  // whether it has closed its side, while the answer is made
   void SendAnswer();
   HttpResponse CallHandler(const RequestHead& head);
@@ -139,6 +140,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   HttpResponse response_;
   bool answers_later_ = false;
+  std::atomic<bool> reply_lost_ = false;  // there was no memory to hand it over: the timer closes
   // Read from any thread; made for the first answer that comes later.
   std::shared_ptr<std::atomic<bool>> client_closed_;
   std::string response_header_;

@@ -250,15 +250,17 @@ http::HttpResponse PageWriter::AnswerTo(const Request& request, Shelf& shelf) co
 }
 
 void PageWriter::Serve(Shelf& shelf, const std::vector<Request>& requests) {
+  std::string_view why = "too many pages are held";
   try {
     if (Write(shelf)) {
       for (const Request& request : requests) request.reply(AnswerTo(request, shelf));
       return;
     }
-  } catch (const std::exception&) {  // out of memory: it costs the page, not the process
+  } catch (const std::exception&) {  // it costs the page, not the process
+    why = "out of memory";
   }
   // Requests that are answered already keep their answer.
-  for (const Request& request : requests) request.reply(Unavailable("too many pages are held"));
+  for (const Request& request : requests) request.reply(Unavailable(why));
 }
 
 }  // namespace berth

@@ -4,12 +4,33 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <latch>
+#include <thread>
+#include <vector>
 
 namespace berth {
 namespace {
 
 // Walking through the heap takes a while, so it has to be worth it.
 constexpr std::size_t kMuch = std::size_t{32} << 20;
+
+constexpr int kArenas = 4;
+
+// A thread that finds too little address space for an arena, although there may be one more, gets
+// none: each of its allocations is a mapping of its own from then on, and fails once the heaps of
+// the others have taken the rest. So all are made while there is space.
+void MakeArenas() {
+  std::latch made(kArenas - 1);  // the first is the process's
+  std::vector<std::jthread> threads;
+  for (int i = 1; i < kArenas; ++i) {
+    threads.emplace_back([&made] {
+      void* volatile first = std::malloc(1);
+      made.arrive_and_wait();
+      std::free(first);
+    });
+  }
+}
 
 }  // namespace
 
@@ -24,7 +45,8 @@ void BoundAllocator() {
   constexpr int kMiB = 1 << 20;
   mallopt(M_MMAP_THRESHOLD, kMiB);  // else it grows up to 32 MiB with what is freed
   mallopt(M_TRIM_THRESHOLD, 16 * kMiB);
-  mallopt(M_ARENA_MAX, 4);
+  mallopt(M_ARENA_MAX, kArenas);
+  MakeArenas();
 }
 
 bool MemoryTrim::Look(std::size_t held_bytes) {

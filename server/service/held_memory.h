@@ -20,7 +20,8 @@ struct HeldStore {
 void AddHeldMemory(std::span<const HeldStore> stores, MetricsText& text);
 
 // Makes the allocator return large blocks to the system when they are freed, and keep fewer heaps
-// than threads. Call it before other threads exist.
+// than threads, all of them made now. Call it before other threads exist. Throws what std::thread
+// throws.
 void BoundAllocator();
 
 // Returns freed memory to the system after much was held; the allocator alone would keep it. One
