@@ -116,7 +116,7 @@ function drawRoom(room) {
   if (!room) return;
   tables.room.show(room.moves.map((move, i) => ({...move, number: i + 1})));
   const goal = (room.gang ? "gang " : "") + room.for;
-  setText(byId("room-sum"), !room.ended ? `for ${goal}, since ${since(room.since)}` : `for ${goal}: ${room.done ? "done" : "given up"}, ${room.ended}`);
+  setText(byId("room-sum"), !room.ended ? `for ${goal}, begun ${since(room.since)} ago` : `for ${goal}: ${room.done ? "done" : "given up"}, ${room.ended}`);
 }
 
 function sayFound(looks, waiting, nodes, bound) {
