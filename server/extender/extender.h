@@ -198,7 +198,8 @@ class Extender {
                                          std::span<const NodeSpec> at_zero = {},
                                          std::function<const char*()> stops = {}) const;
 
-  // Which pods to move so that these pods have room, and more (scoring/room/room_units.h), as above.
+  // Which pods to move so that these pods have room, and more (scoring/room/room_units.h), as
+  // above.
   struct RoomGoals {
     int idle_nodes = 0;
     std::string model = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoomProgress: the plan of moves that Berth carries out (room_maker.h), and how far it is. A value.
+// RoomProgress: the plan of moves that Berth carries out (room_maker.h), and how far it is. A
+// value.
 #pragma once
 
 #include <cstdint>
