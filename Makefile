@@ -25,7 +25,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo docs pictures test image release sanitize fuzz soak bench bench-guard lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help build demo docs pictures test image release sanitize fuzz soak bench bench-guard lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel room-trials replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +95,10 @@ bench-node: build ## What becomes of the choice of GPUs on real kubelets; ARGS="
 cel: build ## 100,000 random device selectors, by Berth and by Kubernetes' own evaluator; ARGS="-seed 2 -expressions 5000 ..."
 	@cmake --build --preset release -j $(JOBS) --target berth-cel-verdicts
 	@$(E2E)/program.sh cel -verdicts $(BIN)/berth-cel-verdicts $(ARGS)
+
+room-trials: build ## Drawn clusters in which Berth moves pods behind a real control plane; TRIALS=200 SEED=0 (half a minute each)
+	@BERTH_ROOM_TRIALS=$(or $(TRIALS),200) BERTH_ROOM_SEED=$(or $(SEED),0) $(E2E)/program.sh e2e.test -test.v \
+	  -test.timeout 0 -test.run '^TestTrialsOfMakingRoom$$'
 
 replay-e2e: build ## A trace through kube-scheduler, with Berth and alone (needs BERTH_DATA); ARGS="-trace default -arms ..."
 	@$(E2E)/program.sh replay -json build/replay-e2e.json $(ARGS)

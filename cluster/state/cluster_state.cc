@@ -62,6 +62,7 @@ PodLife LifeOf(const PodRecord* held, const PodBound& bound) {
   if (!life.ends) life.ends = held->life.ends;
   life.comes_back |= held->life.comes_back;
   life.completes |= held->life.completes;
+  life.evicted |= held->life.evicted;
   if (life.replica_set.empty()) life.replica_set = held->life.replica_set;
   return life;
 }

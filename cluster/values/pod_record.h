@@ -30,6 +30,7 @@ struct PodLife {
   std::optional<WallTime> ends = {};     // metadata.deletionTimestamp: its grace period is over
   bool comes_back = false;               // a DaemonSet's or a static pod: it is back at once
   bool completes = false;                // restartPolicy is not Always: it ends with its work
+  bool evicted = false;                  // it ends since somebody called the Eviction API
   std::string replica_set = {};          // of a Deployment: "train-7d9f8c6b5"; empty: it is of none
   friend bool operator==(const PodLife&, const PodLife&) = default;
 

@@ -59,7 +59,7 @@ void Tell(const RoomAsk& ask, const RoomNodes& nodes, const SearchedMoves& searc
                        .from = arrival.from,
                        .to = changed.node,
                        .place = state.placements[i],
-                       .cost = resident.cost});
+                       .cost = MoveCost(*resident.pod, ask.rules.now)});
     }
     after = after.With(changed.node, std::make_shared<const Node>(Settled(
                                          ask.snapshot->node(changed.node), nodes, changed)));
@@ -78,7 +78,9 @@ RoomPlan MakeRoom(const RoomAsk& ask) {
   RoomNodes nodes(ask);
   plan.least_cost = BoundOfMoves(nodes, Prices::kCosts);
   plan.least_moves = BoundOfMoves(nodes, Prices::kMoves);
-  if (plan.least_cost.impossible) {
+  const bool is_beyond = ask.most_moves && plan.least_moves.price > *ask.most_moves;
+  if (plan.least_cost.impossible || is_beyond) {
+    if (is_beyond) plan.least_cost.price = 0;
     plan.optimal = true;
     return plan;
   }
@@ -86,8 +88,13 @@ RoomPlan MakeRoom(const RoomAsk& ask) {
   plan.found = searched.found;
   plan.cost = searched.cost;
   plan.optimal = searched.complete || (searched.found && searched.cost <= plan.least_cost.price);
+  if (ask.most_moves) plan.least_cost.price = 0;
   if (!searched.found) return plan;
   Tell(ask, nodes, searched, plan);
+  if (ask.most_moves) {
+    plan.cost = 0;
+    for (const PodMove& move : plan.moves) plan.cost += move.cost;
+  }
   return plan;
 }
 

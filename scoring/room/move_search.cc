@@ -94,7 +94,9 @@ class Choices {
 class Searcher {
  public:
   Searcher(RoomNodes& nodes, std::int64_t at_least)
-      : nodes_(nodes), at_least_(at_least), small_(nodes.size() <= kSmallCluster) {}
+      : nodes_(nodes), at_least_(at_least), small_(nodes.size() <= kSmallCluster) {
+    if (const auto& most = nodes.ask().most_moves) below_ = kMoveFirst * (*most + 1);
+  }
 
   SearchedMoves Search() {
     std::vector<std::vector<NodeIndex>> places = nodes_.ask().goal.within;
@@ -125,7 +127,7 @@ class Searcher {
  private:
   using Pending = std::vector<Arrival>;
 
-  [[nodiscard]] std::int64_t Best() const { return best_.found ? best_.cost : kNone; }
+  [[nodiscard]] std::int64_t Best() const { return best_.found ? best_.cost : below_; }
 
   // Idle nodes first, then the largest pods.
   [[nodiscard]] Pending Goals() const {
@@ -323,6 +325,7 @@ class Searcher {
   RoomNodes& nodes_;
   const std::int64_t at_least_;
   const bool small_;
+  std::int64_t below_ = kNone;  // plans that cost as much do not count
   const std::vector<NodeIndex>* place_ = nullptr;
   std::int64_t steps_ = 0, most_steps_ = 0, next_question_ = 0;
   std::size_t depth_ = 0;

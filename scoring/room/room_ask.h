@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct RoomAsk {
   MoveRules rules = {};
   NodeGuard guard = NodeGuard::kOff;
   const Earmarks* earmarks = nullptr;  // as in Question; they outlive the ask
+  // Set: no plan with more moves counts; of the others that with the fewest is the best, then the
+  // cheapest. Empty: the cheapest is.
+  std::optional<int> most_moves = {};
   SearchLimits limits = {};
 };
 

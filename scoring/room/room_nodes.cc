@@ -24,11 +24,13 @@ bool HasGpus(const PodRecord& pod) {
          pod.placement.places > 0;
 }
 
-std::vector<Resident> ResidentsOf(const Node& node, const MoveRules& rules) {
+std::vector<Resident> ResidentsOf(const Node& node, const RoomAsk& ask) {
+  const MoveRules& rules = ask.rules;
+  const std::int64_t each = ask.most_moves ? kMoveFirst : 0;
   std::vector<Resident> residents;
   for (const auto& pod : node.pods()) {
     if (WhyItStays(*pod, rules) != Stays::kNot || node.IsHeldByClaim(pod->pod.id.uid)) continue;
-    residents.push_back({pod, MoveCost(*pod, rules.now), AmountsHeld(*pod)});
+    residents.push_back({pod, each + MoveCost(*pod, rules.now), AmountsHeld(*pod)});
   }
   std::ranges::sort(residents, {}, [](const Resident& one) {
     return std::tuple<std::int64_t, std::string_view>(one.cost, one.pod->pod.id.uid);
@@ -62,7 +64,7 @@ std::optional<Placement> PlaceOnNode(const Node& node, const PodRequest& pod) {
 RoomNodes::RoomNodes(const RoomAsk& ask)
     : ask_(ask), residents_(ask.snapshot->size()), states_(ask.snapshot->size()) {
   for (NodeIndex i = 0; i < ask.snapshot->size(); ++i) {
-    residents_[i] = ResidentsOf(ask.snapshot->node(i), ask.rules);
+    residents_[i] = ResidentsOf(ask.snapshot->node(i), ask);
     if (residents_[i].size() <= kMostResidents) continue;
     residents_[i].resize(kMostResidents);
     is_cut_ = true;

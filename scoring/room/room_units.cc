@@ -10,6 +10,7 @@
 
 #include "scoring/explain/node_report.h"
 #include "scoring/gangs/gang_ranks.h"
+#include "scoring/room/most_room.h"
 
 namespace berth {
 namespace {
@@ -32,6 +33,7 @@ class UnitPlanner {
         AddGang(pod.gang.id);
       }
     }
+    if (wish_.most_moves > 0) PlanMost();
     return std::move(units_);
   }
 
@@ -108,7 +110,33 @@ class UnitPlanner {
     return places;
   }
 
+  // What it asks for; if it cannot be planned for, the unit says why.
+  [[nodiscard]] RoomGoal GoalOf(RoomUnit& unit) const {
+    RoomGoal goal;
+    if (unit.pods.empty()) {
+      goal.idle_nodes = wish_.idle_nodes;
+      goal.model = wish_.model;
+    }
+    if (unit.pods.size() > kMostUnitPods && unit.problem.empty()) {
+      unit.problem = "it has " + CountText(std::ssize(unit.pods), "pod") +
+                     ", and room is planned for at most " + std::to_string(kMostUnitPods);
+      unit.pods.clear();
+    }
+    for (const std::size_t i : unit.pods) {
+      if (unit.problem.empty()) unit.problem = wish_.pods[i].refusal;
+      goal.pods.push_back(wish_.pods[i]);
+    }
+    if (auto places = DomainsFor(unit)) {
+      if (places->empty() && unit.problem.empty()) {
+        unit.problem = "no topology domain of the level that it requires holds its other pods";
+      }
+      goal.within = *std::move(places);
+    }
+    return goal;
+  }
+
   void Add(RoomUnit unit) {
+    if (wish_.most_moves > 0) return AddToMost(std::move(unit));
     const std::optional<SearchLimits> limits = units_.units.size() == kMostUnits ? std::nullopt
                                                : wish_.limits                    ? wish_.limits()
                                                                                  : wish_.ask.limits;
@@ -119,25 +147,7 @@ class UnitPlanner {
     RoomAsk ask = wish_.ask;
     ask.snapshot = now_;
     ask.limits = *limits;
-    if (unit.pods.empty()) {
-      ask.goal.idle_nodes = wish_.idle_nodes;
-      ask.goal.model = wish_.model;
-    }
-    if (unit.pods.size() > kMostUnitPods && unit.problem.empty()) {
-      unit.problem = "it has " + CountText(std::ssize(unit.pods), "pod") +
-                     ", and room is planned for at most " + std::to_string(kMostUnitPods);
-      unit.pods.clear();
-    }
-    for (const std::size_t i : unit.pods) {
-      if (unit.problem.empty()) unit.problem = wish_.pods[i].refusal;
-      ask.goal.pods.push_back(wish_.pods[i]);
-    }
-    if (auto places = DomainsFor(unit)) {
-      if (places->empty() && unit.problem.empty()) {
-        unit.problem = "no topology domain of the level that it requires holds its other pods";
-      }
-      ask.goal.within = *std::move(places);
-    }
+    ask.goal = GoalOf(unit);
     if (unit.problem.empty()) {
       unit.plan = MakeRoom(ask);
       if (unit.plan.found) now_ = unit.plan.after;
@@ -145,10 +155,43 @@ class UnitPlanner {
     units_.units.push_back(std::move(unit));
   }
 
+  void AddToMost(RoomUnit unit) {
+    if (goals_.size() == kMostGoals) {
+      ++units_.beyond;
+      return;
+    }
+    RoomGoal goal = GoalOf(unit);
+    if (!unit.problem.empty()) {
+      units_.units.push_back(std::move(unit));
+      return;
+    }
+    goals_.push_back(std::move(goal));
+    candidates_.push_back(std::move(unit));
+  }
+
+  // One plan for the most of the candidates.
+  void PlanMost() {
+    MostWish wish{.ask = wish_.ask, .goals = std::move(goals_), .limits = wish_.limits};
+    wish.ask.most_moves = wish_.most_moves;
+    MostRoom most = FindMostRoom(wish);
+    MostIn& told = units_.most.emplace();
+    told.at_most = most.at_most;
+    for (const RoomGoal& goal : wish.goals) told.asked += goal.pods.size();
+    RoomUnit unit;
+    for (const std::size_t i : most.in) {
+      told.names.push_back(candidates_[i].name);
+      unit.pods.insert(unit.pods.end(), candidates_[i].pods.begin(), candidates_[i].pods.end());
+    }
+    unit.plan = std::move(most.plan);
+    units_.units.insert(units_.units.begin(), std::move(unit));
+  }
+
   const RoomWish& wish_;
   std::shared_ptr<const Snapshot> now_;
   std::map<GangId, std::vector<std::size_t>> waiting_;
   std::map<GangId, std::vector<NodeIndex>> present_;  // a node for each member
+  std::vector<RoomUnit> candidates_;                  // for the most, and
+  std::vector<RoomGoal> goals_;                       // what they ask for
   RoomUnits units_;
 };
 

@@ -198,15 +198,20 @@ class Extender {
                                          std::span<const NodeSpec> at_zero = {},
                                          std::function<const char*()> stops = {}) const;
 
-  // Which pods to move so that these pods have room, and so many nodes of a model are idle
-  // (scoring/room/room_units.h), as above.
+  // Which pods to move so that these pods have room, and more (scoring/room/room_units.h), as
+  // above.
+  struct RoomGoals {
+    int idle_nodes = 0;
+    std::string model = {};
+    int most_moves = 0;
+  };
   struct RoomLimits {
     Duration in_all = std::chrono::seconds(10);
     Duration for_one = std::chrono::seconds(1);               // pod or gang
     std::function<bool(const PodRecord& pod)> may_move = {};  // empty: MoveRules alone say it
   };
   [[nodiscard]] RoomUnits WouldMakeRoom(const Moment& now, std::span<const PodRequest> pods,
-                                        int idle_nodes, const std::string& model,
+                                        const RoomGoals& goals,
                                         const std::function<const char*()>& stops,
                                         const RoomLimits& limits) const;
   // How many more idle nodes few moves would make (scoring/room/room_within.h), found within that

@@ -7,8 +7,7 @@
 namespace berth {
 
 RoomUnits Extender::WouldMakeRoom(const Moment& now, std::span<const PodRequest> pods,
-                                  int idle_nodes, const std::string& model,
-                                  const std::function<const char*()>& stops,
+                                  const RoomGoals& goals, const std::function<const char*()>& stops,
                                   const RoomLimits& limits) const {
   const auto [budgets, eviction_limits] = LimitsNow();
   const Instant end = parts_.clock.Now() + limits.in_all;
@@ -19,8 +18,9 @@ RoomUnits Extender::WouldMakeRoom(const Moment& now, std::span<const PodRequest>
               .guard = now.policy->guard,
               .earmarks = now.earmarks.get()},
       .pods = pods,
-      .idle_nodes = idle_nodes,
-      .model = model};
+      .idle_nodes = goals.idle_nodes,
+      .model = goals.model,
+      .most_moves = goals.most_moves};
   wish.starts_whole = [this, &now](const PodRequest& pod) {
     return StartsWithGang(*now.policy, pod);
   };

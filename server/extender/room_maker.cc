@@ -2,11 +2,14 @@
 #include "server/extender/room_maker.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "scoring/explain/node_report.h"
+#include "scoring/victims.h"
 #include "server/extender/room_unit.h"
 
 namespace berth {
@@ -14,14 +17,28 @@ namespace {
 
 // Berth judges all that such a pod needs.
 constexpr OwnToScheduler kNoneOfItsOwn;
-// Nodes are kept while a pod ends, so one that may take longer is not moved.
-constexpr int kMostGrace = 600;
 
 // The controllers of pods that wait: whose pod comes next is not certain.
 std::set<std::string> ControllersOf(const std::vector<WaitingPod>& waiting) {
   std::set<std::string> controllers;
   for (const WaitingPod& pod : waiting) controllers.insert(pod.pod->controller);
   return controllers;
+}
+
+// GPU thousandths free on the node that the moves empty most, once all of them are made.
+std::int64_t RoomMade(const RoomPlan& plan, const Snapshot& snapshot) {
+  std::map<NodeIndex, std::int64_t> free;
+  for (const PodMove& move : plan.moves) {
+    const std::int64_t held = GpuMilliOf(*move.pod);
+    for (const NodeIndex node : {move.from, move.to}) {
+      free.try_emplace(node, snapshot.node(node).free_gpu_milli());
+    }
+    free[move.from] += held;
+    free[move.to] -= held;
+  }
+  std::int64_t most = 0;
+  for (const PodMove& move : plan.moves) most = std::max(most, free[move.from]);
+  return most;
 }
 
 }  // namespace
@@ -31,15 +48,14 @@ std::string WhyNotByItself(const RoomPlan& plan, const Snapshot& snapshot, int m
     return "it has " + CountText(std::ssize(plan.moves), "move") + ", and at most " +
            std::to_string(most_moves) + " are allowed";
   }
+  const std::int64_t room = RoomMade(plan, snapshot);
   for (const PodMove& move : plan.moves) {
     const std::string name = move.pod->pod.id.full_name();
-    const Node& from = snapshot.node(move.from);
     const Node& to = snapshot.node(move.to);
     if (move.from == move.to) return name + " would only change its devices";
     if (move.waits_for != kNoMove) return name + " would have no place for a while";
-    if (to.free_gpu_milli() > from.free_gpu_milli()) {
-      return name + " would go to " + to.spec().name + ", which is emptier than " +
-             from.spec().name;
+    if (to.free_gpu_milli() >= room) {
+      return name + " would go to " + to.spec().name + ", which has as much room as is made";
     }
   }
   return "";
@@ -59,8 +75,11 @@ void RoomMaker::Look() {
   if (config_.mode == MakeRoomMode::kOff || now < next_plan_) return;
   if (now - *leads_since_ < std::chrono::minutes(config_.after_minutes)) return;
   next_plan_ = now + kBetweenPlans;
-  const Extender::Moment moment = parts_.run.extender.Now();
-  const std::vector<WaitingPod> need = InNeed();
+  std::vector<WaitingPod> everybody = parts_.run.waiting.Everybody();
+  const Extender::Moment moment = parts_.run.extender.Now();  // after the list (still_waiting.h)
+  const bool acts = config_.mode == MakeRoomMode::kAct;
+  if (acts && !under_way_.First(everybody, now, *leads_since_).empty()) return;
+  const std::vector<WaitingPod> need = InNeed(std::move(everybody));
   if (!need.empty()) PlanFor(moment, need.front());
 }
 
@@ -76,9 +95,24 @@ RoomMaker::Stats RoomMaker::stats() const {
           blocked_.load(), failed_.load(),   left_.load()};
 }
 
+std::shared_ptr<const RoomProgress> RoomMaker::progress() const {
+  const MutexLock lock(mutex_);
+  return progress_;
+}
+
+void RoomMaker::Show() {
+  const RoomProgress& now = run_->progress();
+  const auto shown = progress();
+  if (shown != nullptr && *shown == now) return;
+  auto next = std::make_shared<const RoomProgress>(now);
+  const MutexLock lock(mutex_);
+  progress_ = std::move(next);
+}
+
 void RoomMaker::GoOn() {
   const RoomRun::State state = run_->Step();
   Count();
+  Show();
   if (state != RoomRun::State::kGoesOn) End(state == RoomRun::State::kDone);
 }
 
@@ -101,9 +135,13 @@ void RoomMaker::Count() {
 
 void RoomMaker::End(bool is_done) {
   const RoomOrder& order = run_->order();
+  const auto begun = static_cast<std::size_t>(counted_.evicted + counted_.failed);
+  const std::size_t made = order.moves.size() - run_->moves_left();
+  if (begun > made) under_way_.Add(order.moves[made].pod, parts_.run.clock.Now());
   ++(is_done ? done_ : given_up_);
   const std::string name = order.gang.empty() ? order.places.front().pod.uid : order.gang.text();
   if (!is_done) later_.Put(name, parts_.run.clock.Now() + kAfterGivenUp);
+  Show();
   run_.reset();
   counted_ = {};
   left_ = 0;
@@ -113,12 +151,12 @@ std::string RoomMaker::NameOf(const PodRequest& pod) {
   return pod.gang.empty() ? pod.id.uid : pod.gang.id.text();
 }
 
-std::vector<WaitingPod> RoomMaker::InNeed() {
+std::vector<WaitingPod> RoomMaker::InNeed(std::vector<WaitingPod> everybody) {
   const Instant instant = parts_.run.clock.Now();
   const WallTime wall = parts_.run.clock.Wall();
   const std::set<std::string> askers = parts_.run.extender.Askers();
   std::vector<WaitingPod> need;
-  for (WaitingPod& waiting : parts_.run.waiting.Everybody()) {
+  for (WaitingPod& waiting : everybody) {
     const PodRequest& pod = *waiting.pod;
     // kube-scheduler makes room itself on a node for which it has nominated the pod.
     const bool waits = waiting.unschedulable && !waiting.gated && waiting.nominated.empty() &&
@@ -146,13 +184,13 @@ void RoomMaker::PlanFor(const Extender::Moment& now, const WaitingPod& waiting) 
   const auto may_move = [this, &controllers, &waiting](const PodRecord& pod) {
     const PodRequest& request = pod.pod;
     const auto& spaces = config_.namespaces;
-    return request.priority <= waiting.pod->priority && request.grace_seconds <= kMostGrace &&
+    return request.priority <= waiting.pod->priority && request.grace_seconds <= kMostMoveGrace &&
            request.own_to_scheduler == kNoneOfItsOwn && !request.controller.empty() &&
            !controllers.contains(request.controller) &&
            (spaces.empty() || std::ranges::find(spaces, request.id.namespace_name) != spaces.end());
   };
   const RoomUnits units = parts_.run.extender.WouldMakeRoom(
-      now, pods, 0, "", {}, {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = may_move});
+      now, pods, {}, {}, {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = may_move});
   if (!units.units.empty() && !units.units.front().problem.empty()) {
     later_.Put(NameOf(*waiting.pod), instant + kIncomplete);
   }
@@ -185,6 +223,7 @@ void RoomMaker::Begin(const Extender::Moment& now, const RoomUnit& unit,
     order.places.push_back({pod.id, place.placement.node});
   }
   run_ = std::make_unique<RoomRun>(parts_.run, std::move(order));
+  Show();
   left_ = run_->moves_left();
 }
 

@@ -10,9 +10,11 @@
 //     settings; their controller is known and has no pod that waits, and Berth judges all that they
 //     need
 //   - with no more moves than the settings allow, in an order in which each place is free in time,
-//     and never from a node to an emptier one, so that no pod goes back and forth
+//     and never to a node that has as much room as the plan makes, so that no pod goes back and
+//     forth: of the nodes that change, the emptiest is emptier after each plan
+//   - once all pods that were evicted before have their places (evictions_under_way.h)
 //
-// One thread at a time; stats() any thread.
+// One thread at a time; stats() and progress() any thread.
 #pragma once
 
 #include <atomic>
@@ -24,11 +26,14 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/recent.h"
 #include "cluster/groups/pod_groups.h"
 #include "config/config.h"
 #include "scoring/room/make_room.h"
+#include "server/extender/evictions_under_way.h"
 #include "server/extender/move_budget.h"
+#include "server/extender/room_progress.h"
 #include "server/extender/room_run.h"
 
 namespace berth {
@@ -53,7 +58,10 @@ class RoomMaker {
     const PodGroups* groups = nullptr;  // as for LineOf
   };
 
-  RoomMaker(const Parts& parts, MakeRoomConfig config) : parts_(parts) { Use(std::move(config)); }
+  RoomMaker(const Parts& parts, MakeRoomConfig config)
+      : parts_(parts), under_way_(parts.run.state) {
+    Use(std::move(config));
+  }
 
   // A plan that is under way goes on, unless the mode is another than act.
   void Use(MakeRoomConfig config);
@@ -68,14 +76,17 @@ class RoomMaker {
     std::size_t left = 0;                                // moves of the plan that is under way
   };
   [[nodiscard]] Stats stats() const;
+  // Of the plan that is under way, else of the last one; nullptr: there was none.
+  [[nodiscard]] std::shared_ptr<const RoomProgress> progress() const BERTH_EXCLUDES(mutex_);
 
  private:
+  void Show() BERTH_EXCLUDES(mutex_);
   // Goes on with the plan that is under way.
   void GoOn();
   void End(bool is_done);
   void Count();
-  // Pods that may be planned for, the most important first.
-  [[nodiscard]] std::vector<WaitingPod> InNeed();
+  // Of those that wait, the pods that may be planned for, the most important first.
+  [[nodiscard]] std::vector<WaitingPod> InNeed(std::vector<WaitingPod> everybody);
   void PlanFor(const Extender::Moment& now, const WaitingPod& waiting);
   void Begin(const Extender::Moment& now, const RoomUnit& unit,
              const std::vector<PodRequest>& pods);
@@ -86,11 +97,14 @@ class RoomMaker {
   std::optional<Instant> leads_since_;
   Instant next_plan_{};
   MoveBudget budget_;
+  EvictionsUnderWay under_way_;
   Recent<std::string, Instant> later_{kMostRemembered};  // by NameOf: not before
   std::unique_ptr<RoomRun> run_;
   RoomRun::Counts counted_;  // of run_
   std::atomic<std::uint64_t> done_{0}, given_up_{0}, evicted_{0}, blocked_{0}, failed_{0};
   std::atomic<std::size_t> left_{0};
+  mutable Mutex mutex_;
+  std::shared_ptr<const RoomProgress> progress_ BERTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace berth

@@ -20,6 +20,10 @@ std::string MoveText(const RoomOrder::Move& move) {
 }  // namespace
 
 RoomRun::RoomRun(const Parts& parts, RoomOrder order) : parts_(parts), order_(std::move(order)) {
+  progress_ = {.name = order_.name, .is_gang = !order_.gang.empty(), .begun = parts_.clock.Wall()};
+  for (const RoomOrder::Move& move : order_.moves) {
+    progress_.moves.push_back({move.pod.id, move.from.node, move.to.node});
+  }
   problem_ = KeepNodes();
   for (const RoomOrder::Move& move : order_.moves) {
     if (problem_.empty() && parts_.holds.Hold(move.pod, move.to)) {
@@ -59,8 +63,10 @@ RoomRun::State RoomRun::Finish() {
   // The pod that was evicted last still has its place.
   if (evicted_ && AwaitSuccessor(order_.moves[next_]).empty() && evicted_) return State::kGoesOn;
   LetGo();
-  Tell(RoomNews::What::kDone, CountText(counts_.evicted, "pod") +
-                                  (counts_.evicted == 1 ? " was" : " were") + " moved for it");
+  progress_.ended = CountText(counts_.evicted, "pod") + (counts_.evicted == 1 ? " was" : " were") +
+                    " moved for it";
+  progress_.is_done = true;
+  Tell(RoomNews::What::kDone, progress_.ended);
   return State::kDone;
 }
 
@@ -68,8 +74,9 @@ void RoomRun::GiveUp(const std::string& why) {
   LetGo();
   const std::string made =
       std::to_string(next_) + " of " + CountText(std::ssize(order_.moves), "move") + " made";
+  progress_.ended = why + " (" + made + ")";
   Tell(RoomNews::What::kGivenUp,
-       "Berth makes no more room for " + order_.name + ": " + why + " (" + made + ")");
+       "Berth makes no more room for " + order_.name + ": " + progress_.ended);
 }
 
 std::string RoomRun::KeepNodes() {
@@ -194,6 +201,7 @@ std::string RoomRun::Evict(const RoomOrder::Move& move) {
   }
   ++counts_.evicted;
   evicted_ = parts_.clock.Now();
+  progress_.moves[next_].step = RoomProgress::Step::kEnds;
   Tell(RoomNews::What::kEvicted,
        "Berth evicts it from " + move.from.node + " so that " + order_.name +
            " has room; a place on " + move.to.node + " is held for its successor",
@@ -220,6 +228,7 @@ std::string RoomRun::AwaitSuccessor(const RoomOrder::Move& move) {
                name,
            *successor);
       parts_.holds.Release(uid);
+      progress_.moves[next_].step = RoomProgress::Step::kMoved;
       ++next_;
       evicted_.reset();
       return "";

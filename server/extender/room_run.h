@@ -38,6 +38,7 @@
 #include "server/extender/extender.h"
 #include "server/extender/move_holds.h"
 #include "server/extender/ports.h"
+#include "server/extender/room_progress.h"
 
 namespace berth {
 
@@ -99,6 +100,8 @@ class RoomRun {
   [[nodiscard]] const RoomOrder& order() const { return order_; }
   [[nodiscard]] Counts counts() const { return counts_; }
   [[nodiscard]] std::size_t moves_left() const { return order_.moves.size() - next_; }
+  // `ended` is set once Step has returned another state than kGoesOn, or it was given up.
+  [[nodiscard]] const RoomProgress& progress() const { return progress_; }
 
  private:
   // Each returns why it goes no further; "": it does.
@@ -121,6 +124,7 @@ class RoomRun {
   const Parts parts_;
   const RoomOrder order_;
   Counts counts_;
+  RoomProgress progress_;
   std::string problem_;             // of the beginning
   std::set<std::string> kept_;      // nodes
   std::set<std::string> known_;     // UIDs of pods that were there, or that come as planned

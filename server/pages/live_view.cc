@@ -82,6 +82,7 @@ class LiveView {
     news.now = std::chrono::system_clock::now();
     news.gangs = live_.gangs.Views(now);
     if (live_.binds != nullptr) news.bound = live_.binds->All();
+    if (live_.maker != nullptr) news.room = live_.maker->progress();
     news.recuts = AdviseNodes(*listed.now.snapshot, listed.for_mig);
     std::vector<WaitingPod> pods = listed.waiting;
     news.waiting_in_all = pods.size();

@@ -87,8 +87,8 @@ Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan
   BERTH_TRY(const EditedNodes edited, Edit(now.snapshot, plan.nodes));
   Extender::Moment then = now;
   then.snapshot = edited.snapshot;
-  const RoomUnits units =
-      live.extender.WouldMakeRoom(then, pods, room.idle_nodes, room.model, stops, {});
+  const RoomUnits units = live.extender.WouldMakeRoom(
+      then, pods, {room.idle_nodes, room.model, room.most_moves}, stops, {});
   if (const char* const why = stops ? stops() : nullptr) return Fail(Errc::kUnavailable, why);
   const wire::RoomReport report{plan, pods, *edited.snapshot, edited, units};
   return as_text ? wire::TextOf(report) : wire::EncodeRoom(report);

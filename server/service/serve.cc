@@ -441,7 +441,8 @@ class Service {
                    .waste = &waste_,
                    .mig_offers = &mig_offers_,
                    .rooms = &rooms_,
-                   .room = &outlook_};
+                   .room = &outlook_,
+                   .maker = room_maker_.get()};
   ConfigReload reload_;
   Verbs verbs_;
   std::atomic<bool> look_soon_{false};

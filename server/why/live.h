@@ -12,6 +12,7 @@
 #include "server/extender/device_rooms.h"
 #include "server/extender/extender.h"
 #include "server/extender/gang_table.h"
+#include "server/extender/room_maker.h"
 #include "server/why/readiness.h"
 #include "server/why/recent_binds.h"
 #include "server/why/room_outlook.h"
@@ -39,6 +40,7 @@ struct Live {
   const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
   const DeviceRooms* rooms = nullptr;     // nullptr: nobody is evicted for devices
   RoomOutlook* room = nullptr;            // what moves would make idle; nullptr: not looked at
+  const RoomMaker* maker = nullptr;       // moves pods; nullptr: there is no API server
 };
 
 }  // namespace berth

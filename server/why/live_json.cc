@@ -62,6 +62,27 @@ Json BoundRowJson(const BoundRow& row) {
   return json;
 }
 
+Json RoomJson(const RoomProgress& room) {
+  const auto step = [](RoomProgress::Step one) {
+    return one == RoomProgress::Step::kMoved  ? "moved"
+           : one == RoomProgress::Step::kEnds ? "ends"
+                                              : "next";
+  };
+  Json json = {{"for", room.name}, {"gang", room.is_gang}, {"since", SecondsOf(room.begun)}};
+  json["moves"] = Json::array();
+  for (const RoomProgress::Move& move : room.moves) {
+    json["moves"].push_back({{"pod", move.pod.full_name()},
+                             {"from", move.from},
+                             {"to", move.to},
+                             {"step", step(move.step)}});
+  }
+  if (!room.ended.empty()) {
+    json["done"] = room.is_done;
+    json["ended"] = room.ended;
+  }
+  return json;
+}
+
 // Numbers texts in the order in which they come.
 class Numbers {
  public:
@@ -258,6 +279,7 @@ std::string EncodeNews(const LiveNews& news) {
     json["recuts"].push_back(
         {{"node", advice.node}, {"config", advice.advice.config}, {"fits", advice.advice.fits}});
   }
+  if (news.room != nullptr) json["room"] = RoomJson(*news.room);
   return JsonText(json);
 }
 

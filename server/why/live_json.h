@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include "cluster/state/waiting_pods.h"
 #include "scoring/mig/repartition_report.h"
 #include "server/extender/gang_table.h"
+#include "server/extender/room_progress.h"
 #include "topology/domains/domain_tree.h"
 #include "topology/domains/topology_levels.h"
 
@@ -64,6 +66,7 @@ struct LiveNews {
   WallTime now{};
   std::vector<BoundRow> bound;  // newest first
   std::vector<NodeAdvice> recuts;
+  std::shared_ptr<const RoomProgress> room;  // nullptr: Berth has moved nobody
 };
 
 // The beginning of the answer, for EncodeLive.

@@ -16,7 +16,7 @@ std::optional<RoomAdvice> AdviseRoom(const Live& live, const Extender::Moment& n
       RoomUnitOf(live.extender, live.waiting, live.pod_rules.groups(), now, waiting);
   if (pods.empty()) return std::nullopt;
   const RoomUnits units = live.extender.WouldMakeRoom(
-      now, pods, 0, "", {}, {.in_all = kRoomAdviceTime, .for_one = kRoomAdviceTime});
+      now, pods, {}, {}, {.in_all = kRoomAdviceTime, .for_one = kRoomAdviceTime});
   const RoomUnit* const unit = FindUnit(units, *waiting.pod);
   if (unit == nullptr) return std::nullopt;
   return RoomAdvice{.name = unit->name,

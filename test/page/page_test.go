@@ -118,6 +118,25 @@ func TestThePageShowsEverythingThatThereIs(t *testing.T) {
 	w.await(t, `byId("status").textContent === "live"`)
 }
 
+// Nobody is moved in this cluster: the page is given a plan as /debug/live tells it.
+func TestTheMovesThatMakeRoomAreShown(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "")
+	if !eval[bool](t, w.Tab, `byId("room-section").hidden`) {
+		t.Error("there is no plan, and the page shows one")
+	}
+	moves := `[{pod: "team-a/web", from: "l4-1", to: "l4-2", step: "moved"}, {pod: "team-a/<b>", from: "l4-3", to: "l4-2", step: "ends"},
+		{pod: "team-a/third", from: "l4-3", to: "l4-4", step: "next"}]`
+	give := func(more string) {
+		eval[bool](t, w.Tab, `(show({...page.picture, room: {for: "ml/train", gang: true, since: Date.now() / 1000 - 90, moves: `+moves+more+`}}), true)`)
+	}
+	give("")
+	w.sees(t, "#room-table", "team-a/web", "moved", "team-a/<b>", "its successor has no place yet", "waits for its turn")
+	w.sees(t, "#room-sum", "for gang ml/train, begun 9")
+	give(`, ended: "default/b is gone (1 of 3 moves made)", done: false`)
+	w.sees(t, "#room-sum", "for gang ml/train: given up, default/b is gone (1 of 3 moves made)")
+}
+
 func TestNamesArePlainText(t *testing.T) {
 	w := newWorld(t, SomeOfEverything(), alone)
 	w.open(t, "")

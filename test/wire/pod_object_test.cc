@@ -91,6 +91,21 @@ TEST(PodObject, PhasesAndDeletionTellWhatItStillHolds) {
   EXPECT_FALSE(Decode(pod).over);
 }
 
+TEST(PodObject, APodThatEndsSaysWhetherItWasEvicted) {
+  Json pod = BoundPod();
+  pod["status"] = {
+      {"phase", "Running"},
+      {"conditions",
+       Json::array(
+           {{{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "EvictionByEvictionAPI"}},
+            {{"type", "Ready"}, {"reason", "Other"}}})}};
+  EXPECT_FALSE(Decode(pod).life.evicted) << "it was not told to end yet";
+  pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  EXPECT_TRUE(Decode(pod).life.evicted);
+  pod["status"]["conditions"][0]["reason"] = "PreemptionByScheduler";
+  EXPECT_FALSE(Decode(pod).life.evicted);
+}
+
 TEST(PodObject, AnAnnotationThatIsNotItsOwnIsAProblemAndGrantsNothing) {
   Json pod = BoundPod();
   pod["spec"]["nodeName"] = "n2";

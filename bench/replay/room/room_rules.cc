@@ -12,7 +12,6 @@
 #include "scoring/registry.h"
 #include "scoring/room/make_room.h"
 #include "scoring/room/room_nodes.h"
-#include "scoring/victims.h"
 #include "server/extender/room_maker.h"
 
 namespace berth::replay {
@@ -39,7 +38,8 @@ class BerthRule final : public RoomRule {
     const PodRequest pod = view.pod(*n);
     const RoomPlan plan = Plan(view, pod);
     if (plan.found && plan.moves.empty()) return std::nullopt;  // its turn in the queue comes
-    const bool is_good = plan.found && IsAllowed(plan, *view.cluster);
+    const bool is_good =
+        plan.found && WhyNotByItself(plan, *view.cluster, options_.most_moves).empty();
     if (!is_good) {
       later_.insert_or_assign(pod.shape, view.now + RoomMaker::kAfterNone);
       return std::nullopt;
@@ -54,21 +54,6 @@ class BerthRule final : public RoomRule {
   }
 
  private:
-  // As WhyNotByItself, but that a target is compared with the room that the plan makes, not with
-  // what its pod's node has free before.
-  [[nodiscard]] bool IsAllowed(const RoomPlan& plan, const Snapshot& cluster) const {
-    std::map<NodeIndex, std::int64_t> room;  // GPU thousandths
-    for (const PodMove& move : plan.moves) {
-      room.try_emplace(move.from, cluster.node(move.from).free_gpu_milli());
-      room[move.from] += GpuMilliOf(*move.pod);
-    }
-    return std::ssize(plan.moves) <= options_.most_moves &&
-           std::ranges::all_of(plan.moves, [&](const PodMove& move) {
-             return move.from != move.to && move.waits_for == kNoMove &&
-                    cluster.node(move.to).free_gpu_milli() < room.at(move.from);
-           });
-  }
-
   // The oldest of the highest priority, but for those like one that no plan was found for.
   [[nodiscard]] std::optional<std::size_t> InNeed(const RoomView& view) const {
     std::optional<std::size_t> first;

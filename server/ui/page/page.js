@@ -18,6 +18,7 @@ function openTables() {
   make("nodes", nodeColumns, {key: row => row.name, name: "Nodes", empty: "No node with GPUs is known.", cards: true, most: 12, isOpen: isOpen("node")});
   make("groups", groupColumns, {key: row => row.gang, name: "Gangs", empty: "No gang.", cards: true, isOpen: isOpen("group")});
   make("bound", boundColumns, {key: row => row.pod + row.since, name: "Last decisions", empty: "No decision yet.", cards: true, most: 12, isOpen: isOpen("pod")});
+  make("room", roomColumns, {key: row => row.number, name: "Moves that make room", empty: "None.", cards: true});
   make("recuts", recutColumns, {key: row => row.node, name: "Repartitioning", empty: "None."});
 }
 
@@ -101,11 +102,21 @@ function drawLists() {
   byId("recuts-section").hidden = picture.recuts.length === 0;
   byId("namespaces-section").hidden = namespaces.length === 0;
   byId("classes-section").hidden = classes.length === 0;
+  drawRoom(picture.room);
   const listed = picture.waiting.length < picture.waiting_in_all ? `the ${picture.waiting.length.toLocaleString("en")} that have waited longest, of ${picture.waiting_in_all.toLocaleString("en")}` : "";
   setText(byId("waiting-sum"), listed);
   setText(byId("nodes-sum"), narrows ? `${nodes.length.toLocaleString("en")} of ${count(picture.nodes.length, "node")}` : "");
   highlight(narrows && nodes.length > 0 ? new Set(nodes.map(node => node.name)) : null);
   sayFound(looks, waiting.length, nodes.length, bound.length);
+}
+
+// Of a plan that has ended the last state of its moves stays.
+function drawRoom(room) {
+  byId("room-section").hidden = !room;
+  if (!room) return;
+  tables.room.show(room.moves.map((move, i) => ({...move, number: i + 1})));
+  const goal = (room.gang ? "gang " : "") + room.for;
+  setText(byId("room-sum"), !room.ended ? `for ${goal}, begun ${since(room.since)} ago` : `for ${goal}: ${room.done ? "done" : "given up"}, ${room.ended}`);
 }
 
 function sayFound(looks, waiting, nodes, bound) {

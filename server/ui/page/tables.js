@@ -197,6 +197,15 @@ const boundColumns = [
     cell: row => row.candidates ? `${row.fitting.toLocaleString("en")} of ${row.candidates.toLocaleString("en")}` : ""},
 ];
 
+const kMoveSteps = {next: "waits for its turn", ends: "evicted; its successor has no place yet", moved: "moved"};
+const roomColumns = [
+  {label: "Move", kind: "n", cell: row => String(row.number), sort: row => row.number},
+  {label: "Pod", kind: "name", cell: row => linkTo("pod", row.pod), sort: row => row.pod},
+  {label: "From", kind: "name", cell: row => linkTo("node", row.from), sort: row => row.from},
+  {label: "To", kind: "name", cell: row => linkTo("node", row.to), sort: row => row.to},
+  {label: "State", kind: "words", cell: row => kMoveSteps[row.step] || row.step, sort: row => row.step},
+];
+
 const recutColumns = [
   {label: "Node", kind: "name", cell: row => linkTo("node", row.node), sort: row => row.node},
   {label: "Layout", kind: "one", cell: row => row.config, sort: row => row.config},

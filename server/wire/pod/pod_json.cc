@@ -320,6 +320,7 @@ class PodReader {
         if (IsField(key, "reason")) reason = content.get_string();
         if (IsField(key, "message")) message = content.get_string();
       });
+      if (type == "DisruptionTarget") fields_.evicted = reason == "EvictionByEvictionAPI";
       if (type != "PodScheduled") continue;
       fields_.unschedulable = reason == "Unschedulable";
       fields_.scheduler_said = fields_.unschedulable ? Shortened(message, kMostSaid) : "";

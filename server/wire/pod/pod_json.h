@@ -31,6 +31,7 @@ struct PodFields {
   std::string resource_version;           // metadata
   bool terminating = false;               // metadata.deletionTimestamp is set
   bool completes = false;                 // PodLife::completes
+  bool evicted = false;                   // PodLife::evicted, once it is terminating
   std::optional<WallTime> started, ends;  // status.startTime, metadata.deletionTimestamp
   std::string node;                       // spec.nodeName
   std::string phase;                      // status

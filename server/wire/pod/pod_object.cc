@@ -136,6 +136,7 @@ std::string ReplicaSetOf(const PodParts& parts) {
 PodLife LifeOf(const PodFields& fields) {
   PodLife life{.started = fields.started, .ends = fields.ends};
   life.completes = fields.completes;
+  life.evicted = fields.terminating && fields.evicted;
   life.comes_back = fields.parts.of_daemon_set || fields.parts.controller_kind == "Node";
   life.replica_set = ReplicaSetOf(fields.parts);
   return life;

@@ -205,6 +205,27 @@ TEST_F(LiveViewTest, TheLastDecisionsAreThere) {
                                     "candidates":9,"fitting":3}])"));
 }
 
+TEST(EncodeNews, ThePlanThatMakesRoomIsThereWithItsMoves) {
+  EXPECT_FALSE(Json::parse(wire::EncodeNews({})).contains("room"));
+  RoomProgress room{.name = "ml/train", .is_gang = true};
+  room.begun = WallTime(std::chrono::seconds(7));
+  room.moves = {{.pod = {"web", "ns", "u"}, .from = "a", .to = "b"}};
+  room.moves.front().step = RoomProgress::Step::kEnds;
+  wire::LiveNews news;
+  news.room = std::make_shared<const RoomProgress>(room);
+  const Json shown = Json::parse(wire::EncodeNews(news))["room"];
+  EXPECT_EQ(shown["for"], "ml/train");
+  EXPECT_EQ(shown["gang"], true);
+  EXPECT_EQ(shown["since"], 7);
+  EXPECT_EQ(shown["moves"][0]["step"], "ends");
+  EXPECT_EQ(shown["moves"][0]["to"], "b");
+  EXPECT_FALSE(shown.contains("ended"));
+  room.ended = "1 pod was moved for it";
+  room.is_done = true;
+  news.room = std::make_shared<const RoomProgress>(room);
+  EXPECT_EQ(Json::parse(wire::EncodeNews(news))["room"]["done"], true);
+}
+
 TEST(DevicesText, WholeGpusAreRanges) {
   Placement placement{.node = "n", .grants = {{0}, {1}, {2}, {5}}};
   EXPECT_EQ(wire::DevicesText(placement), "GPUs 0-2,5");

@@ -72,6 +72,7 @@ class Trial {
   }
 
   void Step(bool has_chaos) {
+    SeeEvictions();
     if (has_chaos) Chaos();
     world_->clock.Advance(seconds(5));
     world_->maker->Look();
@@ -88,6 +89,9 @@ class Trial {
     for (const std::string& before : ending_) {
       EXPECT_FALSE(world_->state.FindPod(before)) << "two pods at a time";
     }
+    for (const auto& [successor, since] : homeless_) {
+      EXPECT_GE(world_->clock.Now() - since, RoomRun::kComesWithin) << successor << " has no place";
+    }
     const auto held = world_->state.FindPod(pod.uid);
     if (!held) {
       ADD_FAILURE() << "a pod that is not there";
@@ -96,8 +100,23 @@ class Trial {
     if (chaos_ > 0 && random_.Chance(5 * chaos_)) return PodEvictor::Outcome::kBlocked;
     CheckBudgets(pod.namespace_name, held->placement.node);
     const bool answers = chaos_ == 0 || !random_.Chance(5 * chaos_);
-    if (answers || random_.Chance(50)) ending_.insert(pod.uid);
+    if (answers || random_.Chance(50)) {
+      ending_.insert(pod.uid);
+      unseen_.emplace(pod.uid, *held);
+    }
     return answers ? PodEvictor::Outcome::kEvicted : PodEvictor::Outcome::kFailed;
+  }
+
+  // What the API server has done is seen a moment later.
+  void SeeEvictions() {
+    for (const auto& [uid, held] : unseen_) {
+      if (!world_->state.FindPod(uid)) continue;
+      PodBound ends{held.pod, held.placement, false};
+      ends.leaving = true;
+      ends.life.evicted = true;
+      world_->Apply(ends);
+    }
+    unseen_.clear();
   }
 
   void CheckBudgets(const std::string& space, const std::string& node) {
@@ -113,7 +132,7 @@ class Trial {
 
   void Controllers() {
     for (auto uid = ending_.begin(); uid != ending_.end();) {
-      if (!random_.Chance(50)) {
+      if (!random_.Chance(ends_)) {
         ++uid;
         continue;
       }
@@ -128,6 +147,7 @@ class Trial {
       world_->waiting.Put(
           {.pod = std::make_shared<const PodRequest>(next), .created = world_->clock.Wall()});
       pending_.emplace(next.id.uid, next);
+      homeless_.emplace(next.id.uid, world_->clock.Now());
     }
   }
 
@@ -140,6 +160,7 @@ class Trial {
         continue;
       }
       pods_.emplace(pod->first, pod->second);
+      homeless_.erase(pod->first);
       pod = pending_.erase(pod);
     }
   }
@@ -164,6 +185,7 @@ class Trial {
     if (happens() && !pending_.empty()) {
       world_->waiting.Remove(pending_.begin()->first);
       world_->Apply(PodGone{pending_.begin()->first});
+      homeless_.erase(pending_.begin()->first);
       pending_.erase(pending_.begin());
     }
     if (happens() && world_->state.Current()->size() > 2) {
@@ -174,7 +196,8 @@ class Trial {
       Count();
       world_->StartMaker(config_);
       EXPECT_EQ(world_->StillHeld(), "");
-      tried_.clear();  // a new process counts anew
+      tried_.clear();     // a new process counts anew...
+      homeless_.clear();  // ...and does not know whose successors those are that wait
     }
   }
 
@@ -192,12 +215,15 @@ class Trial {
 
   RandomWorld random_;
   const int chaos_;
+  const int ends_ = random_.Chance(50) ? 50 : 10;  // of a hundred, at each step: pods that end
   MakeRoomConfig config_;
   std::optional<RoomWorld> world_;
   int made_ = 0;
   std::map<std::string, PodRequest> pods_;     // that have a node
   std::map<std::string, PodRequest> pending_;  // that wait for one
   std::set<std::string> ending_;
+  std::map<std::string, PodRecord> unseen_;  // of these, those that the books do not know to end
+  std::map<std::string, Instant> homeless_;  // successors of evicted pods, without a place
   std::vector<Tried> tried_;
 };
 

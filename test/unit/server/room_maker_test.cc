@@ -34,6 +34,7 @@ class RoomMakerTest : public testing::Test {
     pod.Controller("c-b").Whole(1);
     return pod;
   }
+  static APod Other() { return RoomWorld::Moves("x"); }
   void ExpectGivenUp(const std::string& why) {
     EXPECT_EQ(world_.sink.what(), What::kGivenUp);
     EXPECT_NE(world_.sink.text().find(why), std::string::npos) << world_.sink.text();
@@ -67,6 +68,29 @@ TEST_F(RoomMakerTest, MovesAPodAndLetsTheOtherIn) {
   EXPECT_EQ(stats.evicted, 1u);
   EXPECT_EQ(stats.left, 0u);
   EXPECT_EQ(world_.evictor.asked, Names{"b"});
+  EXPECT_TRUE(world_.maker->progress()->is_done);
+  EXPECT_EQ(world_.maker->progress()->ended, "1 pod was moved for it");
+}
+
+TEST_F(RoomMakerTest, ShowsHowFarItsPlanIs) {
+  using Step = RoomProgress::Step;
+  EXPECT_EQ(world_.maker->progress(), nullptr);
+  BeginsToMoveB();
+  const auto shown = [this] { return *world_.maker->progress(); };
+  EXPECT_EQ(shown().name, "default/big");
+  EXPECT_FALSE(shown().is_gang);
+  ASSERT_EQ(shown().moves.size(), 1u);
+  EXPECT_EQ(shown().moves[0].from + ">" + shown().moves[0].to, "n1>n0");
+  EXPECT_EQ(shown().moves[0].step, Step::kEnds);
+  (void)world_.Comes(Successor());
+  ASSERT_TRUE(world_.Bind(Successor().Request(), "n0"));
+  world_.Ends("b");
+  world_.After(1);
+  EXPECT_EQ(shown().moves[0].step, Step::kMoved);
+  EXPECT_EQ(shown().ended, "");
+  world_.maker->LetGo();
+  EXPECT_EQ(shown().ended, "this replica no longer leads (1 of 1 move made)");
+  EXPECT_FALSE(shown().is_done);
 }
 
 TEST_F(RoomMakerTest, TellsEveryPodConcerned) {
@@ -320,10 +344,121 @@ TEST(WhyNotByItself, RefusesWhatWouldGoBackAndForth) {
   plan.found = true;
   plan.moves.push_back({.pod = snapshot->node(0).pods().front(), .from = 0, .to = 1, .place = {}});
   EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8),
-            "default/p would go to empty, which is emptier than full");
+            "default/p would go to empty, which has as much room as is made");
   EXPECT_EQ(WhyNotByItself(plan, *snapshot, 0), "it has 1 move, and at most 0 are allowed");
   plan.moves[0].to = 0;
   EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8), "default/p would only change its devices");
+}
+
+// As when a pod leaves a node that has one GPU free for one that has two.
+TEST(WhyNotByItself, TakesANodeThatIsEmptierNowButHasLessRoomThanIsMade) {
+  const auto snapshot =
+      SnapshotOf(std::vector<ANode>{ANode("crowded")
+                                        .Gpus(8)
+                                        .Holding(RoomWorld::Moves("p").Whole(2), {0, 1})
+                                        .Holding(RoomWorld::Moves("q").Whole(5), {2, 3, 4, 5, 6}),
+                                    ANode("small").Gpus(2)});
+  RoomPlan plan;
+  plan.found = true;
+  const Node& crowded = snapshot->node(0);
+  const auto p =
+      std::ranges::find_if(crowded.pods(), [](const auto& pod) { return pod->pod.id.name == "p"; });
+  ASSERT_NE(p, crowded.pods().end());
+  plan.moves.push_back({.pod = *p, .from = 0, .to = 1, .place = {}});
+  ASSERT_LT(crowded.free_gpu_milli(), snapshot->node(1).free_gpu_milli());
+  EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8), "");
+}
+
+// The node in the middle takes a pod as large as the one that it gives away: it is no emptier.
+TEST(WhyNotByItself, CountsWhatComesToANodeThatIsLeft) {
+  const auto snapshot = SnapshotOf(
+      std::vector<ANode>{ANode("a").Gpus(4).Holding(RoomWorld::Moves("p").Whole(2), {0, 1}),
+                         ANode("b").Gpus(4).Holding(RoomWorld::Moves("q").Whole(2), {0, 1}),
+                         ANode("c").Gpus(4).Holding(RoomWorld::Moves("r").Whole(1), {0})});
+  RoomPlan plan;
+  plan.found = true;
+  const auto pod_on = [&](NodeIndex node) { return snapshot->node(node).pods().front(); };
+  plan.moves.push_back({.pod = pod_on(1), .from = 1, .to = 2, .place = {}});
+  EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8), "") << "b has four free then, c has three now";
+  plan.moves.push_back({.pod = pod_on(0), .from = 0, .to = 1, .place = {}});
+  EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8), "") << "a has four free then";
+  plan.moves[1] = {.pod = pod_on(2), .from = 2, .to = 1, .place = {}};
+  EXPECT_EQ(WhyNotByItself(plan, *snapshot, 8),
+            "default/q would go to c, which has as much room as is made");
+}
+
+// A pod of a Berth that was killed: what the API server says of it is all that is known.
+TEST_F(RoomMakerTest, WaitsForAPodThatAProcessBeforeItEvicted) {
+  PodBound ends{Other().Request(), APod(Other()).On("n2", {0}), false};
+  world_.Apply(NodeUpserted{ANode("n2").Gpus(1).Spec()});
+  ends.leaving = true;
+  ends.life.evicted = true;
+  world_.Apply(ends);
+  world_.Waits(big_);
+  world_.After(60);
+  EXPECT_EQ(world_.evictor.asked, Names()) << "it still ends";
+  world_.Ends("x");
+  world_.waiting.Put(
+      {.pod = std::make_shared<const PodRequest>(APod(Other()).Uid("uid-x-anew").Request()),
+       .created = world_.clock.Wall()});
+  world_.After(60);
+  EXPECT_EQ(world_.evictor.asked, Names()) << "its successor has no place";
+  world_.Gone("x-anew");
+  world_.After(6);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+}
+
+TEST_F(RoomMakerTest, WaitsForEvictionsOfOthersOnlyWhereTheyMayHaveBeenItsOwn) {
+  world_.Apply(NodeUpserted{ANode("n2").Gpus(4).Spec()});
+  const auto ends = [&](const APod& pod, int gpu, bool evicted) {
+    PodBound bound{pod.Request(), APod(pod).On("n2", {gpu}), false};
+    bound.leaving = true;
+    bound.life.evicted = evicted;
+    world_.Apply(bound);
+  };
+  ends(RoomWorld::Moves("deleted"), 0, false);
+  ends(RoomWorld::Moves("alone").Controller(""), 1, true);
+  ends(RoomWorld::Moves("daemon").Mobile(Mobility::kComesBack), 2, true);
+  world_.Waits(big_);
+  world_.After(6);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+}
+
+TEST_F(RoomMakerTest, WaitsForAnEvictionOfOthersForSomeTimeOnly) {
+  world_.Apply(NodeUpserted{ANode("n2").Gpus(1).Spec()});
+  PodBound ends{Other().Request(), APod(Other()).On("n2", {0}), false};
+  ends.leaving = true;
+  ends.life.evicted = true;
+  world_.Apply(ends);
+  world_.Waits(big_);
+  world_.After(20 * 60);
+  EXPECT_EQ(world_.evictor.asked, Names());
+  world_.After(11 * 60);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"}) << "a finalizer may keep it for ever";
+}
+
+TEST_F(RoomMakerTest, WaitsForItsOwnEvictionAfterItsPlanWasGivenUp) {
+  BeginsToMoveB();
+  world_.Gone("big");
+  world_.After(1);
+  ExpectGivenUp("default/big is gone");
+  PodBound ends{RoomWorld::Moves("b").Request(), RoomWorld::Moves("b").On("n1", {0}), false};
+  ends.leaving = true;
+  world_.Apply(ends);
+  world_.Waits(APod("larger").Whole(2));
+  world_.After(60);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"}) << "b still ends";
+}
+
+// The answer was lost: it may have been evicted, and is not told to end.
+TEST_F(RoomMakerTest, WaitsNoLongerForAPodThatIsNotToldToEnd) {
+  world_.evictor.answer = [](const PodId&) { return PodEvictor::Outcome::kFailed; };
+  BeginsToMoveB();
+  world_.Waits(APod("larger").Whole(2));
+  world_.After(20);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+  world_.After(20);
+  EXPECT_EQ(world_.evictor.asked, (Names{"b", "b"}));
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(DeviceRooms::kMost, 32u);
   EXPECT_EQ(DevicePreemption::kMostRemembered, 4'096u);
   EXPECT_EQ(RoomMaker::kMostRemembered, 4'096u);
+  EXPECT_EQ(EvictionsUnderWay::kMost, 1'000u);
   EXPECT_EQ(kMostRequestBytes, 2 * kMiB);
   EXPECT_EQ(kMostRefusalBytes, 1'000u);
   EXPECT_EQ(kMostLabelBytes, 64 * kKiB);

@@ -34,10 +34,11 @@ class EveryPlan {
     }
   }
 
-  // The lowest price of a plan that reaches the goal; nothing: there is none.
-  std::optional<std::int64_t> Least(Prices prices) {
+  // The lowest price of a plan that reaches the goal with so many moves; nothing: there is none.
+  std::optional<std::int64_t> Least(Prices prices, int most_moves = 32) {
     std::vector<std::pair<std::int64_t, std::uint32_t>> sets;
     for (std::uint32_t set = 0; set < 1u << movable_.size(); ++set) {
+      if (std::popcount(set) > most_moves) continue;
       std::int64_t price = 0;
       for (std::size_t i = 0; i < movable_.size(); ++i) {
         if ((set >> i & 1) != 0) price += prices == Prices::kMoves ? 1 : movable_[i].cost;
