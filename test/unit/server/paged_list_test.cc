@@ -74,8 +74,8 @@ TEST_F(PagedListTest, APageThatCannotBeReadEndsTheListAlthoughTheNextIsFetched) 
   EXPECT_EQ(objects_.size(), 1U);
 }
 
-// Pages of two objects. Of the second and the third, what stands behind the head comes when the page
-// after it was asked for.
+// Pages of two objects. Of the second and the third, what stands behind the head comes when the
+// page after it was asked for.
 class InPieces final : public ApiClient {
  public:
   explicit InPieces(std::size_t pages) : pages_(pages) {}
@@ -279,7 +279,8 @@ TEST_F(LargeObjectsTest, SmallPagesGrowAgain) {
   EXPECT_LT(collection.limits.size(), 40U);
 }
 
-// The page after a small one was asked for with its head already when it turned out to be too large.
+// The page after a small one was asked for with its head already when it turned out to be too
+// large.
 TEST_F(LargeObjectsTest, AfterFewerItemsAnotherPageIsTheNext) {
   std::vector<std::size_t> sizes(400, 1);
   std::fill_n(sizes.begin() + 150, 60, 900);
