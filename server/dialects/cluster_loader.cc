@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <future>
+#include <iterator>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -103,27 +106,39 @@ void Learn(const LoadedParts& parts, const wire::ClusterFile& file) {
   }
 }
 
+// Reading takes several times the memory of what is read, in small pieces. Those of a thread of its
+// own are in a heap of their own, which is free as a whole in the end: between what stays they
+// would leave holes that nothing fits into.
+Result<wire::ClusterFile> Decode(std::string text, const LoadedParts& parts,
+                                 ListedObjects& objects) {
+  const auto decode = [&] {
+    return wire::DecodeCluster(
+        std::move(text), parts.node_rules, &parts.extensions.pod_rules, &parts.extensions.groups,
+        [&objects](std::string_view version, std::string_view kind, const PaddedText& object) {
+          return objects.Take(version, kind, object);
+        });
+  };
+  return std::async(std::launch::async, decode).get();
+}
+
 }  // namespace
 
 Result<LoadedCluster> LoadCluster(const std::string& path, const LoadedParts& parts) {
   BERTH_TRY(std::string text, ReadFile(path, kMostClusterFileBytes));
   ListedObjects objects(parts.state, parts.extensions);
-  auto file = wire::DecodeCluster(
-      std::move(text), parts.node_rules, &parts.extensions.pod_rules, &parts.extensions.groups,
-      [&objects](std::string_view version, std::string_view kind, const PaddedText& object) {
-        return objects.Take(version, kind, object);
-      });
+  auto file = Decode(std::move(text), parts, objects);
   if (!file) return tl::unexpected(std::move(file).error().Within(path));
-  std::vector<ClusterEvent> nodes, others;
-  LoadedCluster loaded{.bound = {}, .is_list = file->is_list, .problems = {}};
-  for (ClusterEvent& event : file->events) {
-    if (const auto* bound = std::get_if<PodBound>(&event)) loaded.bound.push_back(*bound);
-    const bool is_node = std::holds_alternative<NodeUpserted>(event);
-    (is_node && file->is_list ? nodes : others).push_back(std::move(event));
+  LoadedCluster loaded{.is_list = file->is_list, .problems = {}};
+  auto others = file->events.begin();
+  if (file->is_list) {
+    others = std::stable_partition(others, file->events.end(), [](const ClusterEvent& event) {
+      return std::holds_alternative<NodeUpserted>(event);
+    });
   }
   for (DeviceClass& of : file->classes) parts.extensions.device_classes.Put(std::move(of));
-  objects.PublishNodes(std::move(nodes));
-  BERTH_TRY_STATUS(parts.state.Apply(others));
+  objects.PublishNodes({std::move_iterator(file->events.begin()), std::move_iterator(others)});
+  BERTH_TRY_STATUS(parts.state.Apply(std::span(others, file->events.end())));
+  file->events = {};
   Learn(parts, *file);
   for (WaitingPod& pod : file->waiting) parts.waiting.Put(std::move(pod));
   loaded.problems = std::move(file->problems);

@@ -31,7 +31,6 @@ struct LoadedParts {
 };
 
 struct LoadedCluster {
-  std::vector<PodBound> bound;        // the pods with a node
   bool is_list = false;               // of objects of Kubernetes: the pods that wait are all known
   std::vector<std::string> problems;  // what cannot be read, each in a sentence
 };

@@ -1,38 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/extender/embedded_cluster.h"
 
+#include <functional>
+#include <string>
+
 namespace berth {
-namespace {
 
-std::string NameOf(const PodId& id) { return id.namespace_name + "/" + id.name; }
+std::size_t EmbeddedCluster::ByName::operator()(const PodId& id) const noexcept {
+  const std::hash<std::string> hash;
+  return hash(id.namespace_name) * 31 + hash(id.name);
+}
 
-}  // namespace
-
-Status EmbeddedCluster::Assign(const PodRequest& pod, const Placement& placement) {
-  const std::string name = NameOf(pod.id);
+Status EmbeddedCluster::Assign(const std::shared_ptr<const PodRecord>& pod) {
+  const PodId& id = pod->pod.id;
   const MutexLock lock(mutex_);
-  const auto [entry, is_new] = by_name_.try_emplace(name, Bound{pod, placement});
+  const auto [entry, is_new] = pods_.insert(pod);
   if (is_new) return {};
-  const Bound& bound = entry->second;
-  if (bound.pod.id.uid != pod.id.uid) {
+  const PodRecord& bound = **entry;
+  if (bound.pod.id.uid != id.uid) {
     return Fail(Errc::kConflict,
-                "pod " + name + " has the UID " + bound.pod.id.uid + ", not " + pod.id.uid);
+                "pod " + id.full_name() + " has the UID " + bound.pod.id.uid + ", not " + id.uid);
   }
-  if (bound.placement.node != placement.node) {
+  if (bound.placement.node != pod->placement.node) {
     return Fail(Errc::kConflict,
-                "pod " + name + " is already assigned to node " + bound.placement.node);
+                "pod " + id.full_name() + " is already assigned to node " + bound.placement.node);
   }
   return {};
 }
 
 Result<PodTruth> EmbeddedCluster::Find(const PodId& id) {
-  const std::string name = NameOf(id);
   const MutexLock lock(mutex_);
-  const auto found = by_name_.find(name);
-  if (found == by_name_.end() || found->second.pod.id.uid != id.uid) {
-    return Fail(Errc::kNotFound, "pod " + name + " is not known: no filter call has named it");
+  const auto found = pods_.find(id);
+  if (found == pods_.end() || (*found)->pod.id.uid != id.uid) {
+    return Fail(Errc::kNotFound,
+                "pod " + id.full_name() + " is not known: no filter call has named it");
   }
-  return PodTruth{found->second.pod, found->second.placement};
+  return PodTruth{(*found)->pod, (*found)->placement};
 }
 
 }  // namespace berth

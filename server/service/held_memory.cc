@@ -49,10 +49,12 @@ void BoundAllocator() {
   MakeArenas();
 }
 
+void ReturnFreedMemory() { malloc_trim(0); }
+
 bool MemoryTrim::Look(std::size_t held_bytes) {
   peak_ = std::max(peak_, held_bytes);
   if (peak_ < kMuch || held_bytes > peak_ / 4) return false;
-  malloc_trim(0);
+  ReturnFreedMemory();
   peak_ = held_bytes;
   return true;
 }

@@ -24,6 +24,9 @@ void AddHeldMemory(std::span<const HeldStore> stores, MetricsText& text);
 // throws.
 void BoundAllocator();
 
+// Returns to the system what is free, once: after something that takes much memory for a moment.
+void ReturnFreedMemory();
+
 // Returns freed memory to the system after much was held; the allocator alone would keep it. One
 // thread.
 class MemoryTrim {

@@ -125,10 +125,8 @@ class Service {
       log_.Write(LogLevel::kWarn, "unreadable_object", {{"text", problem}});
     }
     extender_.Use(PolicyNow());
-    for (const PodBound& pod : cluster.bound) {
-      if (pod.pod.id.name.empty()) continue;
-      BERTH_TRY_STATUS(embedded_.Assign(pod.pod, pod.placement));
-    }
+    BERTH_TRY_STATUS(AssignBound());
+    ReturnFreedMemory();
     log_.Write(LogLevel::kInfo, "cluster_loaded",
                {{"file", cluster_file}, {"nodes", state_.Current()->size()}});
     readiness_.Set(nullptr);
@@ -240,6 +238,19 @@ class Service {
   }
 
  private:
+  // The cluster has the pods of the file as the books have them. Those of nodes that are not known
+  // are in the books alone.
+  Status AssignBound() {
+    const std::shared_ptr<const Snapshot> snapshot = state_.Current();
+    for (NodeIndex node = 0; node < static_cast<NodeIndex>(snapshot->size()); ++node) {
+      for (const auto& pod : snapshot->node(node).pods()) {
+        if (pod->pod.id.name.empty()) continue;
+        BERTH_TRY_STATUS(embedded_.Assign(pod));
+      }
+    }
+    return {};
+  }
+
   void UseClasses(const Config& config) {
     pod_rules_.Use(wire::WorkloadClasses(config));
     if (second_look_) second_look_->ClassesChanged();

@@ -181,6 +181,7 @@ void Objects(std::string_view input) {
   (void)wire::DecodeStatus(text);
   (void)wire::DecodeWatchEvent(text);
   (void)wire::DecodeListPage(text, [](std::string_view) {});
+  (void)wire::DecodeListHead(text);
   for (const std::string_view convention :
        {dialects::kKubernetes, dialects::kCoscheduling, dialects::kVolcano, dialects::kKai}) {
     (void)dialects::DecodePodGroup(text, convention, Defaults().topology_levels, problem);

@@ -76,6 +76,29 @@ TEST(DecodeListPage, RefusesWhatIsNoList) {
   }
 }
 
+TEST(DecodeListHead, IsThereAsSoonAsTheObjectsBegin) {
+  const std::string head =
+      R"({"kind":"PodList","metadata":{"resourceVersion":"1","continue":"\"items\":[\u0061"},)"
+      R"("items":[)";
+  const std::string whole = head + R"({"items":[1],"metadata":{"continue":"no"}},{}]})";
+  for (std::size_t length = 0; length <= whole.size(); ++length) {
+    const auto found = DecodeListHead(std::string_view(whole).substr(0, length));
+    ASSERT_EQ(found.has_value(), length >= head.size()) << length;
+    if (found) {
+      EXPECT_EQ(found->next, R"("items":[a)");
+    }
+  }
+}
+
+TEST(DecodeListHead, IsNotThereBehindTheObjectsOrWithoutAVersion) {
+  for (const char* begin :
+       {R"({"items":[{"a":1}],"metadata":{"resourceVersion":"1","continue":"a"}})",
+        R"({"metadata":{"continue":"a"},"items":[)", R"({"other":{"items":[)", R"("items":[)",
+        ""}) {
+    EXPECT_FALSE(DecodeListHead(begin)) << begin;
+  }
+}
+
 TEST(DecodeWatchEvent, ReadsEveryType) {
   struct Case {
     const char* word;

@@ -149,7 +149,7 @@ void PodSink::Deleted(const PaddedText& object) {
   if (seen != seen_.end() && seen->second.start && !meta->deleting) {
     // Ended, most probably: the object is as it was before that.
     starts_->Vanished({meta->uid, meta->namespace_name, meta->name},
-                      *std::move(seen->second.start));
+                      std::move(*seen->second.start));
   }
   seen_.erase(meta->uid);
   Bury(meta->uid);
@@ -187,7 +187,9 @@ void PodSink::FollowStart(const wire::ObservedPod& observed, bool is_new, Seen& 
   if (starts_ == nullptr || !seen.bound || !observed.pod.shape.wants_gpu()) return;
   if (!observed.running) {
     seen.starting = true;
-    if (is_new) seen.start = starts_->Begins(observed.pod.id.uid, observed.node);
+    if (!is_new) return;
+    auto start = starts_->Begins(observed.pod.id.uid, observed.node);
+    seen.start = start ? std::make_unique<KubeletRefusals::Start>(*std::move(start)) : nullptr;
   } else if (std::exchange(seen.starting, false)) {
     seen.start.reset();
     starts_->Runs(observed.pod, observed.node);

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -96,8 +96,9 @@ class PodSink final : public ObjectSink {
     std::int64_t version = -1;
     std::uint64_t list = 0;  // the list that had it last
     bool bound = false;
-    bool starting = false;                        // it has GPUs, and does not run yet
-    std::optional<KubeletRefusals::Start> start;  // if this process bound it
+    bool starting = false;  // it has GPUs, and does not run yet
+    // If this process bound it; hundreds of thousands of others have none.
+    std::unique_ptr<KubeletRefusals::Start> start;
   };
 
   // Adds the events of the object to the batch. A listed object is the newest state.

@@ -119,6 +119,17 @@ Result<ListPage> DecodeListPage(const PaddedText& text,
   return page;
 }
 
+std::optional<ListPage> DecodeListHead(std::string_view begin) {
+  // Inside of a text the quotes would stand behind a backslash.
+  constexpr std::string_view kItems = "\"items\":[";
+  const std::size_t items = begin.find(kItems);
+  if (items == std::string_view::npos) return std::nullopt;
+  const std::string head = std::string(begin.substr(0, items + kItems.size())) + "]}";
+  auto page = DecodeListPage(PaddedText(head), [](std::string_view) {});
+  if (!page) return std::nullopt;
+  return *std::move(page);
+}
+
 Result<WatchEvent> DecodeWatchEvent(const PaddedText& line) {
   WatchEvent event;
   std::optional<WatchEventType> type;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,10 @@ struct ListPage {
 Result<ListPage> DecodeListPage(const PaddedText& text,
                                 const std::function<void(std::string_view object)>& item,
                                 const std::function<void(const ListPage& page)>& head = {});
+
+// What stands before the objects, of a page that is still coming: `begin` is the beginning of its
+// text. Empty: it has not come, or it stands behind the objects.
+std::optional<ListPage> DecodeListHead(std::string_view begin);
 
 enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
 

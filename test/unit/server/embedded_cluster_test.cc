@@ -2,6 +2,7 @@
 #include "server/extender/embedded_cluster.h"
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,18 +18,20 @@ PodRequest Pod(const std::string& name, const std::string& uid) {
   return pod;
 }
 
-Placement On(const std::string& node) { return {node, 0, 0, {}}; }
+std::shared_ptr<const PodRecord> On(const std::string& node, const PodRequest& pod) {
+  return std::make_shared<const PodRecord>(PodRecord{pod, {node, 0, 0, {}}});
+}
 
 TEST(EmbeddedCluster, BindsAPodOnceAndConfirmsItAfterwards) {
   EmbeddedCluster cluster;
-  EXPECT_TRUE(cluster.Assign(Pod("p", "u"), On("n1")));
-  EXPECT_TRUE(cluster.Assign(Pod("p", "u"), On("n1")));
+  EXPECT_TRUE(cluster.Assign(On("n1", Pod("p", "u"))));
+  EXPECT_TRUE(cluster.Assign(On("n1", Pod("p", "u"))));
 }
 
 TEST(EmbeddedCluster, RefusesToMoveAPod) {
   EmbeddedCluster cluster;
-  ASSERT_TRUE(cluster.Assign(Pod("p", "u"), On("n1")));
-  const Status moved = cluster.Assign(Pod("p", "u"), On("n2"));
+  ASSERT_TRUE(cluster.Assign(On("n1", Pod("p", "u"))));
+  const Status moved = cluster.Assign(On("n2", Pod("p", "u")));
   ASSERT_FALSE(moved);
   EXPECT_EQ(moved.error().code, Errc::kConflict);
   EXPECT_EQ(moved.error().message, "pod ns/p is already assigned to node n1");
@@ -36,8 +39,8 @@ TEST(EmbeddedCluster, RefusesToMoveAPod) {
 
 TEST(EmbeddedCluster, RefusesAnotherPodOfTheSameName) {
   EmbeddedCluster cluster;
-  ASSERT_TRUE(cluster.Assign(Pod("p", "u"), On("n1")));
-  const Status other = cluster.Assign(Pod("p", "v"), On("n1"));
+  ASSERT_TRUE(cluster.Assign(On("n1", Pod("p", "u"))));
+  const Status other = cluster.Assign(On("n1", Pod("p", "v")));
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, Errc::kConflict);
   EXPECT_EQ(other.error().message, "pod ns/p has the UID u, not v");
@@ -47,8 +50,8 @@ TEST(EmbeddedCluster, NamespacesKeepNamesApart) {
   EmbeddedCluster cluster;
   PodRequest elsewhere = Pod("p", "v");
   elsewhere.id.namespace_name = "other";
-  EXPECT_TRUE(cluster.Assign(Pod("p", "u"), On("n1")));
-  EXPECT_TRUE(cluster.Assign(elsewhere, On("n2")));
+  EXPECT_TRUE(cluster.Assign(On("n1", Pod("p", "u"))));
+  EXPECT_TRUE(cluster.Assign(On("n2", elsewhere)));
 }
 
 TEST(EmbeddedCluster, OfManyBindsToDifferentNodesOneWins) {
@@ -57,7 +60,7 @@ TEST(EmbeddedCluster, OfManyBindsToDifferentNodesOneWins) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&cluster, &won, node = "n" + std::to_string(i)] {
-      if (cluster.Assign(Pod("p", "u"), On(node))) ++won;
+      if (cluster.Assign(On(node, Pod("p", "u")))) ++won;
     });
   }
   for (std::thread& thread : threads) thread.join();

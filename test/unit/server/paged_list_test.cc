@@ -2,7 +2,10 @@
 #include "server/kube/client/paged_list.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <deque>
+#include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,6 +74,81 @@ TEST_F(PagedListTest, APageThatCannotBeReadEndsTheListAlthoughTheNextIsFetched) 
   EXPECT_EQ(objects_.size(), 1U);
 }
 
+// Pages of two objects. Of the second and the third, what stands behind the head comes when the
+// page after it was asked for.
+class InPieces final : public ApiClient {
+ public:
+  explicit InPieces(std::size_t pages) : pages_(pages) {}
+
+  Result<ApiResponse> Send(const ApiRequest&) override {
+    return Fail(Errc::kUnavailable, "a list is streamed");
+  }
+  Result<ApiResponse> Stream(const std::string& path, Duration, const std::stop_token& stop,
+                             const StreamSink& sink) override {
+    const std::size_t at = path.find("continue=");
+    const std::size_t page = at == std::string::npos ? 1 : std::stoul(path.substr(at + 9));
+    Asked(page);
+    const std::string next = page < pages_ ? std::to_string(page + 1) : "";
+    if (!sink(R"({"metadata":{"resourceVersion":"7","con)")) return ApiResponse{200, "", {}};
+    if (!sink("tinue\":\"" + next + "\"},\"items\":[")) return ApiResponse{200, "", {}};
+    if (page == 2 || page == 3) AwaitAsked(page + 1, stop);
+    const std::string rest =
+        "{\"i\":" + std::to_string(2 * page) + "},{\"i\":" + std::to_string(2 * page + 1) + "}]}";
+    sink(rest);
+    return ApiResponse{200, "", {}};
+  }
+
+  // The last page that was asked for, once that one was or stop was requested.
+  std::size_t AwaitAsked(std::size_t page, const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, stop, [&] { return last_ >= page; });
+    return last_;
+  }
+
+ private:
+  void Asked(std::size_t page) {
+    const std::scoped_lock lock(mutex_);
+    last_ = std::max(last_, page);
+    changed_.notify_all();
+  }
+
+  const std::size_t pages_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::size_t last_ = 0;
+};
+
+TEST_F(PagedListTest, ThePageAfterTheNextIsAskedForAsSoonAsThatOneNamesIt) {
+  InPieces client(6);
+  const auto version = ListPages(
+      client, request_, stop_.get_token(),
+      [&](const PaddedText& object) {
+        const std::size_t page = std::stoul(object.str().substr(5)) / 2;
+        objects_.push_back(object.str());
+        // One is read and two are there, or come: none is asked for beyond these.
+        const std::size_t last = client.AwaitAsked(std::min<std::size_t>(page + 2, 6), {});
+        EXPECT_LE(last, page + 2);
+      },
+      refusal_);
+  ASSERT_TRUE(version) << version.error().message;
+  EXPECT_EQ(*version, "7");
+  EXPECT_EQ(objects_.size(), 12U);
+  EXPECT_EQ(objects_.back(), R"({"i":13})");
+}
+
+TEST_F(PagedListTest, AListThatFailsStopsThePagesThatAreOnTheirWay) {
+  const std::string second =
+      R"({"metadata":{"resourceVersion":"1","continue":"b"},"items":[{},5]})";
+  ScriptedApiClient client(
+      {{.pieces = {R"({"metadata":{"resourceVersion":"1","continue":"a"},"items":[{},{}]})"}},
+       {.pieces = {second}},
+       {.hang = true}});
+  const auto version = ListPages(
+      client, request_, stop_.get_token(), [&](const PaddedText&) { client.AwaitCalls(3); },
+      refusal_);
+  EXPECT_FALSE(version);
+}
+
 TEST_F(PagedListTest, ARefusalComesWithItsStatusAndItsReason) {
   const auto version = List(
       {{.status = 403,
@@ -102,14 +180,21 @@ class Collection final : public ApiClient {
   Result<ApiResponse> Stream(const std::string& path, Duration, const std::stop_token&,
                              const StreamSink& sink) override {
     const std::size_t most = NumberIn(path, "limit="), begin = NumberIn(path, "continue=");
-    limits.push_back(most);
-    if (limits.size() == expires_at) return ApiResponse{410, R"({"kind":"Status","code":410})", {}};
+    {
+      const std::scoped_lock lock(mutex_);
+      limits.push_back(most);
+      if (limits.size() == expires_at)
+        return ApiResponse{410, R"({"kind":"Status","code":410})", {}};
+    }
     const std::string page = PageOf(begin, std::min(begin + most, sizes_.size()));
     std::size_t taken = 0;
     for (std::size_t at = 0; at < page.size(); at += 64) {
       const std::string_view piece = std::string_view(page).substr(at, 64);
       taken += piece.size();
-      most_taken = std::max(most_taken, taken);
+      {
+        const std::scoped_lock lock(mutex_);
+        most_taken = std::max(most_taken, taken);
+      }
       if (!sink(piece)) break;
     }
     return ApiResponse{200, "", {}};
@@ -136,6 +221,7 @@ class Collection final : public ApiClient {
   }
 
   const std::vector<std::size_t> sizes_;
+  std::mutex mutex_;
 };
 
 class LargeObjectsTest : public PagedListTest {
@@ -191,6 +277,19 @@ TEST_F(LargeObjectsTest, SmallPagesGrowAgain) {
   ExpectAll(300);
   EXPECT_GE(collection.limits.back(), 32U);
   EXPECT_LT(collection.limits.size(), 40U);
+}
+
+// The page after a small one was asked for with its head already when it turned out to be too
+// large.
+TEST_F(LargeObjectsTest, AfterFewerItemsAnotherPageIsTheNext) {
+  std::vector<std::size_t> sizes(400, 1);
+  std::fill_n(sizes.begin() + 150, 60, 900);
+  request_.page_items = 40;
+  Collection collection(sizes);
+  const auto version = List(collection);
+  ASSERT_TRUE(version) << version.error().message;
+  ExpectAll(400);
+  EXPECT_LE(collection.most_taken, 4000 + 64U);
 }
 
 TEST_F(LargeObjectsTest, APageThatExpiredInTheMiddleIsARefusal) {
