@@ -71,7 +71,7 @@ Judgement EnginePlacer::Look(const PodRequest& asked, Instant now) {
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
   Question question{.pod = pod, .candidates = all_, .group = GroupOf(snapshot, pod)};
   if (earmarks_ && line_.size() > 0) {
-    line_.Look(snapshot, *earmarks_, now);
+    line_.Look(snapshot, *earmarks_, {now, WallTime(now.time_since_epoch())});
     question.earmarks = line_.earmarks().get();
   }
   Judgement judged = Judge(engine_, snapshot, question);
@@ -114,6 +114,12 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Inst
   BERTH_CHECK(placement.has_value());
   BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));
   BERTH_TRY_STATUS(state_.Confirm(pod.id.uid));
+  if (pod.expected_seconds > 0 || pod.deadline_seconds > 0) {  // as the watch would say it
+    PodLife life{.started = WallTime(now.time_since_epoch())};
+    life.completes = true;
+    const ClusterEvent bound = PodBound{.pod = pod, .placement = *placement, .life = life};
+    BERTH_TRY_STATUS(state_.Apply({&bound, 1}));
+  }
   waiting_.erase(pod.id.uid);
   line_.Leave(pod.id.uid);
   last_ = *placement;

@@ -40,8 +40,9 @@ class EarmarkTable {
   // all locks.
   [[nodiscard]] std::shared_ptr<const Earmarks> On(const std::shared_ptr<const Snapshot>& snapshot,
                                                    const std::optional<EarmarkLimits>& limits,
-                                                   Instant now, const Waits& waits,
-                                                   const Wake& wake) BERTH_EXCLUDES(mutex_);
+                                                   const EarmarkLine::Time& time,
+                                                   const Waits& waits, const Wake& wake)
+      BERTH_EXCLUDES(mutex_);
   // What was found last.
   [[nodiscard]] std::shared_ptr<const Earmarks> Newest() const BERTH_EXCLUDES(mutex_);
 
@@ -57,7 +58,8 @@ class EarmarkTable {
   [[nodiscard]] bool IsDue(const std::shared_ptr<const Snapshot>& snapshot, Instant now) const
       BERTH_EXCLUDES(mutex_);
   void LookAt(const std::shared_ptr<const Snapshot>& snapshot, const EarmarkLimits& limits,
-              Instant now, const Waits& waits, std::vector<PodId>& wakes) BERTH_EXCLUDES(mutex_);
+              const EarmarkLine::Time& time, const Waits& waits, std::vector<PodId>& wakes)
+      BERTH_EXCLUDES(mutex_);
 
   std::atomic<bool> looks_ = false;  // a thread does; the next two are its own
   EarmarkLine line_;

@@ -11,7 +11,7 @@ namespace berth {
 Extender::Moment Extender::WithEarmarks(Moment now) {
   const std::shared_ptr<const Earmarks> before = earmarks_.Newest();
   now.earmarks = earmarks_.On(
-      now.snapshot, now.policy->earmarks, parts_.clock.Now(),
+      now.snapshot, now.policy->earmarks, {parts_.clock.Now(), parts_.clock.Wall()},
       [this](const PodRequest& pod) { return StillWaits(pod); },
       [this](const std::vector<PodId>& pods) { Wake(pods); });
   if (parts_.gangs != nullptr && now.earmarks != before) parts_.gangs->Respect(now.earmarks);

@@ -2,6 +2,7 @@
 #include "bench/replay/time/simulation.h"
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "bench/replay/power_meter.h"
@@ -29,7 +30,7 @@ struct Shapes {
 class TimeSimulation final : public EventLoop {
  public:
   TimeSimulation(const Workload& workload, const Stream& stream, EnginePlacer& placer,
-                 Shapes shapes, PodStarts* starts, const Progress& progress)
+                 Shapes shapes, PodStarts* starts, const Progress& progress, const WaitRules& rules)
       : EventLoop(stream.arrivals.size(), shapes.all.size()),
         tasks_(workload.tasks),
         stream_(stream),
@@ -39,7 +40,8 @@ class TimeSimulation final : public EventLoop {
         shapes_(std::move(shapes)),
         service_(stream),
         starts_(starts),
-        progress_(progress) {}
+        progress_(progress),
+        rules_(rules) {}
 
   SimulationResult Finish();
 
@@ -53,6 +55,7 @@ class TimeSimulation final : public EventLoop {
   [[nodiscard]] PodRequest Pod(std::size_t n) const {
     PodRequest pod = PodOf(TaskOf(n), n);
     pod.priority = TaskOf(n).priority;
+    rules_.words.Say(stream_.arrivals[n].runs, pod);
     return pod;
   }
   void TakeSample(Millis at);
@@ -70,9 +73,17 @@ class TimeSimulation final : public EventLoop {
   }
   int Arrive(std::size_t n) override;
   Result<std::optional<NodeIndex>> Put(std::size_t n) override {
+    waits_its_turn_ = rules_.in_turn && TaskOf(n).gpus > 0 && !IsFirst(n);
+    if (waits_its_turn_) return std::nullopt;
     return placer_.Put(Pod(n), now(), WallTime(stream_.arrivals[n].at));
   }
-  [[nodiscard]] bool WasKeptAway() const override { return placer_.was_kept_away(); }
+  [[nodiscard]] bool WasKeptAway() const override {
+    return waits_its_turn_ || placer_.was_kept_away();
+  }
+  // Of those with GPUs that wait: the highest priority, then who came first.
+  [[nodiscard]] bool IsFirst(std::size_t n) const {
+    return *waiting_.begin() == std::pair(-TaskOf(n).priority, n);
+  }
   void Started(std::size_t n) override;
   void Ended(std::size_t n, bool finished) override;
   void Advancing(Instant to) override;  // readings and integrals on the way
@@ -87,6 +98,9 @@ class TimeSimulation final : public EventLoop {
   ServiceMeter service_;
   PodStarts* const starts_;  // nullptr: nobody asks
   const Progress& progress_;
+  const WaitRules rules_;
+  std::set<std::pair<int, std::size_t>> waiting_;  // -priority, number; where they take turns
+  bool waits_its_turn_ = false;                    // the last Put
   std::int64_t allocated_milli_ = 0, waiting_milli_ = 0;
   std::int64_t waiting_ms_ = 0, idle_waiting_milli_ms_ = 0;
   PowerMeter power_;
@@ -123,12 +137,14 @@ void TimeSimulation::Advancing(Instant to) {
 
 int TimeSimulation::Arrive(std::size_t n) {
   placer_.Hear(Pod(n));
+  if (rules_.in_turn && TaskOf(n).gpus > 0) waiting_.emplace(-TaskOf(n).priority, n);
   waiting_milli_ += GpuDemandMilli(TaskOf(n));
   return TaskOf(n).priority;
 }
 
 void TimeSimulation::Started(std::size_t n) {
   const std::int64_t milli = GpuDemandMilli(TaskOf(n));
+  waiting_.erase({-TaskOf(n).priority, n});
   allocated_milli_ += milli;
   waiting_milli_ -= milli;
   service_.Started(n, TaskOf(n), SinceStart(now()));
@@ -161,13 +177,14 @@ SimulationResult TimeSimulation::Finish() {
 }  // namespace
 
 Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream,
-                                  EnginePlacer& placer, const Progress& progress,
-                                  PodStarts* starts) {
+                                  EnginePlacer& placer, const Progress& progress, PodStarts* starts,
+                                  const WaitRules& rules) {
   if (GpuCapacityMilli(workload.nodes) == 0) {
     return Invalid("nodes: want at least one GPU, got none");
   }
   if (starts != nullptr) starts->assign(stream.arrivals.size(), {});
-  TimeSimulation simulation(workload, stream, placer, Shapes(workload.tasks), starts, progress);
+  TimeSimulation simulation(workload, stream, placer, Shapes(workload.tasks), starts, progress,
+                            rules);
   BERTH_TRY_STATUS(simulation.Run(Instant(stream.horizon)));
   if (progress) progress(stream.arrivals.size(), stream.arrivals.size());
   return simulation.Finish();

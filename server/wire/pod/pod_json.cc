@@ -166,6 +166,11 @@ class PodReader {
       if (IsField(key, "terminationGracePeriodSeconds")) {
         parts_.move.grace_seconds = std::clamp(Int32(content), 0, kMostGraceSeconds);
       }
+      if (IsField(key, "activeDeadlineSeconds")) {
+        const std::int64_t limit = content.get_int64();
+        const bool is_known = limit >= 1 && limit <= kMostRunSeconds;
+        parts_.deadline_seconds = is_known ? limit : 0;
+      }
       if (IsField(key, "schedulingGates")) {
         array gates = content.get_array();
         fields_.gated = !gates.is_empty();
