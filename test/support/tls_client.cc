@@ -8,6 +8,8 @@
 
 #include <array>
 
+#include <openssl/err.h>
+
 namespace berth::test {
 namespace {
 
@@ -61,6 +63,7 @@ std::string TlsClient::ReadUntil(std::string_view end) {
   std::string text;
   std::array<char, 65536> bytes{};
   while (connected_ && (end.empty() || text.find(end) == std::string::npos)) {
+    ERR_clear_error();
     const int count = SSL_read(ssl_.get(), bytes.data(), static_cast<int>(bytes.size()));
     if (count <= 0) {
       break;
@@ -68,6 +71,11 @@ std::string TlsClient::ReadUntil(std::string_view end) {
     text.append(bytes.data(), static_cast<std::size_t>(count));
   }
   return text;
+}
+
+std::string TlsClient::Failure() {
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  return reason == nullptr ? "" : reason;
 }
 
 }  // namespace berth::test

@@ -39,6 +39,9 @@ class TlsClient {
   // Up to and with the text `end`; what came until then if the server closes.
   std::string ReadUntil(std::string_view end);
 
+  // In OpenSSL's words why the last call failed; empty if it did not, or if only the socket did.
+  [[nodiscard]] static std::string Failure();
+
  private:
   std::unique_ptr<SSL_CTX, SslFree> context_;
   std::unique_ptr<SSL, SslFree> ssl_;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -124,6 +125,24 @@ TEST_F(HttpTls, RefusesClientsWithoutAGoodCertificate) {
   EXPECT_TRUE(test::NobodyConnected(*server));
   EXPECT_EQ(server->stats().requests, 0u);
   EXPECT_EQ(server->stats().tls_handshake_failures, 4u);
+}
+
+// A client of TLS 1.3 sends its request before it can know that its certificate was refused. What
+// resets the connection then is what it reports in place of the reason.
+TEST_F(HttpTls, LetsTheClientReadWhatItsCertificateLacks) {
+  RequireClientCertificates();
+  const auto server = StartServer(options_);
+  const Identity other_ca = MakeIdentity("other-ca");
+  const Identity stranger = MakeIdentity("kube-scheduler", &other_ca);
+  TlsClient client(server->port(), ca_, &stranger);
+  ASSERT_TRUE(client.Send(Request("POST", "/filter", "Content-Length: 100000\r\n")));
+  ASSERT_TRUE(Eventually([&] { return server->stats().tls_handshake_failures == 1; }));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(client.Send(std::string(10'000, 'x'))) << i;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_EQ(client.ReadUntil(""), "");
+  EXPECT_EQ(client.Failure(), "tlsv1 alert unknown ca");
 }
 
 TEST_F(HttpTls, LeavesNothingOfClientsThatOnlyConnect) {
