@@ -105,7 +105,7 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Inst
   if (judged.fitting.empty()) {
     was_kept_away_ =
         std::ranges::find(judged.reasons, Reason::kKeptForWaiting) != judged.reasons.end();
-    if (earmarks_) line_.Stand({{std::make_shared<const PodRequest>(pod)}, arrived}, snapshot, now);
+    if (earmarks_) StandInLine(pod, now, arrived);
     if (nodes_to_score_ != 0) waiting_.insert(pod.id.uid);
     return std::nullopt;
   }
@@ -124,6 +124,11 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Inst
   line_.Leave(pod.id.uid);
   last_ = *placement;
   return node;
+}
+
+void EnginePlacer::StandInLine(const PodRequest& pod, Instant now, WallTime arrived) {
+  line_.Stand({{std::make_shared<const PodRequest>(WithWishes(pod))}, arrived}, state_.Current(),
+              now);
 }
 
 void EnginePlacer::Remove(const std::string& uid) {

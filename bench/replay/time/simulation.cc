@@ -84,6 +84,11 @@ class TimeSimulation final : public EventLoop {
   [[nodiscard]] bool IsFirst(std::size_t n) const {
     return *waiting_.begin() == std::pair(-TaskOf(n).priority, n);
   }
+  void Skipped(std::size_t n) override {
+    if (placer_.keeps_room()) {
+      placer_.StandInLine(Pod(n), now(), WallTime(stream_.arrivals[n].at));
+    }
+  }
   void Started(std::size_t n) override;
   void Ended(std::size_t n, bool finished) override;
   void Advancing(Instant to) override;  // readings and integrals on the way

@@ -29,10 +29,11 @@ constexpr std::size_t kHalf = 0, kOne = 1, kTwo = 2, kZero = 3;
 
 // On one node with two GPUs, first fit.
 SimulationResult OnTwoGpus(const std::vector<Arrival>& arrivals, Millis horizon,
-                           std::size_t primed = 0, const std::vector<TraceTask>& tasks = kTasks) {
+                           std::size_t primed = 0, const std::vector<TraceTask>& tasks = kTasks,
+                           const std::string& policy = "first-fit") {
   const Workload workload{"test", {{"n", 64'000, 1024, 2, "T4"}}, tasks};
   const auto result = RunTimedSession(workload, {{}, {0}}, {arrivals, horizon, primed},
-                                      PolicyNamed("first-fit").value(), 1, {});
+                                      PolicyNamed(policy).value(), 1, {});
   EXPECT_TRUE(result.has_value()) << result.error().message;
   return *result;
 }
@@ -98,6 +99,38 @@ TEST(Simulate, TriesAgainWhenTheBackoffIsOver) {
       OnTwoGpus({{kHalf, seconds(0), Millis(500)}, {kTwo, seconds(0), seconds(10)}}, minutes(1));
   EXPECT_DOUBLE_EQ(Of(result, SizeClass::kTwo).wait_p99_s, 1);
   EXPECT_EQ(result.attempts, 3);
+}
+
+TEST(Simulate, LetsNobodyPassWhereTheyTakeTurns) {
+  // Two GPUs are free at 1 h and at 2 h. The pod without GPUs waits for nobody.
+  const SimulationResult result = OnTwoGpus({{kOne, seconds(0), hours(1)},
+                                             {kTwo, seconds(1), hours(1)},
+                                             {kHalf, seconds(2), minutes(1)},
+                                             {kZero, seconds(3), minutes(1)}},
+                                            hours(3), 0, kTasks, "first-fit+in-turn");
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kTwo).wait_longest_s, 3599);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kShare).wait_longest_s, 7198);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kCpuOnly).wait_longest_s, 0);
+}
+
+// A pod of two waits from 1 min on for one that ends at 60 min. One of 30 min goes beside that at 3
+// min; one of 60 min comes at 40 min, and would delay it to 100 min.
+TEST(Simulate, PassesWhoWouldDelayALargePodWhereRunTimesAreKnown) {
+  const auto of = [](const std::string& policy) {
+    return OnTwoGpus({{kOne, seconds(0), minutes(60)},
+                      {kTwo, minutes(1), minutes(10)},
+                      {kOne, minutes(3), minutes(30)},
+                      {kOne, minutes(40), minutes(60)}},
+                     hours(4), 0, kTasks, "first-fit+earmarks" + policy);
+  };
+  EXPECT_DOUBLE_EQ(Of(of(""), SizeClass::kTwo).wait_longest_s, 99 * 60);
+  for (const char* const policy : {"+words", "+deadlines"}) {
+    const SimulationResult known = of(policy);
+    EXPECT_DOUBLE_EQ(Of(known, SizeClass::kTwo).wait_longest_s, 59 * 60) << policy;
+    EXPECT_DOUBLE_EQ(Of(known, SizeClass::kOne).wait_longest_s, 30 * 60) << policy;
+  }
+  EXPECT_DOUBLE_EQ(Of(of("+words/10"), SizeClass::kTwo).wait_longest_s, 99 * 60)
+      << "a word that nobody keeps is none";
 }
 
 TEST(Simulate, LetsSmallPodsPassOneThatDoesNotFit) {
