@@ -131,6 +131,9 @@ void Describe(Visitor& v, WasteParameters& waste) {
           "price of a GPU of a model when demand for the model equals its free GPUs");
   v.Field("bestFitGpus", waste.best_fit, Constant(Numbers{0, 100}, kFixed.best_fit),
           "extra cost of an empty node of the largest kind, compared with a full one");
+  v.Field("settledBestFitGpus", waste.settled_best_fit,
+          Constant(Numbers{0, 100}, kFixed.settled_best_fit),
+          "`bestFitGpus` in a cluster where pods end as fast as they arrive");
 }
 
 template <class Visitor>

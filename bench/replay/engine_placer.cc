@@ -71,8 +71,7 @@ Judgement EnginePlacer::Look(const PodRequest& asked, Instant now) {
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
   Question question{.pod = pod, .candidates = all_, .group = GroupOf(snapshot, pod)};
   if (earmarks_ && line_.size() > 0) {
-    line_.Look(snapshot, *earmarks_, {now, WallTime(now.time_since_epoch())});
-    question.earmarks = line_.earmarks().get();
+    question.earmarks = EarmarksNow(now);
   }
   Judgement judged = Judge(engine_, snapshot, question);
   if (nodes_to_score_ != 0 && pod.shape.wants_gpu() && !waiting_.contains(pod.id.uid)) {
@@ -129,6 +128,23 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Inst
 void EnginePlacer::StandInLine(const PodRequest& pod, Instant now, WallTime arrived) {
   line_.Stand({{std::make_shared<const PodRequest>(WithWishes(pod))}, arrived}, state_.Current(),
               now);
+}
+
+Status EnginePlacer::Take(std::span<const PodPlacement> pods) {
+  for (const PodPlacement& one : pods) Remove(one.pod.id.uid);
+  for (const PodPlacement& one : pods) {
+    BERTH_TRY_STATUS(state_.Reserve(one.pod, one.placement, Instant::max()));
+    BERTH_TRY_STATUS(state_.Confirm(one.pod.id.uid));
+    line_.Leave(one.pod.id.uid);
+    last_ = one.placement;
+  }
+  return {};
+}
+
+const Earmarks* EnginePlacer::EarmarksNow(Instant now) {
+  if (!earmarks_) return nullptr;
+  line_.Look(state_.Current(), *earmarks_, {now, WallTime(now.time_since_epoch())});
+  return line_.earmarks().get();
 }
 
 void EnginePlacer::Remove(const std::string& uid) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -87,6 +88,11 @@ class EnginePlacer final : public Placer {
   [[nodiscard]] const std::optional<Placement>& last() const { return last_; }
   // What the server would say of the pod's nodes, after its short list. Requires: as for Put.
   [[nodiscard]] Judgement Look(const PodRequest& pod, Instant now = {});
+  // The pods have these places from now on, past all judgement. Those that are there leave their
+  // places first, all of them. Error: as ClusterState::Reserve, of the first that does not fit.
+  Status Take(std::span<const PodPlacement> pods);
+  // What is kept for pods that wait; nullptr: nothing. Until the next call.
+  [[nodiscard]] const Earmarks* EarmarksNow(Instant now);
   // The pod has ended, as the watch would say it.
   void Remove(const std::string& uid);
 

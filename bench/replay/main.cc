@@ -17,7 +17,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Replays GPU workloads with Berth's engine", "berth-replay");
   const MadeWith made_with = MadeWithCommand(argc, argv);
   CommandLine line(app, made_with.version);
-  const std::array<std::pair<const char*, Command>, 14> commands = {{
+  const std::array<std::pair<const char*, Command>, 15> commands = {{
       {"run", AddRun(app)},
       {"compare", AddCompare(app)},
       {"merge", AddMerge(app)},
@@ -28,6 +28,7 @@ int Main(int argc, char** argv) {
       {"claims", AddClaims(app)},
       {"gang", AddGang(app)},
       {"shares", AddShares(app)},
+      {"room", AddRoom(app)},
       {"classes", AddClasses(app)},
       {"import", AddImport(app)},
       {"generate", AddGenerate(app)},

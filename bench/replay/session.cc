@@ -93,10 +93,10 @@ Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrival
                                          const Stream& stream, const ReplayPolicy& policy,
                                          std::uint64_t seed, const Progress& progress,
                                          std::size_t nodes_to_score, PodStarts* starts,
-                                         std::shared_ptr<const Snapshot>* end) {
+                                         std::shared_ptr<const Snapshot>* end, RoomRule* rule) {
   BERTH_TRY(const auto session,
             EngineSession::Create(policy, workload, arrivals, seed, nodes_to_score));
-  auto result = Simulate(workload, stream, session->placer(), progress, starts,
+  auto result = Simulate(workload, stream, session->placer(), progress, starts, rule,
                          {policy.in_turn, policy.words});
   if (end != nullptr) *end = session->placer().state().Current();
   return result;

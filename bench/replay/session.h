@@ -51,12 +51,14 @@ Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arriv
                                  const SessionOptions& options, const Progress& progress);
 
 // The same with departures: the stream instead of the order of arrivals; through the engine.
-// nodes_to_score: as the server's; 0: all. end: gets the cluster at the horizon.
+// nodes_to_score: as the server's; 0: all. end: gets the cluster at the horizon. rule: moves pods;
+// nullptr: nobody does.
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
                                          const Stream& stream, const ReplayPolicy& policy,
                                          std::uint64_t seed, const Progress& progress,
                                          std::size_t nodes_to_score = 0,
                                          PodStarts* starts = nullptr,
-                                         std::shared_ptr<const Snapshot>* end = nullptr);
+                                         std::shared_ptr<const Snapshot>* end = nullptr,
+                                         RoomRule* rule = nullptr);
 
 }  // namespace berth::replay

@@ -23,6 +23,7 @@ WasteParameters AtTurnover(WasteParameters parameters, double turnover, double u
       static_cast<int>(std::lround(parameters.patience * std::pow(ratio, settled)));
   parameters.fragmentation +=
       (parameters.settled_fragmentation - parameters.fragmentation) * settled;
+  parameters.best_fit += (parameters.settled_best_fit - parameters.best_fit) * settled;
   parameters.optimism *= 1 - settled;
   parameters.slot_price += (kMostSlotPrice - parameters.slot_price) * moving;
   return parameters;

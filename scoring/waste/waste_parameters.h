@@ -34,6 +34,7 @@ struct WasteParameters {
   double least_slot_price = 0.001;  // 0 or more GPUs: what it costs at least
 
   double best_fit = 0;  // 0 or more GPUs: what an empty largest node costs more than a full one
+  double settled_best_fit = 0.5;  // the same in a cluster that is in balance
 
   friend bool operator==(const WasteParameters&, const WasteParameters&) = default;
 };
@@ -41,8 +42,10 @@ struct WasteParameters {
 // The parameters for a cluster in which `turnover` of the pods that come replace one that has left:
 // 0 where it fills up, 1 where it is in balance. What a node waits for is then worth less, because
 // the node will change before it comes: the patience goes from `patience` to `settled_patience`, in
-// equal ratios, `fragmentation` also in equal steps, and the optimism to 0. A quarter replaced
-// is as much as all: long before a cluster is in balance most nodes change before they are full.
+// equal ratios, `fragmentation` and `best_fit` also in equal steps, and the optimism to 0. Best fit
+// counts because a node with little on it empties soon if the others take what comes. A quarter
+// replaced is as much as all: long before a cluster is in balance most nodes change before they
+// are full.
 //
 // used: how much of the cluster's GPU is in use. Where there is room for all that comes - up to
 // half is used - a node is not about to change: all of that counts less, in full from four fifths

@@ -6,13 +6,14 @@
 #include "base/keep_going.h"
 #include "server/kube/check/api_audit.h"
 #include "server/kube/client/api_path.h"
+#include "server/kube/write/bind_note.h"
 #include "server/wire/api/budget_json.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::kube {
 namespace {
 
-constexpr Duration kLook = std::chrono::milliseconds(100);
+constexpr Duration kLook = std::chrono::milliseconds(100), kLookSoon = std::chrono::milliseconds(5);
 
 constexpr const char* kNotLeading = "not the leader (lease held elsewhere or unavailable)";
 constexpr const char* kLabelUnknown =
@@ -157,6 +158,7 @@ void KubeCluster::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     FollowLeadership();
     const char* const why_not = WhyNotReady();
+    if (why_not == nullptr) HoldWhatWasLeft();
     if (why_not == nullptr && parts_.waiting != nullptr && !tells_arrivals_) {
       if (options_.on_listed) options_.on_listed();
       parts_.waiting->TellArrivals();
@@ -166,11 +168,42 @@ void KubeCluster::Run(const std::stop_token& stop) {
     const bool has_label = !label_ || label_->written() == (why_not == nullptr);
     options_.on_unreachable(has_label ? nullptr : kLabelUnknown);
     ready_watch_ = why_not == nullptr ? watches_ : 0;
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(begins() ? kLookSoon : kLook);
   }
   options_.on_readiness("shutting down");
   ready_watch_ = 0;
   Unwatch();
+}
+
+void KubeCluster::HoldWhatWasLeft() {
+  WriteJournal* const journal = options_.election ? options_.election->journal : nullptr;
+  if (journal == nullptr) return;
+  for (const std::string& note : journal->TakeLeft()) {
+    const auto bound = BindOfNote(note, parts_.node_rules);
+    if (!bound) {
+      options_.on_log(true, "write_left", "cannot be read: " + bound.error().message);
+    } else if (*bound) {
+      HoldLeft(**bound, journal->left_until());
+    }
+  }
+}
+
+// As it would be if this process had sent the Binding and heard nothing.
+void KubeCluster::HoldLeft(const PodBound& bound, Instant until) {
+  const PodId& id = bound.pod.id;
+  const auto held = parts_.state.FindPod(id.uid);
+  if (held && held->state == PodState::kBound) return;  // it was carried out
+  const auto reserved = parts_.state.Reserve(bound.pod, bound.placement, until);
+  options_.on_log(!reserved, "write_left",
+                  "pod " + id.namespace_name + "/" + id.name + " was being bound to node " +
+                      bound.placement.node +
+                      (reserved ? "; its devices are kept until the API server has the outcome"
+                                : ": " + reserved.error().message));
+}
+
+bool KubeCluster::begins() const {
+  if (elector_ && !knows_leader_) return true;
+  return ready_watch_ == 0 && parts_.clock.Now() < fence_.WritableUntil();
 }
 
 // --- election
@@ -178,6 +211,7 @@ void KubeCluster::Run(const std::stop_token& stop) {
 void KubeCluster::Elect(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (parts_.clock.Now() >= next_step_) StepElection();
+    knows_leader_ = true;
     std::this_thread::sleep_for(kLook);
   }
 }
@@ -217,6 +251,8 @@ const char* KubeCluster::WhyNotLeading() const {
 // On a thread of its own: neither the lease nor the verbs wait for it.
 void KubeCluster::KeepLabel(const std::stop_token& stop) {
   std::string problem;
+  // A process that goes on where one was killed has that one's label: the Service need not lose it.
+  while (!stop.stop_requested() && begins()) std::this_thread::sleep_for(kLookSoon);
   while (!stop.stop_requested()) {
     const bool answers = ready_watch_ != 0 && parts_.clock.Now() < fence_.WritableUntil();
     const Status step = label_->Step(answers);

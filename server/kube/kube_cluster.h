@@ -7,6 +7,9 @@
 // by which the Service leads to it, and the others are ready as standbys. Where it does not,
 // a process that does not lead is not ready.
 //
+// A process that goes on where another was killed (Options::election.journal) holds the devices of
+// binds that may have been on their way then, until the cluster says what became of them.
+//
 // Only the process that leads watches. It begins with full lists, so that a new leader decides on
 // the newest state and not on what it remembers. It is not ready until the lists are complete.
 //
@@ -132,6 +135,8 @@ class KubeCluster final {
   std::jthread On(void (KubeCluster::*work)(const std::stop_token&));
   void Elect(const std::stop_token& stop);
   void StepElection();
+  // It does not know yet who leads, or leads and is not ready: each look may be the last one.
+  [[nodiscard]] bool begins() const;
   void KeepLabel(const std::stop_token& stop);
   void Run(const std::stop_token& stop);
   // Watches while this process leads; every term begins with new lists.
@@ -139,6 +144,9 @@ class KubeCluster final {
   void AuditAgain(const std::stop_token& stop);
   [[nodiscard]] OnUnreadable ReportUnreadable() const;
   void Report(const DeviceDispute& dispute);
+  // Holds what the process before had on its way.
+  void HoldWhatWasLeft();
+  void HoldLeft(const PodBound& bound, Instant until);
   // As KubeletRefusals asks.
   [[nodiscard]] std::optional<std::string> WhyNotAdmitted(const PodId& id) const;
   struct Watched {
@@ -191,6 +199,7 @@ class KubeCluster final {
   // How often it has begun to watch, while that is complete; 0 = it is not.
   std::uint64_t watches_ = 0;
   std::atomic<std::uint64_t> ready_watch_{0};
+  std::atomic<bool> knows_leader_{false};  // or has tried to
 
   // The thread that audits alone.
   std::vector<std::string> told_double_;

@@ -26,6 +26,7 @@
 #include "server/http/http_server.h"
 #include "server/kube/client/http_api_client.h"
 #include "server/kube/kube_cluster.h"
+#include "server/kube/lead/write_journal.h"
 #include "server/pages/metrics_parts.h"
 #include "server/pages/plan_page.h"
 #include "server/service/advice_log.h"
@@ -50,13 +51,25 @@ constexpr int kBindThreads = 128;  // each waits for the API server most of the 
 constexpr std::size_t kMaxWaitingBinds = 10'000;
 constexpr std::size_t kMaxWaitingTables = 1'000;
 
-// Unique in the cluster, and the same again when the process is restarted where it was: the name of
-// the host (of the pod, that is) and the port.
-std::string Identity(const std::string& listen) {
+// For people: the name of the host (of the pod, that is) and the port.
+std::string NameOf(const std::string& listen) {
   char host[256] = {};
   gethostname(host, sizeof host - 1);
   const std::string port = listen.substr(listen.rfind(':') + 1);
   return std::string(host) + ":" + (port == "0" ? "pid-" + std::to_string(getpid()) : port);
+}
+
+// Where this process may go on when one is killed that was started in the same place; nullptr: it
+// may not, and a lease of the one before has to run out.
+std::unique_ptr<kube::WriteJournal> JournalIn(const char* folder, const Clock& clock,
+                                              Duration lease, Log& log) {
+  if (folder == nullptr || *folder == '\0') return nullptr;
+  auto journal = kube::WriteJournal::Open(folder, clock, lease);
+  if (journal) return *std::move(journal);
+  log.Write(LogLevel::kWarn, "no_journal",
+            {{"text", "BERTH_RUNTIME_DIR: " + journal.error().message +
+                          "; after a crash Berth waits until its lease has run out"}});
+  return nullptr;
 }
 
 // Everything that lives as long as the service, in the order in which it is built.
@@ -276,10 +289,17 @@ class Service {
     const LeaderElectionConfig& election = config_.leader_election;
     const std::string& own = election.namespace_name;
     kube::KubeCluster::Options options;
-    options.instance = Identity(config_.server.listen);
+    options.instance = NameOf(config_.server.listen);
     if (election.enabled) {
-      options.election = {own.empty() ? pod_namespace : own, election.name, options.instance,
-                          std::chrono::seconds(election.lease_seconds)};
+      const std::chrono::seconds lease(election.lease_seconds);
+      journal_ = JournalIn(std::getenv("BERTH_RUNTIME_DIR"), clock_, lease, log_);
+      // Two hosts may have one name: the token tells them apart.
+      const std::string token = journal_ ? journal_->token() : kube::NewToken();
+      options.election = {.namespace_name = own.empty() ? pod_namespace : own,
+                          .name = election.name,
+                          .identity = options.instance + "_" + token,
+                          .lease = lease,
+                          .journal = journal_.get()};
     }
     options.on_listed = [this] { BeginToLearn(); };
     options.on_readiness = [this](const char* why_not) { BeReady(why_not); };
@@ -388,6 +408,7 @@ class Service {
   Readiness readiness_{"the cluster is not loaded yet"};
   const std::unique_ptr<kube::HttpApiClient> client_;
   EmbeddedCluster embedded_;
+  std::unique_ptr<kube::WriteJournal> journal_;    // set by ConnectTo
   const std::unique_ptr<kube::KubeCluster> kube_;  // none: embedded_ it is
   BothSinks sinks_;
   RecentBinds recent_binds_{clock_};

@@ -5,6 +5,8 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -67,6 +69,78 @@ func TestLeadershipIsHandedOverInTheMiddleOfBinds(t *testing.T) {
 	}
 	service.Target(berths[next].Listen)
 	wantAllPlaced(t, plane)
+}
+
+// lease gives the holder of Berth's lease, and how often it has changed.
+func lease(t *testing.T, plane *harness.Plane) string {
+	t.Helper()
+	lease, err := plane.Client.CoordinationV1().Leases("berth-system").Get(t.Context(), "berth", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(*lease.Spec.HolderIdentity, " ", *lease.Spec.LeaseTransitions)
+}
+
+// createBound creates nodes, and pods that have four GPUs of each of them, as Berth writes it: BERTH_E2E_BOUND pods in
+// all, or none.
+func createBound(t *testing.T, plane *harness.Plane) {
+	t.Helper()
+	count, _ := strconv.Atoi(os.Getenv("BERTH_E2E_BOUND"))
+	var nodes []*v1.Node
+	pods := harness.Pods("old", count, harness.Ask{harness.GPUResource: "1"})
+	for i, pod := range pods {
+		node := fmt.Sprintf("old-%05d", i/4)
+		if i%4 == 0 {
+			nodes = append(nodes, harness.Node(node, harness.GPUModel, 8))
+		}
+		pod.Namespace, pod.Spec.NodeName = "kube-public", node
+		devices := `{"version":1,"node":%q,"containers":{%q:{"gpus":[{"index":%d,"milli":1000,"memory_mib":81920}]}}}`
+		pod.Annotations = map[string]string{
+			"berth.dev/devices": fmt.Sprintf(devices, node, pod.Spec.Containers[0].Name, i%4)}
+	}
+	plane.AddNodes(nodes...)
+	plane.CreatePods(pods...)
+}
+
+// A process that is killed and started again in its place leads on; one that is started elsewhere, at the same address
+// of the same host, waits until the lease has run out.
+func TestABerthThatIsStartedAgainGoesOn(t *testing.T) {
+	needBerth(t)
+	plane := harness.NewPlane(t)
+	plane.CreateNodes(64)
+	createBound(t, plane)
+	plane.GrantBerth()
+	berth := plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"), electLeader+"  leaseSeconds: 5\n")
+	berth.Start()
+	berth.WaitReady()
+	held := lease(t, plane)
+	bound := plane.WatchBound()
+	plane.CreatePods(oneGPUEach("pod", manyPods)...)
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	for part := 1; part <= 3; part++ {
+		bound.WaitFor(part*manyPods/4, time.Minute)
+		berth.Kill()
+		start, api, etcd := time.Now(), plane.APIServer.CPU(), plane.Etcd.CPU()
+		berth.Start()
+		for berth.Ready() != nil && time.Since(start) < time.Minute {
+			time.Sleep(5 * time.Millisecond)
+		}
+		t.Logf("ready %s after it was started; CPU of Berth %s, of the API server %s, of etcd %s", time.Since(start),
+			berth.CPU(), plane.APIServer.CPU()-api, plane.Etcd.CPU()-etcd)
+		berth.WaitReady()
+		if now := lease(t, plane); now != held {
+			t.Errorf("the lease changed from %s to %s", held, now)
+		}
+	}
+	wantAllPlaced(t, plane)
+
+	berth.Kill()
+	berth.Env = append(berth.Env, "BERTH_RUNTIME_DIR="+t.TempDir())
+	berth.Start()
+	berth.WaitReady()
+	if now := lease(t, plane); now == held {
+		t.Errorf("%s: a process in another place led on", now)
+	}
 }
 
 // The pods of Berth that the Service of the manifests selects.

@@ -29,6 +29,7 @@ Command AddWaves(CLI::App& app);
 Command AddGang(CLI::App& app);
 Command AddClaims(CLI::App& app);
 Command AddShares(CLI::App& app);
+Command AddRoom(CLI::App& app);
 Command AddClasses(CLI::App& app);
 Command AddImport(CLI::App& app);
 

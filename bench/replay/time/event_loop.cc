@@ -31,7 +31,17 @@ PodRequest EventLoop::PodNumbered(std::size_t n, const RequestShape& shape) {
 
 void EventLoop::Interrupt(std::size_t n) {
   End(n, false);
+  runs_[n].waits = true;
   queue_.Add(static_cast<SchedulingQueue::Pod>(n), 0, now());
+}
+
+void EventLoop::Move(std::size_t n, NodeIndex to) {
+  PodRun& run = runs_[n];
+  room_.Freed(run.node);
+  run = {to, now(), run.starts + 1};
+  trace_.Add('m', now() + TimeLeft(n), n, to);
+  leaving_.push({now() + TimeLeft(n), static_cast<SchedulingQueue::Pod>(n), run.starts});
+  queue_.Event(now());
 }
 
 // The next moment at which something happens; empty when nothing will.
@@ -69,6 +79,7 @@ void EventLoop::End(std::size_t n, bool finished) {
 void EventLoop::AddPods() {
   for (; arrived_ < runs_.size() && ArrivalOf(arrived_) <= now(); ++arrived_) {
     trace_.Add('a', now(), arrived_, KindOf(arrived_).number);
+    runs_[arrived_].waits = true;
     queue_.Add(static_cast<SchedulingQueue::Pod>(arrived_), Arrive(arrived_), now());
   }
 }
@@ -76,19 +87,24 @@ void EventLoop::AddPods() {
 Status EventLoop::TryPods() {
   while (const auto turn = queue_.Next()) {
     const std::size_t n = turn->pod;
+    if (!runs_[n].waits) continue;  // it was seated meanwhile
     BERTH_TRY(const std::optional<NodeIndex> node, Try(n));
     if (!node) {
       queue_.Failed(*turn, now());
       continue;
     }
-    PodRun& run = runs_[n];
-    run = {*node, now(), run.starts + 1};
-    trace_.Add('s', now() + TimeLeft(n), n, *node);
-    Started(n);
-    leaving_.push({now() + TimeLeft(n), turn->pod, run.starts});
-    queue_.Event(now());
+    Start(n, *node);
   }
   return {};
+}
+
+void EventLoop::Start(std::size_t n, NodeIndex node) {
+  PodRun& run = runs_[n];
+  run = {node, now(), run.starts + 1};
+  trace_.Add('s', now() + TimeLeft(n), n, node);
+  Started(n);
+  leaving_.push({now() + TimeLeft(n), static_cast<SchedulingQueue::Pod>(n), run.starts});
+  queue_.Event(now());
 }
 
 Result<std::optional<NodeIndex>> EventLoop::Try(std::size_t n) {

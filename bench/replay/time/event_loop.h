@@ -43,6 +43,7 @@ class EventLoop {
     NodeIndex node = kNoNode;  // where it runs
     Instant since;             // it runs there
     int starts = 0;
+    bool waits = false;  // it is in the queue
   };
   struct Kind {
     std::size_t number;  // RoomMemo's
@@ -83,6 +84,12 @@ class EventLoop {
   virtual void HandleOwnEvents() {}
   // The pod loses its node and waits again. Requires: it runs.
   void Interrupt(std::size_t n);
+  // The pod goes on to another node, where it runs for TimeLeft. The cluster knows it already.
+  // Requires: it runs.
+  void Move(std::size_t n, NodeIndex to);
+  // The pod runs there without a turn in the queue. The cluster knows it already. Requires: it
+  // waits.
+  void Seat(std::size_t n, NodeIndex node) { Start(n, node); }
 
  private:
   // Void where the pod has lost its node since.
@@ -98,6 +105,7 @@ class EventLoop {
   [[nodiscard]] std::optional<Instant> NextMoment() const;
   void AdvanceTo(Instant moment);
   void EndPods();
+  void Start(std::size_t n, NodeIndex node);
   void End(std::size_t n, bool finished);
   void AddPods();
   Status TryPods();

@@ -32,10 +32,21 @@ std::int64_t ServiceMeter::Demand(std::size_t n, const TraceTask& task) const {
   return GpuDemandMilli(task) * std::max<std::int64_t>(0, (end - arrival.at).count());
 }
 
+std::int64_t ServiceMeter::Served(std::size_t n, const TraceTask& task, Millis from) const {
+  const Millis end = std::min(from + stream_.arrivals[n].runs, stream_.horizon);
+  return GpuDemandMilli(task) * std::max<std::int64_t>(0, (end - from).count());
+}
+
+void ServiceMeter::Moved(std::size_t n, const TraceTask& task, std::optional<Millis> before,
+                         std::optional<Millis> now) {
+  const std::int64_t change =
+      (now ? Served(n, task, *now) : 0) - (before ? Served(n, task, *before) : 0);
+  Count(task, [change](Sums& sums) { sums.served += change; });
+}
+
 void ServiceMeter::Started(std::size_t n, const TraceTask& task, Millis at) {
   const Arrival& arrival = stream_.arrivals[n];
-  const Millis end = std::min(at + arrival.runs, stream_.horizon);
-  const std::int64_t served = GpuDemandMilli(task) * std::max<std::int64_t>(0, (end - at).count());
+  const std::int64_t served = Served(n, task, at);
   Count(task, [&](Sums& sums) {
     sums.served += served;
     sums.demand += Demand(n, task);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "bench/replay/time/size_class.h"
@@ -44,6 +45,10 @@ class ServiceMeter {
   // The n-th arrival started at that time / is still waiting at the horizon.
   void Started(std::size_t n, const TraceTask& task, Millis at);
   void NeverStarted(std::size_t n, const TraceTask& task);
+  // A pod that started does not run from `before` on, but only from `now` on (it began anew);
+  // empty: it never runs.
+  void Moved(std::size_t n, const TraceTask& task, std::optional<Millis> before,
+             std::optional<Millis> now);
 
   [[nodiscard]] Service Summary() const;
 
@@ -57,6 +62,8 @@ class ServiceMeter {
 
   template <class Change>
   void Count(const TraceTask& task, Change change);
+  // Thousandths of a GPU * ms within the horizon, of a pod that runs from then on.
+  [[nodiscard]] std::int64_t Served(std::size_t n, const TraceTask& task, Millis from) const;
   [[nodiscard]] std::int64_t Demand(std::size_t n, const TraceTask& task) const;
   [[nodiscard]] bool primed(std::size_t n) const { return n < stream_.primed; }
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/time/simulation.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
+#include "base/check.h"
 #include "bench/replay/power_meter.h"
 #include "bench/replay/time/event_loop.h"
+#include "scoring/room/move_cost.h"
 
 namespace berth::replay {
 namespace {
@@ -30,7 +34,8 @@ struct Shapes {
 class TimeSimulation final : public EventLoop {
  public:
   TimeSimulation(const Workload& workload, const Stream& stream, EnginePlacer& placer,
-                 Shapes shapes, PodStarts* starts, const Progress& progress, const WaitRules& rules)
+                 Shapes shapes, PodStarts* starts, RoomRule* rule, const WaitRules& waits,
+                 const Progress& progress)
       : EventLoop(stream.arrivals.size(), shapes.all.size()),
         tasks_(workload.tasks),
         stream_(stream),
@@ -40,8 +45,10 @@ class TimeSimulation final : public EventLoop {
         shapes_(std::move(shapes)),
         service_(stream),
         starts_(starts),
-        progress_(progress),
-        rules_(rules) {}
+        rule_(rule),
+        works_since_(stream.arrivals.size()),
+        waits_(waits),
+        progress_(progress) {}
 
   SimulationResult Finish();
 
@@ -55,7 +62,9 @@ class TimeSimulation final : public EventLoop {
   [[nodiscard]] PodRequest Pod(std::size_t n) const {
     PodRequest pod = PodOf(TaskOf(n), n);
     pod.priority = TaskOf(n).priority;
-    rules_.words.Say(stream_.arrivals[n].runs, pod);
+    pod.mobility = Mobility::kMoves;
+    pod.checkpointed = WallOf(now());  // it is placed now, if it is
+    waits_.words.Say(stream_.arrivals[n].runs, pod);
     return pod;
   }
   void TakeSample(Millis at);
@@ -63,7 +72,12 @@ class TimeSimulation final : public EventLoop {
   [[nodiscard]] Instant ArrivalOf(std::size_t n) const override {
     return Instant(stream_.arrivals[n].at);
   }
-  [[nodiscard]] Duration TimeLeft(std::size_t n) const override { return stream_.arrivals[n].runs; }
+  [[nodiscard]] Duration TimeLeft(std::size_t n) const override {
+    return stream_.arrivals[n].runs + RestartOf(n);
+  }
+  [[nodiscard]] Duration RestartOf(std::size_t n) const {
+    return runs()[n].starts <= 1 ? Duration::zero() : Duration(kRestart);
+  }
   [[nodiscard]] Kind KindOf(std::size_t n) const override {
     const std::size_t shape = shapes_.of_task[stream_.arrivals[n].task];
     return {shape, shapes_.all[shape]};
@@ -73,7 +87,7 @@ class TimeSimulation final : public EventLoop {
   }
   int Arrive(std::size_t n) override;
   Result<std::optional<NodeIndex>> Put(std::size_t n) override {
-    waits_its_turn_ = rules_.in_turn && TaskOf(n).gpus > 0 && !IsFirst(n);
+    waits_its_turn_ = waits_.in_turn && TaskOf(n).gpus > 0 && !IsFirst(n);
     if (waits_its_turn_) return std::nullopt;
     return placer_.Put(Pod(n), now(), WallTime(stream_.arrivals[n].at));
   }
@@ -82,7 +96,7 @@ class TimeSimulation final : public EventLoop {
   }
   // Of those with GPUs that wait: the highest priority, then who came first.
   [[nodiscard]] bool IsFirst(std::size_t n) const {
-    return *waiting_.begin() == std::pair(-TaskOf(n).priority, n);
+    return *turns_.begin() == std::pair(-TaskOf(n).priority, n);
   }
   void Skipped(std::size_t n) override {
     if (placer_.keeps_room()) {
@@ -92,6 +106,12 @@ class TimeSimulation final : public EventLoop {
   void Started(std::size_t n) override;
   void Ended(std::size_t n, bool finished) override;
   void Advancing(Instant to) override;  // readings and integrals on the way
+  [[nodiscard]] std::optional<Instant> NextOwnEvent() const override {
+    return rule_ == nullptr ? std::nullopt : std::optional(next_look_);
+  }
+  void HandleOwnEvents() override;
+  void Carry(const RoomChange& change);
+  void Lose(std::size_t n);
 
   const std::vector<TraceTask>& tasks_;
   const Stream& stream_;
@@ -102,10 +122,16 @@ class TimeSimulation final : public EventLoop {
 
   ServiceMeter service_;
   PodStarts* const starts_;  // nullptr: nobody asks
+  RoomRule* const rule_;     // nullptr: nobody is moved
+  Instant next_look_{};
+  std::vector<Instant> works_since_;                      // on its node, by pod
+  std::set<std::size_t> waiting_;                         // with GPUs; where there is a rule
+  std::unordered_map<std::string, std::size_t> numbers_;  // by UID; where there is a rule
+  std::int64_t lost_milli_ms_ = 0;
+  const WaitRules waits_;
+  std::set<std::pair<int, std::size_t>> turns_;  // -priority, number; where they take turns
+  bool waits_its_turn_ = false;                  // the last Put
   const Progress& progress_;
-  const WaitRules rules_;
-  std::set<std::pair<int, std::size_t>> waiting_;  // -priority, number; where they take turns
-  bool waits_its_turn_ = false;                    // the last Put
   std::int64_t allocated_milli_ = 0, waiting_milli_ = 0;
   std::int64_t waiting_ms_ = 0, idle_waiting_milli_ms_ = 0;
   PowerMeter power_;
@@ -142,23 +168,92 @@ void TimeSimulation::Advancing(Instant to) {
 
 int TimeSimulation::Arrive(std::size_t n) {
   placer_.Hear(Pod(n));
-  if (rules_.in_turn && TaskOf(n).gpus > 0) waiting_.emplace(-TaskOf(n).priority, n);
+  if (waits_.in_turn && TaskOf(n).gpus > 0) turns_.emplace(-TaskOf(n).priority, n);
   waiting_milli_ += GpuDemandMilli(TaskOf(n));
+  if (rule_ != nullptr) {
+    numbers_.emplace(Pod(n).id.uid, n);
+    if (TaskOf(n).gpus > 0) waiting_.insert(n);
+  }
   return TaskOf(n).priority;
 }
 
 void TimeSimulation::Started(std::size_t n) {
   const std::int64_t milli = GpuDemandMilli(TaskOf(n));
-  waiting_.erase({-TaskOf(n).priority, n});
+  turns_.erase({-TaskOf(n).priority, n});
   allocated_milli_ += milli;
   waiting_milli_ -= milli;
-  service_.Started(n, TaskOf(n), SinceStart(now()));
+  const bool is_first = runs()[n].starts == 1;
+  works_since_[n] = is_first ? now() : now() + kRestart;
+  if (is_first) {
+    service_.Started(n, TaskOf(n), SinceStart(now()));
+    if (n >= stream_.primed) ++result_.placed;
+  } else {
+    service_.Moved(n, TaskOf(n), std::nullopt, SinceStart(works_since_[n]));
+  }
+  waiting_.erase(n);
   if (starts_ != nullptr) (*starts_)[n] = StartOf(*placer_.last(), SinceStart(now()));
 }
 
-void TimeSimulation::Ended(std::size_t n, bool) {
+void TimeSimulation::Ended(std::size_t n, bool finished) {
   placer_.Remove(Pod(n).id.uid);
-  allocated_milli_ -= GpuDemandMilli(TaskOf(n));
+  const std::int64_t milli = GpuDemandMilli(TaskOf(n));
+  allocated_milli_ -= milli;
+  if (finished) return;
+  Lose(n);
+  service_.Moved(n, TaskOf(n), SinceStart(works_since_[n]), std::nullopt);
+  waiting_milli_ += milli;
+  if (TaskOf(n).gpus > 0) waiting_.insert(n);
+  if (waits_.in_turn && TaskOf(n).gpus > 0) turns_.emplace(-TaskOf(n).priority, n);
+}
+
+// It begins anew: its work is lost, and the time of its next start.
+void TimeSimulation::Lose(std::size_t n) {
+  const Millis since = SinceStart(works_since_[n]);
+  const Millis worked = std::max(SinceStart(now()) - since, Millis(0));
+  lost_milli_ms_ += GpuDemandMilli(TaskOf(n)) * (worked + Millis(kRestart)).count();
+}
+
+void TimeSimulation::HandleOwnEvents() {
+  if (rule_ == nullptr || now() < next_look_) return;
+  next_look_ += rule_->period();
+  while (true) {
+    const RoomView view{.now = now(),
+                        .cluster = placer_.Cluster(),
+                        .earmarks = placer_.EarmarksNow(now()),
+                        .waiting = waiting_,
+                        .pod = [this](std::size_t n) { return Pod(n); },
+                        .arrived = [this](std::size_t n) { return ArrivalOf(n); },
+                        .placed = result_.placed,
+                        .moved = result_.moved};
+    const std::optional<RoomChange> change = rule_->Look(view);
+    if (!change) return;
+    Carry(*change);
+  }
+}
+
+void TimeSimulation::Carry(const RoomChange& change) {
+  std::vector<PodPlacement> places = change.moves;
+  for (PodPlacement& one : places) one.pod.checkpointed = WallOf(now() + kRestart);
+  const std::size_t moves = places.size();
+  if (change.lets_in) places.push_back({Pod(*change.lets_in), change.place});
+  BERTH_CHECK(placer_.Take(places).has_value());
+  const auto index_of = [this](const Placement& place) {
+    return placer_.Cluster()->names().Find(place.node);
+  };
+  for (std::size_t i = 0; i < moves; ++i) {
+    const std::size_t n = numbers_.at(places[i].pod.id.uid);
+    Lose(n);
+    const Instant anew = now() + kRestart;
+    service_.Moved(n, TaskOf(n), SinceStart(works_since_[n]), SinceStart(anew));
+    works_since_[n] = anew;
+    Move(n, index_of(places[i].placement));
+    ++result_.moved;
+  }
+  if (change.lets_in) Seat(*change.lets_in, index_of(change.place));
+  for (const std::string& uid : change.evicted) {
+    Interrupt(numbers_.at(uid));
+    ++result_.evicted;
+  }
 }
 
 SimulationResult TimeSimulation::Finish() {
@@ -173,6 +268,7 @@ SimulationResult TimeSimulation::Finish() {
   result_.service = service_.Summary();
   result_.kwh = static_cast<double>(watt_ms_) / kHourMs / 1000;
   result_.gpus_without_watts = GpusWithoutWatts(*placer_.Cluster());
+  result_.lost_gpu_hours = static_cast<double>(lost_milli_ms_) / kMilliPerGpu / kHourMs;
   result_.waiting_hours = static_cast<double>(waiting_ms_) / kHourMs;
   result_.idle_gpu_hours_waiting =
       static_cast<double>(idle_waiting_milli_ms_) / kMilliPerGpu / kHourMs;
@@ -183,13 +279,13 @@ SimulationResult TimeSimulation::Finish() {
 
 Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream,
                                   EnginePlacer& placer, const Progress& progress, PodStarts* starts,
-                                  const WaitRules& rules) {
+                                  RoomRule* rule, const WaitRules& waits) {
   if (GpuCapacityMilli(workload.nodes) == 0) {
     return Invalid("nodes: want at least one GPU, got none");
   }
   if (starts != nullptr) starts->assign(stream.arrivals.size(), {});
-  TimeSimulation simulation(workload, stream, placer, Shapes(workload.tasks), starts, progress,
-                            rules);
+  TimeSimulation simulation(workload, stream, placer, Shapes(workload.tasks), starts, rule, waits,
+                            progress);
   BERTH_TRY_STATUS(simulation.Run(Instant(stream.horizon)));
   if (progress) progress(stream.arrivals.size(), stream.arrivals.size());
   return simulation.Finish();

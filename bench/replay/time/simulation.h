@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Simulation: a stream of pods of a trace under one policy (event_loop.h).
+// Simulation: a stream of pods of a trace under one policy (event_loop.h), and a rule that moves
+// running pods where there is one.
+//
+// A pod that is moved has its new place at once, and loses its work: kRestart later it runs anew
+// for as long as it would have. Its wait is that of its first start.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +12,7 @@
 
 #include "base/result.h"
 #include "bench/replay/engine_placer.h"
+#include "bench/replay/room/room_rule.h"
 #include "bench/replay/time/run_words.h"
 #include "bench/replay/time/service.h"
 #include "bench/replay/time/stream.h"
@@ -38,6 +43,11 @@ struct SimulationResult {
   // Estimated energy of all nodes over the horizon, but for those of unknown power.
   double kwh = 0;
   std::int64_t gpus_without_watts = 0;
+  // By the rule, pods: moved from node to node, or sent back to the queue.
+  std::int64_t placed = 0;  // pods that started, but for primed ones
+  std::int64_t moved = 0, evicted = 0;
+  // GPU-hours from the start of what was moved or sent back until then, and kRestart.
+  double lost_gpu_hours = 0;
   std::vector<Sample> samples;
   std::uint64_t trace = 0;  // EventTrace
 };
@@ -49,9 +59,11 @@ struct WaitRules {
 };
 
 // The placer has the workload's nodes and no pod yet. `progress` counts arrivals; `starts` gets
-// those of the pods. Error: those of the placer; kInvalidArgument for a workload without a GPU.
+// those of the pods; rule: nullptr, nobody is moved. Error: those of the placer; kInvalidArgument
+// for a workload without a GPU.
 Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream,
                                   EnginePlacer& placer, const Progress& progress,
-                                  PodStarts* starts = nullptr, const WaitRules& rules = {});
+                                  PodStarts* starts = nullptr, RoomRule* rule = nullptr,
+                                  const WaitRules& waits = {});
 
 }  // namespace berth::replay

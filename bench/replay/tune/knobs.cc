@@ -58,7 +58,8 @@ std::vector<Knob> WasteKnobs() {
           WasteKnob("scarcityLimitGpus", 0, 8, Scale::kLinear, &Waste::scarcity_limit),
           WasteKnob("sharePriceGpus", 0, 0.2, Scale::kLinear, &Waste::share_price),
           WasteKnob("modelPriceGpus", 0, 2, Scale::kLinear, &Waste::model_price),
-          WasteKnob("bestFitGpus", 0, 0.5, Scale::kLinear, &Waste::best_fit)};
+          WasteKnob("bestFitGpus", 0, 0.5, Scale::kLinear, &Waste::best_fit),
+          WasteKnob("settledBestFitGpus", 0, 3, Scale::kLinear, &Waste::settled_best_fit)};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "server/kube/client/paged_list.h"
 
 #include <algorithm>
+#include <future>
 #include <string_view>
 #include <utility>
 
@@ -29,25 +30,42 @@ std::string PathOf(const ListRequest& request, const Page& page) {
   return path;
 }
 
-// Takes fewer items until the page is small enough.
-Result<ApiResponse> FetchPage(ApiClient& client, const ListRequest& request, Page& page,
-                              const std::stop_token& stop, PaddedText& text) {
+struct Fetched {
+  Page page;
+  PaddedText text;
+  Result<ApiResponse> answer = ApiResponse();
+};
+
+// Takes fewer items until the page is small enough. text: whose memory is used.
+Fetched FetchPage(ApiClient& client, const ListRequest& request, Page page,
+                  const std::stop_token& stop, PaddedText text = {}) {
+  Fetched fetched{std::move(page), std::move(text)};
   while (true) {
-    const std::size_t most = page.items > 1 ? request.max_page_bytes : request.max_object_bytes;
+    const bool is_one = fetched.page.items == 1;
+    const std::size_t most = is_one ? request.max_object_bytes : request.max_page_bytes;
     bool fits = true;
-    text.Clear(kKeptPageBytes);
-    BERTH_TRY(ApiResponse answer, client.Stream(PathOf(request, page), request.idle_timeout, stop,
-                                                [&](std::string_view bytes) {
-                                                  fits = text.size() + bytes.size() <= most;
-                                                  if (fits) text.Append(bytes);
-                                                  return fits;
-                                                }));
-    if (fits) return answer;
-    if (page.items == 1) {
-      return Fail(Errc::kUnavailable, "an object of more than " + std::to_string(most) + " bytes");
+    fetched.text.Clear(kKeptPageBytes);
+    fetched.answer = client.Stream(PathOf(request, fetched.page), request.idle_timeout, stop,
+                                   [&](std::string_view bytes) {
+                                     fits = fetched.text.size() + bytes.size() <= most;
+                                     if (fits) fetched.text.Append(bytes);
+                                     return fits;
+                                   });
+    if (!fetched.answer || fits) return fetched;
+    if (is_one) {
+      fetched.answer =
+          Fail(Errc::kUnavailable, "an object of more than " + std::to_string(most) + " bytes");
+      return fetched;
     }
-    page.items /= 2;
+    fetched.page.items /= 2;
   }
+}
+
+// Twice as many as these would still be half of what may come.
+int ItemsAfter(const ListRequest& request, const Fetched& fetched) {
+  const bool is_small = fetched.text.size() < request.max_page_bytes / 4;
+  const int items = fetched.page.items;
+  return is_small ? std::min(2 * items, request.page_items) : items;
 }
 
 }  // namespace
@@ -64,27 +82,37 @@ Result<std::string> ListPages(ApiClient& client, const ListRequest& request,
                               const std::stop_token& stop,
                               const std::function<void(const PaddedText& object)>& take,
                               ApiResponse& refusal) {
-  PaddedText text, object;
-  Page page{.items = std::max(request.page_items, 1)};
-  do {
-    BERTH_TRY(ApiResponse answer, FetchPage(client, request, page, stop, text));
+  PaddedText object, spare;
+  Fetched fetched = FetchPage(client, request, {.items = std::max(request.page_items, 1)}, stop);
+  while (true) {
+    BERTH_TRY(ApiResponse answer, std::move(fetched.answer));
     if (stop.stop_requested()) return std::string();
     if (answer.status != 200) {
       const std::string problem = DescribeRefusal(answer.status, answer.body);
       refusal = std::move(answer);
       return Fail(Errc::kUnavailable, problem);
     }
-    BERTH_TRY(wire::ListPage done, wire::DecodeListPage(text, [&](std::string_view listed) {
-                object.Clear(kKeptObjectBytes);
-                object.Assign(listed);
-                take(object);
-              }));
-    if (done.next.empty()) return std::move(done.resource_version);
-    page.token = std::move(done.next);
-    // Twice as many as these would still be half of what may come.
-    const bool is_small = text.size() < request.max_page_bytes / 4;
-    if (is_small) page.items = std::min(2 * page.items, request.page_items);
-  } while (true);
+    std::future<Fetched> next;  // its destructor waits
+    const auto fetch_next = [&](const wire::ListPage& page) {
+      if (page.next.empty() || next.valid()) return;
+      next =
+          std::async(std::launch::async, [&, page = Page{page.next, ItemsAfter(request, fetched)},
+                                          text = std::move(spare)]() mutable {
+            return FetchPage(client, request, std::move(page), stop, std::move(text));
+          });
+    };
+    BERTH_TRY(wire::ListPage done, wire::DecodeListPage(
+                                       fetched.text,
+                                       [&](std::string_view listed) {
+                                         object.Clear(kKeptObjectBytes);
+                                         object.Assign(listed);
+                                         take(object);
+                                       },
+                                       fetch_next));
+    if (!next.valid()) return std::move(done.resource_version);
+    spare = std::move(fetched.text);
+    fetched = next.get();
+  }
 }
 
 }  // namespace berth::kube

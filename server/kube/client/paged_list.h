@@ -27,8 +27,9 @@ struct ListRequest {
 };
 
 // Hands every object to `take`, and returns the resourceVersion of the list; "" where stop was
-// requested. One page is in memory at a time, so that any number of objects can be listed; small
-// pages grow again, up to page_items. Lists are of the newest state (no resourceVersion=0).
+// requested. While it hands over the objects of a page, the next one is fetched, on another thread.
+// Two pages are in memory at a time, so that any number of objects can be listed; small pages
+// grow again, up to page_items. Lists are of the newest state (no resourceVersion=0).
 // Error: kUnavailable; refusal is the answer then, where the API server gave one that is not 200.
 Result<std::string> ListPages(ApiClient& client, const ListRequest& request,
                               const std::stop_token& stop,

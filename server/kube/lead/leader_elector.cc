@@ -39,16 +39,22 @@ std::uint64_t LeaderElector::term() const {
   return term_;
 }
 
-void LeaderElector::WriteBegins() {
-  const MutexLock lock(mutex_);
-  ++writes_;
+std::size_t LeaderElector::WriteBegins(const NoteOfWrite& note) {
+  WriteJournal* const journal = options_.journal;
+  const std::string text = journal != nullptr && note ? note() : "";
+  {
+    const MutexLock lock(mutex_);
+    ++writes_;
+  }
+  return journal == nullptr ? 0 : journal->Begin(text);
 }
 
-void LeaderElector::WriteEnds(bool answered) {
-  const Instant now = clock_.Now();
+void LeaderElector::WriteEnds(std::size_t write, bool answered) {
+  const Instant by = answered ? Instant::min() : clock_.Now() + options_.lease;
+  if (options_.journal != nullptr) options_.journal->End(write, by);
   const MutexLock lock(mutex_);
   --writes_;
-  if (!answered) in_doubt_until_ = now + options_.lease;
+  if (!answered) in_doubt_until_ = by;
 }
 
 void LeaderElector::EndLeading() {

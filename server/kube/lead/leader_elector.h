@@ -4,7 +4,8 @@
 //
 // It leads for `lease` from the moment it sent the last write that the API server took, less a
 // margin; others take the lease over after they have seen it unchanged for that long. A process
-// that comes back under the same identity leads on at once.
+// that comes back under the same identity leads on at once: who gives it that identity makes sure
+// that the process before has ended, and that what it had on its way is known (write_journal.h).
 //
 // A Lease that another process holds, that is deleted, or that somebody else has written since it
 // was read, ends leading at once. A Lease that is missing may have been deleted under a leader that
@@ -21,6 +22,7 @@
 #include "base/result.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/lead/write_fence.h"
+#include "server/kube/lead/write_journal.h"
 #include "server/wire/api/lease_json.h"
 
 namespace berth::kube {
@@ -33,6 +35,7 @@ class LeaderElector final : public WriteFence {
     std::string name;
     std::string identity;                       // of this process, unique in the cluster
     Duration lease = std::chrono::seconds(15);  // at least 5 s
+    WriteJournal* journal = nullptr;            // notes the writes; nullptr: nobody does
   };
 
   // References: they outlive the elector.
@@ -56,8 +59,8 @@ class LeaderElector final : public WriteFence {
   [[nodiscard]] std::uint64_t term() const BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] Instant WritableUntil() const override BERTH_EXCLUDES(mutex_);
-  void WriteBegins() override BERTH_EXCLUDES(mutex_);
-  void WriteEnds(bool answered) override BERTH_EXCLUDES(mutex_);
+  std::size_t WriteBegins(const NoteOfWrite& note) override BERTH_EXCLUDES(mutex_);
+  void WriteEnds(std::size_t write, bool answered) override BERTH_EXCLUDES(mutex_);
 
  private:
   Status TakeOrRenew();

@@ -4,9 +4,17 @@
 // way. Two processes that both place pods from caches of their own would grant one GPU twice.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <string>
+
 #include "base/clock.h"
 
 namespace berth::kube {
+
+// The text by which the process that is started next in this place knows the write
+// (write_journal.h). Called only where somebody notes it.
+using NoteOfWrite = std::function<std::string()>;
 
 // Any thread may call it.
 class WriteFence {
@@ -14,18 +22,20 @@ class WriteFence {
   virtual ~WriteFence() = default;
   // A write has to be over by then. Instant::min() = not at all, Instant::max() = no limit.
   [[nodiscard]] virtual Instant WritableUntil() const = 0;
-  // FencedWrite calls them, in pairs.
-  virtual void WriteBegins() {}
+  // FencedWrite calls them, in pairs; the second with what the first returned. note: empty where
+  // the next process cannot know the write.
+  virtual std::size_t WriteBegins(const NoteOfWrite& /*note*/) { return 0; }
   // answered: its outcome is known. Otherwise it may be carried out even later.
-  virtual void WriteEnds(bool /*answered*/) {}
+  virtual void WriteEnds(std::size_t /*write*/, bool /*answered*/) {}
 };
 
 // One write, retries included. It begins before WritableUntil is asked, so that closing the
 // fence either sees the write or keeps it from being sent.
 class FencedWrite {
  public:
-  explicit FencedWrite(WriteFence& fence) : fence_(fence) { fence_.WriteBegins(); }
-  ~FencedWrite() { fence_.WriteEnds(answered_); }
+  explicit FencedWrite(WriteFence& fence, const NoteOfWrite& note = {})
+      : fence_(fence), write_(fence.WriteBegins(note)) {}
+  ~FencedWrite() { fence_.WriteEnds(write_, answered_); }
   FencedWrite(const FencedWrite&) = delete;
   FencedWrite& operator=(const FencedWrite&) = delete;
 
@@ -34,6 +44,7 @@ class FencedWrite {
 
  private:
   WriteFence& fence_;
+  const std::size_t write_;
   bool answered_ = true;
 };
 

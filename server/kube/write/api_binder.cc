@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/kube/client/api_path.h"
+#include "server/kube/write/bind_note.h"
 #include "server/wire/api/binding_json.h"
 #include "server/wire/pod/pod_object.h"
 
@@ -28,7 +29,7 @@ std::string GivenUpAfter(Duration time) {
 }  // namespace
 
 Status ApiBinder::Bind(const BindOrder& order) {
-  FencedWrite write(parts_.write.fence);
+  FencedWrite write(parts_.write.fence, [&order] { return NoteOfBind(order); });
   const auto post = [&] { return Post(order); };
   Status bound = parts_.surround ? parts_.surround(order, post) : post();
   if (!bound && bound.error().code == Errc::kUnavailable) write.Unanswered();

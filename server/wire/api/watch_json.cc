@@ -88,7 +88,8 @@ ApiStatus DecodeStatus(std::string_view text) {
 }
 
 Result<ListPage> DecodeListPage(const PaddedText& text,
-                                const std::function<void(std::string_view object)>& item) {
+                                const std::function<void(std::string_view object)>& item,
+                                const std::function<void(const ListPage& page)>& head) {
   ListPage page;
   std::size_t count = 0;
   try {
@@ -97,7 +98,10 @@ Result<ListPage> DecodeListPage(const PaddedText& text,
     for (auto field : root.get_object()) {
       const std::string_view key = field.unescaped_key();
       value content = field.value();
-      if (key == "metadata") ReadListMetadata(content.get_object(), page);
+      if (key == "metadata") {
+        ReadListMetadata(content.get_object(), page);
+        if (head) head(page);
+      }
       if (key != "items" || content.is_null()) continue;
       for (auto element : content.get_array()) {
         object listed = element.get_object();

@@ -31,10 +31,12 @@ struct ListPage {
   std::string next;              // the value for `continue`; "" = this was the last page
 };
 
-// Calls `item` with each object's bytes, in order; they are valid during the call. Error:
+// Calls `item` with each object's bytes, in order; they are valid during the call; and `head` as
+// soon as it has read what is returned: an API server writes that before the objects. Error:
 // kInvalidArgument with the place: what `item` was given until then stands.
 Result<ListPage> DecodeListPage(const PaddedText& text,
-                                const std::function<void(std::string_view object)>& item);
+                                const std::function<void(std::string_view object)>& item,
+                                const std::function<void(const ListPage& page)>& head = {});
 
 enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
 

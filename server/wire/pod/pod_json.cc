@@ -167,8 +167,9 @@ class PodReader {
         parts_.move.grace_seconds = std::clamp(Int32(content), 0, kMostGraceSeconds);
       }
       if (IsField(key, "activeDeadlineSeconds")) {
-        const std::int64_t limit = content.get_int64();
-        const bool is_known = limit >= 1 && limit <= kMostRunSeconds;
+        std::int64_t limit = 0;  // also of a number that no deadline has
+        const bool is_number = content.get_int64().get(limit) == simdjson::SUCCESS;
+        const bool is_known = is_number && limit >= 1 && limit <= kMostRunSeconds;
         parts_.deadline_seconds = is_known ? limit : 0;
       }
       if (IsField(key, "schedulingGates")) {

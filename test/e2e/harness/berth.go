@@ -114,11 +114,16 @@ func (b *Berth) ExpectTLS(ca *Authority, client KeyPair) {
 		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}}}
 }
 
-// Start starts the process, also again after Kill or Stop: same port.
+// Start starts the process, also again after Kill or Stop: same port, same place.
 func (b *Berth) Start() {
 	b.plane.T.Helper()
+	place := b.plane.file(b.name + "-run")
+	if err := os.MkdirAll(place, 0o700); err != nil {
+		b.plane.T.Fatalf("%v", err)
+	}
+	env := append([]string{"BERTH_RUNTIME_DIR=" + place}, b.Env...)
 	b.Process = StartProcess(b.plane.T, b.plane.Dir, b.name, "/usr/bin/env",
-		slices.Concat(b.Env, []string{BerthBinary()}, b.args)...)
+		slices.Concat(env, []string{BerthBinary()}, b.args)...)
 }
 
 // WaitReady waits until Berth has seen the cluster.

@@ -32,7 +32,7 @@ learning: {halfLifePods: 500, longestEpochPods: 50}
 expectedWaste: {fills: 64, patience: 20, settledPatience: 3, optimismGpus: 0, coverage: 0.5,
                 fragmentation: 0.5, settledFragmentation: 2,
                 scarcityExponent: 2.5, scarcityLimitGpus: 0, sharePriceGpus: 3, modelPriceGpus: 1,
-                bestFitGpus: 0.125}
+                bestFitGpus: 0.125, settledBestFitGpus: 0.75}
 resources:
   - {name: my/gpu, meaning: whole-gpus, unit: gpu}
   - {name: "my/share", meaning: share-compute, unit: percent}
@@ -100,7 +100,8 @@ TEST(LoadConfig, EveryFieldIsRead) {
                              1,
                              expected.expected_waste.slot_price,
                              expected.expected_waste.least_slot_price,
-                             0.125};
+                             0.125,
+                             0.75};
   expected.resources = {{"my/gpu", ResourceMeaning::kWholeGpus, "gpu"},
                         {"my/share", ResourceMeaning::kShareCompute, "percent"},
                         {"my/memory", ResourceMeaning::kShareMemory, "GiB"}};
@@ -139,13 +140,14 @@ TEST(LoadConfig, APrintedConfigurationReadsBackToAnEqualOne) {
 
 TEST(ModelConstants, AreResetAndNamed) {
   Config full = Load(kFull);
-  EXPECT_EQ(ResetModelConstants(full),
-            (std::vector<std::string>{
-                "learning.halfLifePods", "learning.longestEpochPods",
-                "expectedWaste.settledPatience", "expectedWaste.optimismGpus",
-                "expectedWaste.settledFragmentation", "expectedWaste.scarcityExponent",
-                "expectedWaste.scarcityLimitGpus", "expectedWaste.sharePriceGpus",
-                "expectedWaste.modelPriceGpus", "expectedWaste.bestFitGpus"}));
+  EXPECT_EQ(
+      ResetModelConstants(full),
+      (std::vector<std::string>{"learning.halfLifePods", "learning.longestEpochPods",
+                                "expectedWaste.settledPatience", "expectedWaste.optimismGpus",
+                                "expectedWaste.settledFragmentation",
+                                "expectedWaste.scarcityExponent", "expectedWaste.scarcityLimitGpus",
+                                "expectedWaste.sharePriceGpus", "expectedWaste.modelPriceGpus",
+                                "expectedWaste.bestFitGpus", "expectedWaste.settledBestFitGpus"}));
   EXPECT_EQ(full.learning, LearningParameters());
   EXPECT_EQ(full.expected_waste.optimism, WasteParameters().optimism);
   EXPECT_EQ(full.expected_waste.patience, 20) << "a setting of the service";

@@ -186,7 +186,7 @@ TEST(Tune, WithDeparturesTheValueIsWhatWasServed) {
   EXPECT_LE(result.holdout.start, 100);
   EXPECT_GT(result.holdout_baseline, 30);
   const auto json = TuningJson(result, start);
-  EXPECT_EQ(json["knobs"].size(), 10U);
+  EXPECT_EQ(json["knobs"].size(), 11U);
   EXPECT_EQ(json["value"], result.value);
 }
 

@@ -34,14 +34,18 @@ TEST(AtTurnover, GoesFromFillingUpToBalance) {
   parameters.optimism = 0.5;
   parameters.fragmentation = 0.5;
   parameters.settled_fragmentation = 1;
+  parameters.best_fit = 0.25;
+  parameters.settled_best_fit = 0.75;
   EXPECT_EQ(AtTurnover(parameters, 0), parameters);
   EXPECT_EQ(AtTurnover(parameters, 0.125).patience, 20);
   EXPECT_DOUBLE_EQ(AtTurnover(parameters, 0.125).optimism, 0.25);
   EXPECT_DOUBLE_EQ(AtTurnover(parameters, 0.125).fragmentation, 0.75);
+  EXPECT_DOUBLE_EQ(AtTurnover(parameters, 0.125).best_fit, 0.5);
   EXPECT_EQ(AtTurnover(parameters, 0.25), AtTurnover(parameters, 1));
   EXPECT_EQ(AtTurnover(parameters, 1).patience, 4);
   EXPECT_EQ(AtTurnover(parameters, 1).optimism, 0);
   EXPECT_EQ(AtTurnover(parameters, 1).fragmentation, 1);
+  EXPECT_EQ(AtTurnover(parameters, 1).best_fit, 0.75);
 }
 
 TEST(AtTurnover, AClusterWithRoomForAllThatComesWaitsForWhatSuitsIt) {

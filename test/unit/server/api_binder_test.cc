@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "server/kube/write/bind_note.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
@@ -46,8 +47,11 @@ class ApiBinderTest : public testing::Test, protected WriteFence {
   [[nodiscard]] Json Pod() const { return api_.Get(kPods, "ns/p"); }
 
   [[nodiscard]] Instant WritableUntil() const override { return writable_until_; }
-  void WriteBegins() override { ++writes_; }
-  void WriteEnds(bool answered) override {
+  std::size_t WriteBegins(const NoteOfWrite& note) override {
+    note_ = note ? note() : "";
+    return static_cast<std::size_t>(++writes_);
+  }
+  void WriteEnds(std::size_t, bool answered) override {
     --writes_;
     if (!answered) ++unanswered_;
   }
@@ -57,6 +61,7 @@ class ApiBinderTest : public testing::Test, protected WriteFence {
   SimClock clock_;
   Instant writable_until_ = Instant::max();
   int writes_ = 0, unanswered_ = 0;
+  std::string note_;  // of the last write
   PodRequest pod_;
   NodeSpec node_;
   const wire::PodRules rules_{test::AllDialects(), DefaultConfig().resources};
@@ -98,6 +103,39 @@ TEST_F(ApiBinderTest, AWriteIsOnItsWayUntilItsOutcomeIsKnown) {
   EXPECT_EQ(Bind().error().code, Errc::kUnavailable);
   EXPECT_EQ(writes_, 0);
   EXPECT_EQ(unanswered_, 1);
+}
+
+TEST_F(ApiBinderTest, NotesWhatItGivesBeforeItIsWritten) {
+  api_.fault = [this](const ApiRequest&) {
+    EXPECT_NE(note_, "");
+    return TakeFirst(faults_);
+  };
+  pod_.gang.id = GangId::Of("coscheduling:ns/g");
+  pod_.priority = 7;
+  ASSERT_TRUE(Bind());
+  const wire::NodeRules rules(DefaultConfig(), test::AllDialects());
+  auto bound = BindOfNote(note_, rules);
+  ASSERT_TRUE(bound) << bound.error().message;
+  ASSERT_TRUE(*bound);
+  EXPECT_EQ((*bound)->pod.id, pod_.id);
+  EXPECT_EQ((*bound)->pod.shape, pod_.shape);
+  EXPECT_EQ((*bound)->pod.gang.id, pod_.gang.id);
+  EXPECT_EQ((*bound)->pod.priority, 7);
+  EXPECT_EQ((*bound)->placement,
+            (Placement{"n1", 1000, 0, {{1, 1000, 81'920}, {3, 1000, 81'920}}}));
+  pod_.shape.gpus = NoGpu();
+  const Placement no_devices{"n1", 1000, 0, {}};
+  api_.Put(kPods, FakePod("q", {{"cpu", "1"}}));
+  pod_.id = {"uid-q", "ns", "q"};
+  ASSERT_TRUE(
+      binder_.Bind({pod_, no_devices, node_, clock_.Now() + seconds(10), "0123456789abcdef"}));
+  bound = BindOfNote(note_, rules);
+  ASSERT_TRUE(bound);
+  EXPECT_FALSE(*bound);
+  for (const char* const text :
+       {"", "{}", "[", R"({"version":1,"observed":true,"nodes":[],"pods":[]})"}) {
+    EXPECT_FALSE(BindOfNote(text, rules)) << text;
+  }
 }
 
 TEST_F(ApiBinderTest, WritesNodeAndDevicesInOneStep) {

@@ -32,7 +32,7 @@ class EvictingServer final : public kube::ApiClient {
 
 struct Fence final : kube::WriteFence {
   [[nodiscard]] Instant WritableUntil() const override { return until; }
-  void WriteEnds(bool is_answered) override { answered = is_answered; }
+  void WriteEnds(std::size_t, bool is_answered) override { answered = is_answered; }
   Instant until = Instant::max();
   std::optional<bool> answered;
 };

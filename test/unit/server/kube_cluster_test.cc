@@ -17,7 +17,10 @@
 #include "scoring/waste/learned_mix.h"
 #include "server/dialects/koordinator/koordinator_links.h"
 #include "server/dialects/registry.h"
+#include "server/kube/lead/write_journal.h"
+#include "server/kube/write/bind_note.h"
 #include "server/wire/node/node_links.h"
+#include "test/support/config_places.h"
 #include "test/support/dialects.h"
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
@@ -265,6 +268,61 @@ TEST_F(KubeClusterTest, RebuildsTheClusterFromTheApiServerAndIsReadyThen) {
   EXPECT_EQ(berth.Free("n1"), 2000);
   EXPECT_EQ(berth.state.FindPod("uid-a")->placement.grants.size(), 2u);
   EXPECT_TRUE(berth.kube.stats().leading);
+}
+
+// What the process before had on its way is not given to others, whether or not it arrives.
+TEST_F(KubeClusterTest, HoldsWhatAKilledProcessHadOnItsWay) {
+  const test::ConfigFolder folder;
+  const SystemClock clock;
+  const auto start = [&] { return *WriteJournal::Open(folder.At(""), clock, seconds(5)); };
+  const auto pod = [](const std::string& name) {
+    PodRequest request;
+    request.id = {"uid-" + name, "ns", name};
+    request.shape.gpus = WholeGpus{1};
+    return request;
+  };
+  NodeSpec node;
+  node.name = "n1";
+  {
+    const auto killed = start();
+    api_.Put(kLeases,
+             {{"metadata", {{"name", "berth"}, {"namespace", "ns"}}},
+              {"spec", {{"holderIdentity", "a_" + killed->token()}, {"leaseDurationSeconds", 5}}}});
+    const auto binds = [&](const std::string& name, const std::string& on, int gpu) {
+      const PodRequest request = pod(name);
+      const Placement placement{on, 0, 0, {{gpu, 1000, 81'920}}};
+      (void)killed->Begin(NoteOfBind({request, placement, node, {}, ""}));
+    };
+    binds("late", "n1", 0);
+    binds("early", "n1", 1);
+    binds("gone", "n0", 2);
+  }
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kPods, FakePod("late", {{"nvidia.com/gpu", "1"}}));
+  api_.Put(kPods, BoundPod("early", "n1", {1}));
+  const auto journal = start();
+  const auto began = clock.Now();
+  Process berth(api_, "a_" + journal->token(),
+                [&](KubeCluster::Options& options) { options.election->journal = journal.get(); });
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_LT(clock.Now(), began + seconds(5)) << "it did not wait for the lease";
+  ASSERT_TRUE(berth.state.FindPod("uid-late"));
+  EXPECT_EQ(berth.state.FindPod("uid-late")->state, PodState::kReserved);
+  EXPECT_EQ(berth.state.FindPod("uid-early")->state, PodState::kBound);
+  EXPECT_EQ(berth.Free("n1"), 2000);
+  EXPECT_TRUE(berth.WasTold(
+      "pod ns/late was being bound to node n1; its devices are kept until the API server has the "
+      "outcome"));
+  EXPECT_TRUE(berth.WasTold("pod ns/gone was being bound to node n0: node n0 is not known"));
+  const auto settles = [&](Duration after) {
+    return berth.state.Overdue(journal->left_until() + after).size();
+  };
+  EXPECT_EQ(settles(-milliseconds(1)), 0u);
+  EXPECT_EQ(settles({}), 1u) << "then the API server is asked";
+  api_.Put(kPods, BoundPod("late", "n1", {0}));
+  EXPECT_TRUE(
+      Eventually([&] { return berth.state.FindPod("uid-late")->state == PodState::kBound; }));
+  EXPECT_EQ(berth.Free("n1"), 2000);
 }
 
 TEST_F(KubeClusterTest, ANodeWhoseLinksCannotBeReadIsToldAndUsedWithoutThem) {

@@ -50,6 +50,27 @@ TEST_F(PagedListTest, TheTokenOfTheNextPageIsEscaped) {
                            "&continue=a%2Bb%2Fc%3D%26limit%3D1"}));
 }
 
+TEST_F(PagedListTest, TheNextPageIsFetchedWhileThisOneIsHandedOver) {
+  ScriptedApiClient client(
+      {{.pieces = {R"({"metadata":{"resourceVersion":"1","continue":"a"},"items":[{},{}]})"}},
+       {.pieces = {R"({"metadata":{"resourceVersion":"2"},"items":[{}]})"}}});
+  std::vector<std::size_t> asked;
+  const auto version = ListPages(
+      client, request_, stop_.get_token(),
+      [&](const PaddedText&) { asked.push_back(client.AwaitCalls(2).size()); }, refusal_);
+  ASSERT_TRUE(version) << version.error().message;
+  EXPECT_EQ(*version, "2");
+  EXPECT_EQ(asked, (std::vector<std::size_t>{2, 2, 2}));
+}
+
+TEST_F(PagedListTest, APageThatCannotBeReadEndsTheListAlthoughTheNextIsFetched) {
+  const auto version =
+      List({{.pieces = {R"({"metadata":{"resourceVersion":"1","continue":"a"},"items":[{},5]})"}},
+            {.pieces = {R"({"metadata":{"resourceVersion":"2"},"items":[{}]})"}}});
+  ASSERT_FALSE(version);
+  EXPECT_EQ(objects_.size(), 1U);
+}
+
 TEST_F(PagedListTest, ARefusalComesWithItsStatusAndItsReason) {
   const auto version = List(
       {{.status = 403,

@@ -113,6 +113,23 @@ TEST_F(RoomMakerTest, AnotherPodOfTheControllersKindOnlyTakesThePlace) {
       << "one place, one pod";
 }
 
+// A StatefulSet makes its pod anew once the old one is gone, under the same name.
+TEST_F(RoomMakerTest, TheSuccessorMayHaveTheSameName) {
+  BeginsToMoveB();
+  world_.Ends("b");
+  APod anew = RoomWorld::Moves("b");
+  anew.Uid("uid-b-anew");
+  EXPECT_EQ(world_.Comes(anew), Names{"n0"});
+  ASSERT_TRUE(world_.Bind(anew.Request(), "n0"));
+  world_.After(3);
+  EXPECT_EQ(world_.Filter(big_.Request()), Names{"n1"});
+  ASSERT_TRUE(world_.Bind(big_.Request(), "n1"));
+  world_.After(1);
+  EXPECT_EQ(world_.sink.what(), What::kDone);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+  EXPECT_EQ(world_.StillHeld(), "");
+}
+
 TEST_F(RoomMakerTest, StopsWhenABudgetRefuses) {
   world_.evictor.answer = [](const PodId&) { return PodEvictor::Outcome::kBlocked; };
   BeginsToMoveB();

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WriteJournal: what a process has on its way to the API server, in a file that outlives it but not
+// its place (its pod). The process that is started there next is known to be the only one, because
+// the file is locked, and knows what the one before may still have carried out: so it need not wait
+// until the lease of the killed one has run out.
+//
+//   BERTH_TRY(const auto journal, WriteJournal::Open(folder, clock, lease));
+//   elector({.identity = host + "_" + journal->token(), .journal = journal.get()});
+//   for (const std::string& write : journal->TakeLeft()) ...;  // once this process leads
+//
+// The token goes on only where every write is known that was on its way. Otherwise it is a new one,
+// and the lease is another's, which has to run out.
+//
+// The file is memory that is mapped: what was noted is there when the process is killed the moment
+// after. It does not survive that the machine ends, nor is it for another version of Berth.
+//
+//   | magic, writer, token, "some are not noted" | slot | slot | ...
+//
+// A slot: its size (0: free; kUntold: a write that nobody can tell), and the text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+
+namespace berth::kube {
+
+// 16 hexadecimal digits that no other process has.
+std::string NewToken();
+
+// Any thread may call it.
+class WriteJournal {
+ public:
+  static constexpr std::size_t kSlots = 256;
+  static constexpr std::size_t kMostNoteBytes = 4000;
+
+  // folder: on a local file system, as a volume of the pod is. lease: for so long a write may be
+  // carried out after its process ended. Error: kConflict, a process that runs has the file;
+  // kUnavailable, it cannot be written. The clock outlives the journal.
+  static Result<std::unique_ptr<WriteJournal>> Open(const std::string& folder, const Clock& clock,
+                                                    Duration lease);
+  ~WriteJournal();
+  WriteJournal(const WriteJournal&) = delete;
+  WriteJournal& operator=(const WriteJournal&) = delete;
+
+  // As NewToken: of all processes, those alone have it that had this file one after the other.
+  [[nodiscard]] const std::string& token() const { return token_; }
+  // Until then what the process before had on its way may be carried out.
+  [[nodiscard]] Instant left_until() const { return left_until_; }
+  // What that was; nothing after left_until, and nothing the second time.
+  [[nodiscard]] std::vector<std::string> TakeLeft() BERTH_EXCLUDES(mutex_);
+
+  // A write begins. note: how the next process knows it; "", or more than kMostNoteBytes: it
+  // cannot. Returns its slot.
+  [[nodiscard]] std::size_t Begin(std::string_view note) BERTH_EXCLUDES(mutex_);
+  // It will have ended by then; Instant::min(): it has.
+  void End(std::size_t slot, Instant by) BERTH_EXCLUDES(mutex_);
+
+ private:
+  struct File;
+
+  WriteJournal(int descriptor, File* file, const Clock& clock, Duration lease);
+  // Whether the process before has left all that it had on its way.
+  [[nodiscard]] bool GoesOn(std::string_view writer) const;
+  void BeginAnew(std::string_view writer);
+  // Frees what has ended by now.
+  void Sweep(Instant now) BERTH_REQUIRES(mutex_);
+
+  const int descriptor_;
+  File* const file_;
+  const Clock& clock_;
+  const Instant left_until_;
+  std::string token_;
+  Mutex mutex_;
+  std::vector<Instant> free_from_ BERTH_GUARDED_BY(mutex_);  // min: it is; max: in use
+  int unnoted_ BERTH_GUARDED_BY(mutex_) = 0;                 // on their way, and no slot was free
+  Instant unnoted_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();
+  std::vector<std::string> left_ BERTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace berth::kube
