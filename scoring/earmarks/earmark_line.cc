@@ -311,8 +311,8 @@ void EarmarkLine::StopGathering() {
 }
 
 // The first in line that could all fit. One is judged in a look: thousands may stand there.
-void EarmarkLine::ChooseGatherer(Instant now) {
-  bool may_judge = true;
+void EarmarkLine::ChooseGatherer(Instant now, Scope scope) {
+  bool may_judge = scope == Scope::kAll;
   for (Waiter* const gang : line_) {
     if (!gang->is_gang() || now < gang->passed_over) continue;
     if (may_judge && (!gang->judged || now - *gang->judged >= kBetweenHopes)) {
@@ -376,9 +376,25 @@ void EarmarkLine::AwaitOn(NodeIndex node, std::vector<std::size_t>& open,
   if (!awaited.pods.empty()) awaited_.emplace(node, std::move(awaited));
 }
 
+// What has changed where a node is awaited; the others have their turn with the next scan.
+void EarmarkLine::RenewAwaited(const EarmarkLimits& limits) {
+  for (const NodeIndex node : changed_) {
+    const auto found = awaited_.find(node);
+    if (found == awaited_.end()) continue;
+    std::vector<std::size_t> open = std::move(found->second.pods);
+    awaited_.erase(found);
+    for (const std::size_t pod : open) awaited_gpus_ -= GpusOf(gatherer_->pods[pod]->shape);
+    std::erase_if(open, [this](std::size_t pod) { return gatherer_->nodes[pod] != kNoNode; });
+    AwaitOn(node, open, limits);
+    scanned_ = {};
+    is_new_ = true;
+  }
+}
+
 // For the members of the gang that gathers for whom no room is kept.
-void EarmarkLine::Await(const EarmarkLimits& limits, Instant now) {
+void EarmarkLine::Await(const EarmarkLimits& limits, Instant now, Scope scope) {
   if (gatherer_ == nullptr) return;
+  if (scope == Scope::kChanges) return RenewAwaited(limits);
   const bool is_due = scanned_ == Instant() || now - scanned_ >= kBetweenScans;
   const auto has_changed = [this](const auto& one) { return changed_.contains(one.first); };
   if (!is_due && std::ranges::none_of(awaited_, has_changed)) return;
@@ -512,7 +528,7 @@ std::optional<Instant> EarmarkLine::NextLook() const {
 
 std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snapshot,
                                      const EarmarkLimits& limits, const Time& time,
-                                     const Waits& waits) {
+                                     const Waits& waits, Scope scope) {
   const Instant now = time.now;
   FindChanged(snapshot);
   PassOver(limits, now);
@@ -523,12 +539,12 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
     }
     for (const std::string& name : gone) Leave(name);
   }
-  const bool is_due = !ends_at_ || now - *ends_at_ >= kBetweenScans;
+  const bool is_due = scope == Scope::kAll && (!ends_at_ || now - *ends_at_ >= kBetweenScans);
   if (is_due && !line_.empty()) {
     ends_ = PodEnds(*snapshot_, time.wall);
     ends_at_ = now;
   }
-  ChooseGatherer(now);
+  ChooseGatherer(now, scope);
   for (const NodeIndex node : changed_) Rebuild(node);
   if (is_due) {
     Reserve(limits, time);
@@ -537,8 +553,8 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
   }
   for (const NodeIndex node : changed_) Offer(node, limits, now, waits);
   released_.clear();
-  LookEverywhere(limits, now, waits);
-  Await(limits, now);
+  if (scope == Scope::kAll) LookEverywhere(limits, now, waits);
+  Await(limits, now, scope);
   changed_.clear();
   for (Waiter* const waiter : line_) {
     const bool awaits = waiter == gatherer_ && !awaited_.empty();
@@ -560,11 +576,7 @@ bool EarmarkLine::LeavesReserved(NodeIndex node, const Waiter& waiter) const {
   const auto found = reserved_.find(node);
   if (found == reserved_.end() || found->second.waiter == &waiter) return true;
   if (waiter.reserved != kNoNode && Order()(&waiter, found->second.waiter)) return true;
-  Earmarks::OnNode on{.node = node};
-  on.awaiting = OwnerOf(found->second.waiter->first(), found->second.waiter->since);
-  on.then = found->second.then;
-  on.from = found->second.from;
-  return LeavesAwaited(on, waiter.first(), ends_);
+  return LeavesAwaited(found->second.on, waiter.first(), ends_);
 }
 
 void EarmarkLine::Unreserve(Waiter& waiter) {
@@ -587,7 +599,7 @@ bool EarmarkLine::ReserveOn(Waiter& waiter, NodeIndex node) {
   if (!from) return false;
   if (const auto found = reserved_.find(node); found != reserved_.end()) {
     const Reserved& known = found->second;
-    if (known.seen == snapshot_->shared(node) && known.from == *from) return true;
+    if (known.seen == snapshot_->shared(node) && known.on.from == from) return true;
   }
   const auto ends_by = [&](const PodRecord& held) {
     const auto end = ends_.Of(held);
@@ -595,8 +607,12 @@ bool EarmarkLine::ReserveOn(Waiter& waiter, NodeIndex node) {
   };
   auto then = With(now.Without(ends_by), pod);
   if (then == nullptr) return false;
-  reserved_.insert_or_assign(node,
-                             Reserved{&waiter, *from, std::move(then), snapshot_->shared(node)});
+  Reserved reserved{&waiter, {.node = node}, snapshot_->shared(node)};
+  reserved.on.awaiting = OwnerOf(pod, waiter.since);
+  reserved.on.awaiting.gpus = std::min(std::popcount(IdleGpus(now)), GpusOf(pod.shape));
+  reserved.on.then = std::move(then);
+  reserved.on.from = from;
+  reserved_.insert_or_assign(node, std::move(reserved));
   if (std::exchange(waiter.reserved, node) == kNoNode) reserved_gpus_ += GpusOf(pod.shape);
   is_new_ = true;
   return true;
@@ -687,11 +703,9 @@ void EarmarkLine::Publish() {
   }
   for (const auto& [index, reserved] : reserved_) {
     Earmarks::OnNode& on = nodes.try_emplace(index, Earmarks::OnNode{.node = index}).first->second;
-    on.awaiting = OwnerOf(reserved.waiter->first(), reserved.waiter->since);
-    const int idle = std::popcount(IdleGpus(snapshot_->node(index)));
-    on.awaiting.gpus = std::min(idle, GpusOf(reserved.waiter->first().shape));
-    on.then = reserved.then;
-    on.from = reserved.from;
+    on.awaiting = reserved.on.awaiting;
+    on.then = reserved.on.then;
+    on.from = reserved.on.from;
   }
   std::vector<Earmarks::OnNode> sorted;
   for (auto& [index, on] : nodes) sorted.push_back(std::move(on));

@@ -171,6 +171,7 @@ TEST_F(ExtenderEarmarksTest, WhoNeverComesIsPassedOver) {
     EXPECT_NE(Filter(small), "gpus_held");
     if (Filter(small) == "kept_for_waiting") kept += seconds(1);
     Filter(hopeless);
+    extender_.LookAtEarmarks();
     clock_.Advance(seconds(1));
   }
   EXPECT_GT(kept, seconds(30));
@@ -186,6 +187,7 @@ TEST_F(ExtenderEarmarksTest, AGangGathersNodesBesidesSmallPods) {
     gang.push_back(Arrive(APod(name).Whole(8).Gang("berth:default/train").GangSize(3), 0));
   }
   EXPECT_EQ(Filter(gang[0]), "gang");
+  extender_.LookAtEarmarks();
   const APod small = Arrive(APod("small").Whole(1), 5), pair = Arrive(APod("pair").Whole(2), 6);
   EXPECT_EQ(Filter(small), "d") << "a and b are kept for the gang";
   EXPECT_EQ(Filter(pair), "kept_for_waiting");
