@@ -57,6 +57,20 @@ TEST(Simulate, GivesDevicesBackWhenAPodHasRun) {
   EXPECT_DOUBLE_EQ(result.idle_gpu_hours_waiting, 0) << "nothing was idle meanwhile";
 }
 
+TEST(Simulate, HoldsAWaitAgainstTheRun) {
+  // Each waits for 59 minutes; one runs for 30, the other for two seconds, which count as ten.
+  const SimulationResult long_run =
+      OnTwoGpus({{kTwo, seconds(0), hours(1)}, {kTwo, minutes(1), minutes(30)}}, hours(2));
+  EXPECT_DOUBLE_EQ(Of(long_run, SizeClass::kTwo).slowdown_mean, (1 + 89.0 / 30) / 2);
+  EXPECT_DOUBLE_EQ(Of(long_run, SizeClass::kTwo).starvation, 59.0 / 30);
+  const SimulationResult short_run =
+      OnTwoGpus({{kTwo, seconds(0), hours(1)}, {kTwo, minutes(1), seconds(2)}}, hours(2));
+  EXPECT_DOUBLE_EQ(Of(short_run, SizeClass::kTwo).slowdown_mean, (1 + 3542.0 / 10) / 2);
+  EXPECT_DOUBLE_EQ(Of(short_run, SizeClass::kTwo).starvation, 354);
+  const std::string text = SideBySide("t", {{"first-fit", long_run}});
+  EXPECT_NE(text.find("1.98 / 2.0"), std::string::npos) << text;
+}
+
 TEST(Simulate, MarksQuantilesThatAPodStillWaitingWouldLengthen) {
   // Of four pods of two GPUs three start at once; the last waits for the last five minutes.
   const std::vector<Arrival> three = {{kTwo, minutes(0), minutes(10)},
