@@ -71,8 +71,7 @@ Judgement EnginePlacer::Look(const PodRequest& asked, Instant now) {
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
   Question question{.pod = pod, .candidates = all_, .group = GroupOf(snapshot, pod)};
   if (earmarks_ && line_.size() > 0) {
-    line_.Look(snapshot, *earmarks_, now);
-    question.earmarks = line_.earmarks().get();
+    question.earmarks = EarmarksNow(now);
   }
   Judgement judged = Judge(engine_, snapshot, question);
   if (nodes_to_score_ != 0 && pod.shape.wants_gpu() && !waiting_.contains(pod.id.uid)) {
@@ -105,7 +104,7 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Inst
   if (judged.fitting.empty()) {
     was_kept_away_ =
         std::ranges::find(judged.reasons, Reason::kKeptForWaiting) != judged.reasons.end();
-    if (earmarks_) line_.Stand({{std::make_shared<const PodRequest>(pod)}, arrived}, snapshot, now);
+    if (earmarks_) StandInLine(pod, now, arrived);
     if (nodes_to_score_ != 0) waiting_.insert(pod.id.uid);
     return std::nullopt;
   }
@@ -114,10 +113,21 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Inst
   BERTH_CHECK(placement.has_value());
   BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));
   BERTH_TRY_STATUS(state_.Confirm(pod.id.uid));
+  if (pod.expected_seconds > 0 || pod.deadline_seconds > 0) {  // as the watch would say it
+    PodLife life{.started = WallTime(now.time_since_epoch())};
+    life.completes = true;
+    const ClusterEvent bound = PodBound{.pod = pod, .placement = *placement, .life = life};
+    BERTH_TRY_STATUS(state_.Apply({&bound, 1}));
+  }
   waiting_.erase(pod.id.uid);
   line_.Leave(pod.id.uid);
   last_ = *placement;
   return node;
+}
+
+void EnginePlacer::StandInLine(const PodRequest& pod, Instant now, WallTime arrived) {
+  line_.Stand({{std::make_shared<const PodRequest>(WithWishes(pod))}, arrived}, state_.Current(),
+              now);
 }
 
 Status EnginePlacer::Take(std::span<const PodPlacement> pods) {
@@ -133,7 +143,7 @@ Status EnginePlacer::Take(std::span<const PodPlacement> pods) {
 
 const Earmarks* EnginePlacer::EarmarksNow(Instant now) {
   if (!earmarks_) return nullptr;
-  line_.Look(state_.Current(), *earmarks_, now);
+  line_.Look(state_.Current(), *earmarks_, {now, WallTime(now.time_since_epoch())});
   return line_.earmarks().get();
 }
 

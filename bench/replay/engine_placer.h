@@ -78,6 +78,10 @@ class EnginePlacer final : public Placer {
   // arrived: for earmarks.
   Result<std::optional<NodeIndex>> Put(const PodRequest& pod, Instant now = {},
                                        WallTime arrived = {});
+  // Whether there is a line of pods that wait.
+  [[nodiscard]] bool keeps_room() const { return earmarks_.has_value(); }
+  // What Put does where no node takes the pod; who does not come again is forgotten after a while.
+  void StandInLine(const PodRequest& pod, Instant now, WallTime arrived);
   // Whether the last Put found room that is kept for others.
   [[nodiscard]] bool was_kept_away() const { return was_kept_away_; }
   // What the last Put took; empty where there was no room.

@@ -26,7 +26,31 @@ constexpr std::array<SchedulerName, 2> kSchedulers = {{
     {"most-allocated", KubeStrategy::kMostAllocated},
 }};
 
-constexpr std::string_view kWithEarmarks = "+earmarks";
+// What may stand behind the name of a policy, and what it changes.
+struct Addition {
+  std::string_view name;
+  void (*apply)(ReplayPolicy& policy);
+};
+constexpr std::array<Addition, 6> kAdditions = {{
+    {"+earmarks", [](ReplayPolicy& policy) { policy.earmarks.emplace(); }},
+    {"+in-turn", [](ReplayPolicy& policy) { policy.in_turn = true; }},
+    {"+words",
+     [](ReplayPolicy& policy) {
+       policy.words = {1, false};
+     }},
+    {"+words/10",
+     [](ReplayPolicy& policy) {
+       policy.words = {0.1, false};
+     }},
+    {"+words*10",
+     [](ReplayPolicy& policy) {
+       policy.words = {10, false};
+     }},
+    {"+deadlines",
+     [](ReplayPolicy& policy) {
+       policy.words = {1, true};
+     }},
+}};
 
 const SchedulerName* FindScheduler(std::string_view name) {
   const auto* const found = std::ranges::find(kSchedulers, name, &SchedulerName::name);
@@ -50,10 +74,11 @@ Result<ProfileSpec> ProfileNamed(const std::string& name) {
 }
 
 Result<ReplayPolicy> PolicyNamed(const std::string& name) {
-  if (name.ends_with(kWithEarmarks)) {
-    BERTH_TRY(ReplayPolicy policy, PolicyNamed(name.substr(0, name.size() - kWithEarmarks.size())));
+  for (const Addition& addition : kAdditions) {
+    if (!name.ends_with(addition.name)) continue;
+    BERTH_TRY(ReplayPolicy policy, PolicyNamed(name.substr(0, name.size() - addition.name.size())));
     policy.name = name;
-    policy.earmarks.emplace();
+    addition.apply(policy);
     return policy;
   }
   if (const SchedulerName* scheduler = FindScheduler(name)) {

@@ -9,6 +9,11 @@
 // With "+earmarks" behind its name a policy keeps what becomes free for the pods that have waited
 // longest (scoring/earmarks/earmark_line.h), where pods wait at all: with departures.
 //
+// What pods say of how long they run follows, for those that look at it: "+words" what is true
+// (berth.dev/expected-duration), "+words/10" and "+words*10" a tenth and ten times of it,
+// "+deadlines" what is true, as a promise (activeDeadlineSeconds). With "+in-turn" no pod with GPUs
+// passes the first one that waits.
+//
 // Berth's filters stand for the plugins that say what fits. Of a node's GPUs a share gets the one
 // with the least room that takes it.
 #pragma once
@@ -21,6 +26,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bench/replay/time/run_words.h"
 #include "bench/rules/kube_choice.h"
 #include "cluster/values/node_wishes.h"
 #include "config/config.h"
@@ -45,6 +51,8 @@ struct ReplayPolicy {
   // Chooses among the nodes that fit; nothing: the profile does.
   std::optional<KubeStrategy> scheduler = {};
   std::optional<EarmarkLimits> earmarks = {};  // empty: nothing is kept for pods that wait
+  bool in_turn = false;                        // nobody with GPUs passes the first that waits
+  RunWords words = {};                         // what pods say of how long they run
 };
 
 // The built-in profile. Error: kInvalidArgument naming those there are.

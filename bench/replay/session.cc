@@ -96,7 +96,8 @@ Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrival
                                          std::shared_ptr<const Snapshot>* end, RoomRule* rule) {
   BERTH_TRY(const auto session,
             EngineSession::Create(policy, workload, arrivals, seed, nodes_to_score));
-  auto result = Simulate(workload, stream, session->placer(), progress, starts, rule);
+  auto result = Simulate(workload, stream, session->placer(), progress, starts, rule,
+                         {policy.in_turn, policy.words});
   if (end != nullptr) *end = session->placer().state().Current();
   return result;
 }

@@ -218,6 +218,7 @@ enum class Mobility : std::uint8_t {
 };
 inline constexpr std::size_t kMobilities = 7;
 inline constexpr int kMostGraceSeconds = 86'400;
+inline constexpr std::int64_t kMostRunSeconds = 31'536'000;  // a year
 inline constexpr std::size_t kMostControllerBytes = 64;  // the API server's UIDs have 36
 
 // Berth chooses devices for pods with so many ResourceClaims at most.
@@ -265,6 +266,11 @@ struct PodRequest {
   Mobility mobility = Mobility::kUnknown;
   int deletion_cost = 0;   // controller.kubernetes.io/pod-deletion-cost
   int grace_seconds = 30;  // terminationGracePeriodSeconds, 0..kMostGraceSeconds
+  // How long it runs from status.startTime on, seconds, 1..kMostRunSeconds; 0: that is not said. By
+  // its own word (berth.dev/expected-duration), and until the kubelet ends it, its grace period
+  // aside (spec.activeDeadlineSeconds).
+  std::int64_t expected_seconds = 0;
+  std::int64_t deadline_seconds = 0;
   // UID of the object that makes it anew, at most kMostControllerBytes; empty: there is none, or it
   // is not known.
   std::string controller = {};

@@ -43,28 +43,39 @@ std::shared_ptr<const Node> With(const Node& node, const PodRequest& pod) {
   return with;
 }
 
+bool IsBefore(const PodRequest& one, WallTime since, const PodRequest& other,
+              WallTime other_since) {
+  return std::tie(other.priority, since, one.id.uid) <
+         std::tie(one.priority, other_since, other.id.uid);
+}
+
 EarmarkOwner OwnerOf(const PodRequest& pod, WallTime since) {
   return {pod.id, pod.gang.id, pod.priority, pod.may_preempt, since, 0};
 }
 
-bool Leaves(const PodRecord& held) { return held.leaving || held.life.completes; }
+bool Leaves(const PodRecord& held, const PodEnds& ends) {
+  return held.leaving || held.life.completes || ends.Of(held);
+}
 
-// What a node has when the pods that complete have ended: at most so many GPUs, and so many of them
-// are in use until then.
+// What a node has when the pods that leave have ended: at most so many GPUs, and so many of them
+// are in use until then. When that is: WallTime::max() where nobody knows.
 struct Later {
   int gpus = 0, busy = 0;
+  WallTime end{};
 };
-Later LaterOn(const Node& node) {
+Later LaterOn(const Node& node, const PodEnds& ends) {
+  WallTime last = ends.now();
   GpuMask idle = 0, busy = 0;
   for (std::size_t i = 0; i < node.gpus().size(); ++i) {
     if (node.gpus()[i].idle()) idle |= GpuBit(static_cast<int>(i));
   }
   for (const auto& held : node.pods()) {
-    if (!Leaves(*held)) continue;
+    if (!Leaves(*held, ends)) continue;
+    last = std::max(last, ends.Of(*held).value_or(WallTime::max()));
     for (const DeviceGrant& grant : held->placement.grants) busy |= GpuBit(grant.gpu);
   }
   const GpuMask open = ~node.closed();
-  return {std::popcount((idle | busy) & open), std::popcount(busy & open)};
+  return {std::popcount((idle | busy) & open), std::popcount(busy & open), last};
 }
 
 }  // namespace
@@ -88,13 +99,27 @@ std::size_t EarmarkLine::Waiter::kept() const {
 }
 
 bool EarmarkLine::Order::operator()(const Waiter* a, const Waiter* b) const {
-  const PodRequest &one = a->first(), &other = b->first();
-  return std::tie(other.priority, a->since, one.id.uid) <
-         std::tie(one.priority, b->since, other.id.uid);
+  return IsBefore(a->first(), a->since, b->first(), b->since);
 }
 
 std::string EarmarkLine::NameOf(const PodRequest& first) {
   return first.gang.empty() ? first.id.uid : first.gang.id.text();
+}
+
+// Who comes last leaves the line where it is full, if it comes after the new one.
+bool EarmarkLine::MakePlace(const InLine& waiter, std::size_t bytes) {
+  const PodRequest& first = *waiter.pods.front();
+  const auto is_full = [&] {
+    return line_.size() >= kMost || pods_ + waiter.pods.size() > kMostPods ||
+           bytes_ + bytes > kMostBytes;
+  };
+  while (is_full()) {
+    if (line_.empty()) return false;
+    const Waiter& last = **line_.rbegin();
+    if (!IsBefore(first, waiter.since, last.first(), last.since)) return false;
+    Leave(NameOf(last.first()));
+  }
+  return true;
 }
 
 void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& refused_on,
@@ -118,10 +143,7 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
     Leave(name);
   }
   for (const auto& pod : waiter.pods) entry->bytes += HeldBytes(*pod);
-  if (line_.size() >= kMost || pods_ + waiter.pods.size() > kMostPods ||
-      bytes_ + entry->bytes > kMostBytes) {
-    return;
-  }
+  if (!MakePlace(waiter, entry->bytes)) return;
   if (line_.empty()) {  // what changed before is nobody's
     snapshot_ = refused_on;
     gpus_ = HealthyGpus(*snapshot_);
@@ -150,6 +172,7 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
 
 void EarmarkLine::Release(Waiter& waiter) {
   if (&waiter == gatherer_) StopGathering();
+  Unreserve(waiter);
   for (std::size_t i = 0; i < waiter.nodes.size(); ++i) {
     const NodeIndex node = std::exchange(waiter.nodes[i], kNoNode);
     if (node == kNoNode) continue;
@@ -198,6 +221,10 @@ void EarmarkLine::FindChanged(const std::shared_ptr<const Snapshot>& snapshot) {
   awaited_.clear();
   awaited_gpus_ = 0;
   scanned_ = {};
+  for (auto& [node, on] : reserved_) on.waiter->reserved = kNoNode;
+  reserved_.clear();
+  reserved_gpus_ = 0;
+  ends_at_.reset();
   std::map<NodeIndex, Marked> marked;
   for (auto& [node, mark] : marked_) {
     const NodeIndex now = snapshot->names().Find(before->names().name(node));
@@ -249,9 +276,12 @@ void EarmarkLine::Rebuild(NodeIndex node) {
 
 bool EarmarkLine::MayKeep(const Waiter& waiter, std::int64_t gpus,
                           const EarmarkLimits& limits) const {
-  if (kept_gpus_ == 0 && !waiter.is_gang()) return true;
-  // What the gang gets now it awaits no more.
-  const std::int64_t after = kept_gpus_ + gpus + (&waiter == gatherer_ ? 0 : awaited_gpus_);
+  // What a gang or a pod gets now it awaits no more.
+  const std::int64_t awaited = &waiter == gatherer_ ? 0 : awaited_gpus_;
+  const std::int64_t own = waiter.reserved == kNoNode ? 0 : GpusOf(waiter.first().shape);
+  const std::int64_t reserved = reserved_gpus_ - own;
+  if (kept_gpus_ == 0 && reserved == 0 && !waiter.is_gang()) return true;
+  const std::int64_t after = kept_gpus_ + gpus + awaited + reserved;
   return after * 100 <= gpus_ * limits.most_gpus || (waiter.is_gang() && after <= kMostAlone);
 }
 
@@ -264,7 +294,7 @@ bool EarmarkLine::CouldFit(const Waiter& gang) const {
     while (pod < gang.pods.size()) {
       const PodRequest& member = *gang.pods[pod];
       if (gpus < 0 && Admits(node.spec(), member) != Reason::kFits) break;
-      if (gpus < 0) gpus = member.shape.mig() ? node.healthy_gpus() : LaterOn(node).gpus;
+      if (gpus < 0) gpus = member.shape.mig() ? node.healthy_gpus() : LaterOn(node, ends_).gpus;
       gpus -= GpusOf(member.shape);
       if (gpus < 0) break;
       ++pod;
@@ -281,8 +311,8 @@ void EarmarkLine::StopGathering() {
 }
 
 // The first in line that could all fit. One is judged in a look: thousands may stand there.
-void EarmarkLine::ChooseGatherer(Instant now) {
-  bool may_judge = true;
+void EarmarkLine::ChooseGatherer(Instant now, Scope scope) {
+  bool may_judge = scope == Scope::kAll;
   for (Waiter* const gang : line_) {
     if (!gang->is_gang() || now < gang->passed_over) continue;
     if (may_judge && (!gang->judged || now - *gang->judged >= kBetweenHopes)) {
@@ -304,16 +334,16 @@ void EarmarkLine::ChooseGatherer(Instant now) {
   if (gatherer_ != nullptr) Release(*gatherer_);
 }
 
-// Those with room for a member later, the least held first; of equal ones those that are awaited
-// already, and the first by name.
+// Those with room for a member later: those that are awaited already, then the soonest where it is
+// known when; then the least held, and the first by name.
 std::vector<NodeIndex> EarmarkLine::NodesToAwait(const Waiter& gang) const {
-  std::vector<std::tuple<bool, int, NodeIndex>> found;
+  std::vector<std::tuple<bool, WallTime, int, NodeIndex>> found;
   for (NodeIndex i = 0; i < snapshot_->size(); ++i) {
     const Node& node = snapshot_->node(i);
-    const Later later = LaterOn(node);
+    const Later later = LaterOn(node, ends_);
     if (later.busy == 0 || later.gpus < GpusOf(gang.first().shape)) continue;
     if (Admits(node.spec(), gang.first()) != Reason::kFits) continue;
-    found.emplace_back(!awaited_.contains(i), later.busy, i);
+    found.emplace_back(!awaited_.contains(i), later.end, later.busy, i);
   }
   const auto most = std::min(found.size(), kMostAwaited);
   std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(most));
@@ -326,7 +356,8 @@ std::vector<NodeIndex> EarmarkLine::NodesToAwait(const Waiter& gang) const {
 // goes there leaves `open`.
 void EarmarkLine::AwaitOn(NodeIndex node, std::vector<std::size_t>& open,
                           const EarmarkLimits& limits) {
-  Awaited awaited{{}, std::make_shared<const Node>(snapshot_->node(node).Without(Leaves))};
+  const auto leaves = [this](const PodRecord& held) { return Leaves(held, ends_); };
+  Awaited awaited{{}, std::make_shared<const Node>(snapshot_->node(node).Without(leaves))};
   if (const auto mark = marked_.find(node); mark != marked_.end()) {
     for (const auto& [waiter, pod] : mark->second.owners) {
       if (auto with = With(*awaited.then, *waiter->pods[pod])) awaited.then = std::move(with);
@@ -345,9 +376,25 @@ void EarmarkLine::AwaitOn(NodeIndex node, std::vector<std::size_t>& open,
   if (!awaited.pods.empty()) awaited_.emplace(node, std::move(awaited));
 }
 
+// What has changed where a node is awaited; the others have their turn with the next scan.
+void EarmarkLine::RenewAwaited(const EarmarkLimits& limits) {
+  for (const NodeIndex node : changed_) {
+    const auto found = awaited_.find(node);
+    if (found == awaited_.end()) continue;
+    std::vector<std::size_t> open = std::move(found->second.pods);
+    awaited_.erase(found);
+    for (const std::size_t pod : open) awaited_gpus_ -= GpusOf(gatherer_->pods[pod]->shape);
+    std::erase_if(open, [this](std::size_t pod) { return gatherer_->nodes[pod] != kNoNode; });
+    AwaitOn(node, open, limits);
+    scanned_ = {};
+    is_new_ = true;
+  }
+}
+
 // For the members of the gang that gathers for whom no room is kept.
-void EarmarkLine::Await(const EarmarkLimits& limits, Instant now) {
+void EarmarkLine::Await(const EarmarkLimits& limits, Instant now, Scope scope) {
   if (gatherer_ == nullptr) return;
+  if (scope == Scope::kChanges) return RenewAwaited(limits);
   const bool is_due = scanned_ == Instant() || now - scanned_ >= kBetweenScans;
   const auto has_changed = [this](const auto& one) { return changed_.contains(one.first); };
   if (!is_due && std::ranges::none_of(awaited_, has_changed)) return;
@@ -367,6 +414,10 @@ void EarmarkLine::Await(const EarmarkLimits& limits, Instant now) {
   for (const NodeIndex node : nodes) {
     if (open.empty()) break;
     AwaitOn(node, open, limits);
+  }
+  awaited_from_ = open.empty() ? WallTime::min() : WallTime::max();
+  for (const auto& [node, one] : awaited_) {
+    awaited_from_ = std::max(awaited_from_, LaterOn(snapshot_->node(node), ends_).end);
   }
   if (!awaited_.empty() && !gatherer_->offered) gatherer_->offered = now;
   is_new_ = true;
@@ -392,6 +443,7 @@ void EarmarkLine::OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& l
     kept_gpus_ += GpusOf(pod.shape);
     if (!waiter.offered) waiter.offered = now;
     if (released_.contains(node) && !waiter.is_gang()) wakes_.push_back(pod.id);
+    Unreserve(waiter);
     is_new_ = true;
   }
 }
@@ -408,6 +460,7 @@ void EarmarkLine::Offer(NodeIndex node, const EarmarkLimits& limits, Instant now
     const auto mark = marked_.find(node);
     const Node& free = mark == marked_.end() ? snapshot_->node(node) : *mark->second.as_if;
     if (!fits(free, *waiter->pods[pod], waiter->shapes[pod])) continue;
+    if (!LeavesReserved(node, *waiter)) continue;
     if (waits && !waits(waiter->first())) {
       gone.push_back(NameOf(waiter->first()));
       continue;
@@ -436,7 +489,8 @@ void EarmarkLine::LookEverywhere(const EarmarkLimits& limits, Instant now, const
     if (open == waiter.nodes.end()) break;
     const auto pod = static_cast<std::size_t>(open - waiter.nodes.begin());
     if (Admits(snapshot_->node(i).spec(), *waiter.pods[pod]) != Reason::kFits) continue;
-    if (Fits(snapshot_->node(i), waiter.pods[pod]->shape)) OfferTo(waiter, i, limits, now);
+    if (!Fits(snapshot_->node(i), waiter.pods[pod]->shape)) continue;
+    if (LeavesReserved(i, waiter)) OfferTo(waiter, i, limits, now);
   }
 }
 
@@ -473,7 +527,9 @@ std::optional<Instant> EarmarkLine::NextLook() const {
 }
 
 std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snapshot,
-                                     const EarmarkLimits& limits, Instant now, const Waits& waits) {
+                                     const EarmarkLimits& limits, const Time& time,
+                                     const Waits& waits, Scope scope) {
+  const Instant now = time.now;
   FindChanged(snapshot);
   PassOver(limits, now);
   if (waits) {
@@ -483,12 +539,22 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
     }
     for (const std::string& name : gone) Leave(name);
   }
-  ChooseGatherer(now);
+  const bool is_due = scope == Scope::kAll && (!ends_at_ || now - *ends_at_ >= kBetweenScans);
+  if (is_due && !line_.empty()) {
+    ends_ = PodEnds(*snapshot_, time.wall);
+    ends_at_ = now;
+  }
+  ChooseGatherer(now, scope);
   for (const NodeIndex node : changed_) Rebuild(node);
+  if (is_due) {
+    Reserve(limits, time);
+  } else {
+    RenewReserved();
+  }
   for (const NodeIndex node : changed_) Offer(node, limits, now, waits);
   released_.clear();
-  LookEverywhere(limits, now, waits);
-  Await(limits, now);
+  if (scope == Scope::kAll) LookEverywhere(limits, now, waits);
+  Await(limits, now, scope);
   changed_.clear();
   for (Waiter* const waiter : line_) {
     const bool awaits = waiter == gatherer_ && !awaited_.empty();
@@ -496,6 +562,121 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
   }
   if (std::exchange(is_new_, false)) Publish();
   return std::exchange(wakes_, {});
+}
+
+// Whole GPUs, and several: one becomes free by itself soon enough.
+bool EarmarkLine::MayReserveFor(const Waiter& waiter, const Time& time) const {
+  if (waiter.is_gang() || waiter.nodes.front() != kNoNode) return false;
+  const RequestShape& shape = waiter.first().shape;
+  return std::holds_alternative<WholeGpus>(shape.gpus) && shape.gpu_count() >= 2 &&
+         time.now >= waiter.passed_over && time.wall - waiter.since >= kReserveAfter;
+}
+
+bool EarmarkLine::LeavesReserved(NodeIndex node, const Waiter& waiter) const {
+  const auto found = reserved_.find(node);
+  if (found == reserved_.end() || found->second.waiter == &waiter) return true;
+  if (waiter.reserved != kNoNode && Order()(&waiter, found->second.waiter)) return true;
+  return LeavesAwaited(found->second.on, waiter.first(), ends_);
+}
+
+void EarmarkLine::Unreserve(Waiter& waiter) {
+  const NodeIndex node = std::exchange(waiter.reserved, kNoNode);
+  if (node == kNoNode) return;
+  reserved_.erase(node);
+  reserved_gpus_ -= GpusOf(waiter.first().shape);
+  released_.insert(node);
+  changed_.insert(node);
+  is_new_ = true;
+}
+
+// Whether the pod has room there at a known time.
+bool EarmarkLine::ReserveOn(Waiter& waiter, NodeIndex node) {
+  const PodRequest& pod = waiter.first();
+  const Node& now = snapshot_->node(node);
+  if (marked_.contains(node) || awaited_.contains(node)) return false;
+  if (Admits(now.spec(), pod) != Reason::kFits) return false;
+  const std::optional<WallTime> from = RoomAt(now, pod.shape, ends_);
+  if (!from) return false;
+  if (const auto found = reserved_.find(node); found != reserved_.end()) {
+    const Reserved& known = found->second;
+    if (known.seen == snapshot_->shared(node) && known.on.from == from) return true;
+  }
+  const auto ends_by = [&](const PodRecord& held) {
+    const auto end = ends_.Of(held);
+    return end && *end <= *from;
+  };
+  auto then = With(now.Without(ends_by), pod);
+  if (then == nullptr) return false;
+  Reserved reserved{&waiter, {.node = node}, snapshot_->shared(node)};
+  reserved.on.awaiting = OwnerOf(pod, waiter.since);
+  reserved.on.awaiting.gpus = std::min(std::popcount(IdleGpus(now)), GpusOf(pod.shape));
+  reserved.on.then = std::move(then);
+  reserved.on.from = from;
+  reserved_.insert_or_assign(node, std::move(reserved));
+  if (std::exchange(waiter.reserved, node) == kNoNode) reserved_gpus_ += GpusOf(pod.shape);
+  is_new_ = true;
+  return true;
+}
+
+class EarmarkLine::RoomLater {
+ public:
+  RoomLater(const Snapshot& snapshot, const RequestShape& shape, const PodEnds& ends) {
+    for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+      if (snapshot.node(i).healthy_gpus() < shape.gpu_count()) continue;
+      if (const auto at = RoomAt(snapshot.node(i), shape, ends)) nodes_.emplace_back(*at, i);
+    }
+    std::ranges::sort(nodes_);
+  }
+  [[nodiscard]] const auto& nodes() const { return nodes_; }
+
+ private:
+  std::vector<std::pair<WallTime, NodeIndex>> nodes_;
+};
+
+// For the first in line: each keeps its node as long as that has room for it at a known time, else
+// has the one that has room first.
+void EarmarkLine::Reserve(const EarmarkLimits& limits, const Time& time) {
+  std::vector<Waiter*> waiters;
+  for (Waiter* const waiter : line_) {
+    const bool may =
+        ends_.knows() && waiters.size() < kMostReserved && MayReserveFor(*waiter, time);
+    if (may) {
+      waiters.push_back(waiter);
+    } else {
+      Unreserve(*waiter);
+    }
+  }
+  std::map<const RequestShape*, RoomLater> later;
+  for (Waiter* const waiter : waiters) {
+    if (waiter->reserved != kNoNode) {
+      if (ReserveOn(*waiter, waiter->reserved)) continue;
+      Unreserve(*waiter);
+    }
+    const RequestShape& shape = waiter->first().shape;
+    const std::int64_t others = kept_gpus_ + awaited_gpus_ + reserved_gpus_;
+    if (others > 0 && (others + shape.gpu_count()) * 100 > gpus_ * limits.most_gpus) continue;
+    auto found = later.find(waiter->shapes.front());
+    if (found == later.end()) {
+      if (later.size() >= kMostShapesLater) continue;
+      found = later.try_emplace(waiter->shapes.front(), *snapshot_, shape, ends_).first;
+    }
+    for (const auto& [at, node] : found->second.nodes()) {
+      if (!reserved_.contains(node) && ReserveOn(*waiter, node)) break;
+    }
+  }
+  if (!reserved_.empty()) is_new_ = true;  // the time has changed
+}
+
+// Between two scans: what has changed where room is reserved.
+void EarmarkLine::RenewReserved() {
+  std::vector<NodeIndex> nodes;
+  for (const NodeIndex node : changed_) {
+    if (reserved_.contains(node)) nodes.push_back(node);
+  }
+  for (const NodeIndex node : nodes) {
+    Waiter& waiter = *reserved_.at(node).waiter;
+    if (!ReserveOn(waiter, node)) Unreserve(waiter);
+  }
 }
 
 void EarmarkLine::Publish() {
@@ -515,12 +696,20 @@ void EarmarkLine::Publish() {
     Earmarks::OnNode& on = nodes.try_emplace(index, Earmarks::OnNode{.node = index}).first->second;
     on.awaiting = OwnerOf(gatherer_->first(), gatherer_->since);
     const Node& now = on.as_if != nullptr ? *on.as_if : snapshot_->node(index);
-    on.awaiting.gpus = LaterOn(now).gpus - LaterOn(now).busy;
+    const Later later = LaterOn(now, ends_);
+    on.awaiting.gpus = later.gpus - later.busy;
     on.then = awaited.then;
+    if (awaited_from_ != WallTime::max()) on.from = awaited_from_;
+  }
+  for (const auto& [index, reserved] : reserved_) {
+    Earmarks::OnNode& on = nodes.try_emplace(index, Earmarks::OnNode{.node = index}).first->second;
+    on.awaiting = reserved.on.awaiting;
+    on.then = reserved.on.then;
+    on.from = reserved.on.from;
   }
   std::vector<Earmarks::OnNode> sorted;
   for (auto& [index, on] : nodes) sorted.push_back(std::move(on));
-  earmarks_ = std::make_shared<const Earmarks>(snapshot_, std::move(sorted));
+  earmarks_ = std::make_shared<const Earmarks>(snapshot_, std::move(sorted), ends_);
 }
 
 }  // namespace berth

@@ -18,8 +18,8 @@
 //   line.Leave(pod->id.uid);                                   // it has its node, or is gone
 //
 // First in line: the higher priority, then who waits longer. Deterministic; not thread-safe.
-// Look takes time for nodes that changed, times the line: 1,000 waiting pods of ten shapes and one
-// node some microseconds.
+// A look at what changed takes time for these nodes, times the line: some microseconds a node. One
+// at all takes milliseconds: for who has time, several times a second.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +40,7 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/earmarks/earmarks.h"
+#include "scoring/earmarks/pod_ends.h"
 
 namespace berth {
 
@@ -69,7 +70,10 @@ class EarmarkLine {
   static constexpr Duration kLongestPassOver = std::chrono::hours(1);
   static constexpr int kMostAlone = 64;            // GPUs, for the one gang that gathers
   static constexpr std::size_t kMostAwaited = 64;  // nodes, and pods, at a time
-  static constexpr Duration kBetweenScans = std::chrono::seconds(5);  // of all nodes, for a gang
+  static constexpr Duration kBetweenScans = std::chrono::seconds(5);  // of all nodes
+  static constexpr std::size_t kMostReserved = 256;  // nodes, for pods that stand alone
+  static constexpr Duration kReserveAfter = std::chrono::minutes(1);  // that they have waited
+  static constexpr std::size_t kMostShapesLater = 8;  // of these, for which a scan looks
   static constexpr Duration kBetweenHopes = std::chrono::minutes(1);
   // kube-scheduler tries every pod again after five and a half minutes at the latest.
   static constexpr Duration kForgotten = std::chrono::minutes(10);
@@ -84,11 +88,19 @@ class EarmarkLine {
   // Those for which the function is false leave.
   void KeepIf(const Waits& waits);
 
+  // One moment, by both clocks.
+  struct Time {
+    Instant now;
+    WallTime wall;
+  };
+  // kAll: also what needs a walk over all nodes, each at most once in kBetweenScans.
+  enum class Scope { kChanges, kAll };
   // Takes up what changed. Returns the pods that may go now by what others left to them, and that
   // no change of a node tells kube-scheduler to try again. waits: asked of those for whom something
   // is kept, or is to be; empty: all do.
   std::vector<PodId> Look(const std::shared_ptr<const Snapshot>& snapshot,
-                          const EarmarkLimits& limits, Instant now, const Waits& waits = {});
+                          const EarmarkLimits& limits, const Time& time, const Waits& waits = {},
+                          Scope scope = Scope::kAll);
   // When a Look is due though nothing changes; empty: never.
   [[nodiscard]] std::optional<Instant> NextLook() const;
 
@@ -110,6 +122,7 @@ class EarmarkLine {
     bool looks_everywhere = false;
     std::optional<Instant> judged;  // of a gang: when it was last asked whether it could all fit
     bool has_hope = false;          // it could
+    NodeIndex reserved = kNoNode;   // of a pod that stands alone: the node that it awaits
     [[nodiscard]] const PodRequest& first() const { return *pods.front(); }
     [[nodiscard]] bool is_gang() const { return !first().gang.empty(); }
     [[nodiscard]] std::size_t kept() const;
@@ -127,10 +140,19 @@ class EarmarkLine {
     std::vector<std::size_t> pods;
     std::shared_ptr<const Node> then;
   };
+  // A node that is awaited for a pod that stands alone.
+  struct Reserved {
+    Waiter* waiter = nullptr;
+    Earmarks::OnNode on;               // as it is published
+    std::shared_ptr<const Node> seen;  // the node as it was then
+  };
   // Which shapes fit a node as it is at the moment.
   class Fitting;
+  // The nodes on which a shape has room later, the soonest first.
+  class RoomLater;
 
   static std::string NameOf(const PodRequest& first);
+  bool MakePlace(const InLine& waiter, std::size_t bytes);
   void Release(Waiter& waiter);
   void PassOver(const EarmarkLimits& limits, Instant now);
   void FindChanged(const std::shared_ptr<const Snapshot>& snapshot);
@@ -141,11 +163,18 @@ class EarmarkLine {
   [[nodiscard]] bool MayKeep(const Waiter& waiter, std::int64_t gpus,
                              const EarmarkLimits& limits) const;
   [[nodiscard]] bool CouldFit(const Waiter& gang) const;
-  void ChooseGatherer(Instant now);
+  void ChooseGatherer(Instant now, Scope scope);
   void StopGathering();
   [[nodiscard]] std::vector<NodeIndex> NodesToAwait(const Waiter& gang) const;
   void AwaitOn(NodeIndex node, std::vector<std::size_t>& open, const EarmarkLimits& limits);
-  void Await(const EarmarkLimits& limits, Instant now);
+  void Await(const EarmarkLimits& limits, Instant now, Scope scope);
+  void RenewAwaited(const EarmarkLimits& limits);
+  [[nodiscard]] bool MayReserveFor(const Waiter& waiter, const Time& time) const;
+  [[nodiscard]] bool LeavesReserved(NodeIndex node, const Waiter& waiter) const;
+  bool ReserveOn(Waiter& waiter, NodeIndex node);
+  void Unreserve(Waiter& waiter);
+  void Reserve(const EarmarkLimits& limits, const Time& time);
+  void RenewReserved();
   void Publish();
 
   std::unordered_map<std::string, std::unique_ptr<Waiter>> by_name_;
@@ -156,9 +185,14 @@ class EarmarkLine {
   Waiter* gatherer_ = nullptr;  // the gang for which nodes are kept and awaited
   std::map<NodeIndex, Awaited> awaited_;
   std::int64_t awaited_gpus_ = 0;
-  Instant scanned_;               // when nodes to await were last looked for
-  std::set<NodeIndex> changed_;   // to be looked at
-  std::set<NodeIndex> released_;  // of these: what was kept there is for others
+  WallTime awaited_from_ = WallTime::max();  // all of the gang can go; max(): nobody knows when
+  Instant scanned_;                          // when nodes to await were last looked for
+  std::map<NodeIndex, Reserved> reserved_;
+  std::int64_t reserved_gpus_ = 0;
+  PodEnds ends_;
+  std::optional<Instant> ends_at_;  // when these were last looked at, and nodes reserved
+  std::set<NodeIndex> changed_;     // to be looked at
+  std::set<NodeIndex> released_;    // of these: what was kept there is for others
   std::shared_ptr<const Snapshot> snapshot_ = std::make_shared<const Snapshot>();
   std::int64_t gpus_ = 0, kept_gpus_ = 0;  // of snapshot_; that are kept
   bool is_new_ = false;                    // to be published

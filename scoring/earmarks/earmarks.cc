@@ -7,21 +7,29 @@
 #include "scoring/registry.h"
 
 namespace berth {
-namespace {
-
-bool MayGoBefore(const PodRequest& pod, const EarmarkOwner& owner) {
-  if (pod.priority > owner.priority) return true;
-  return !owner.gang.empty() && owner.may_preempt && pod.priority < owner.priority;
-}
-
-}  // namespace
 
 bool IsOwnedBy(const EarmarkOwner& owner, const PodRequest& pod) {
   return owner.gang.empty() ? owner.pod.uid == pod.id.uid : owner.gang == pod.gang.id;
 }
 
-Earmarks::Earmarks(std::shared_ptr<const Snapshot> snapshot, std::vector<OnNode> nodes)
-    : snapshot_(std::move(snapshot)), nodes_(std::move(nodes)), has_(snapshot_->size()) {
+bool GoesBefore(const PodRequest& pod, const EarmarkOwner& owner) {
+  if (IsOwnedBy(owner, pod) || pod.priority > owner.priority) return true;
+  return !owner.gang.empty() && owner.may_preempt && pod.priority < owner.priority;
+}
+
+bool LeavesAwaited(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends) {
+  if (on.then == nullptr || GoesBefore(pod, on.awaiting) || Fits(*on.then, pod.shape)) return true;
+  if (!on.from) return false;
+  const std::optional<WallTime> end = ends.OfNew(pod);
+  return end && *end <= *on.from;
+}
+
+Earmarks::Earmarks(std::shared_ptr<const Snapshot> snapshot, std::vector<OnNode> nodes,
+                   PodEnds ends)
+    : snapshot_(std::move(snapshot)),
+      nodes_(std::move(nodes)),
+      has_(snapshot_->size()),
+      ends_(std::move(ends)) {
   for (const OnNode& on : nodes_) has_[on.node] = true;
 }
 
@@ -45,16 +53,11 @@ const EarmarkOwner* Earmarks::KeptFor(const PodRequest& pod, const Snapshot& sna
                                       NodeIndex node) const {
   const OnNode* const on = On(snapshot, node);
   if (on == nullptr) return nullptr;
-  const auto is_free = [&pod](const EarmarkOwner& owner) {
-    return IsOwnedBy(owner, pod) || MayGoBefore(pod, owner);
-  };
-  if (on->then != nullptr && !is_free(on->awaiting) && !Fits(*on->then, pod.shape)) {
-    return &on->awaiting;
-  }
-  if (on->owners.empty()) return nullptr;
+  const auto is_free = [&pod](const EarmarkOwner& owner) { return GoesBefore(pod, owner); };
   const auto is_owned = [&pod](const EarmarkOwner& owner) { return IsOwnedBy(owner, pod); };
   if (std::ranges::any_of(on->owners, is_owned)) return nullptr;
-  if (std::ranges::all_of(on->owners, is_free)) return nullptr;
+  if (!LeavesAwaited(*on, pod, ends_)) return &on->awaiting;
+  if (on->owners.empty() || std::ranges::all_of(on->owners, is_free)) return nullptr;
   return Fits(*on->as_if, pod.shape) ? nullptr : &on->owners.front();
 }
 

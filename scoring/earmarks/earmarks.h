@@ -4,12 +4,13 @@
 //
 // A node with earmarks takes another pod only where its owners fit beside it. Pods of a higher
 // priority than all owners may go there all the same, and so may pods that the owner, a gang, could
-// evict. A node may also be awaited for one gang: it takes other pods only where a member fits
-// beside them once the pods there that complete have ended. Immutable: any thread reads them. Who
-// gets which room is said by EarmarkLine.
+// evict. A node may also be awaited for a gang or a pod: it takes other pods only where the one that
+// waits fits beside them once the pods there have ended, or where they have ended by then
+// themselves. Immutable: any thread reads them. Who gets which room is said by EarmarkLine.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/gang.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/earmarks/pod_ends.h"
 
 namespace berth {
 
@@ -38,20 +40,26 @@ class Earmarks {
     std::vector<EarmarkOwner> owners = {};  // the first in line first
     // The node with its owners on it; nullptr: there are none.
     std::shared_ptr<const Node> as_if = nullptr;
-    // For whom the node is awaited, and the node then with its member on it; nullptr: nobody.
+    // For whom the node is awaited, and the node then with it, or its member, on it; nullptr:
+    // nobody.
     EarmarkOwner awaiting = {};
     std::shared_ptr<const Node> then = nullptr;
+    // When it can start there at the earliest; empty: nobody knows.
+    std::optional<WallTime> from = std::nullopt;
   };
 
   Earmarks() = default;
   // Requires: `nodes` sorted by index.
-  Earmarks(std::shared_ptr<const Snapshot> snapshot, std::vector<OnNode> nodes);
+  Earmarks(std::shared_ptr<const Snapshot> snapshot, std::vector<OnNode> nodes, PodEnds ends = {});
 
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
   [[nodiscard]] const std::vector<OnNode>& nodes() const { return nodes_; }
   [[nodiscard]] const std::shared_ptr<const Snapshot>& snapshot() const { return snapshot_; }
   // GPUs that are kept on all nodes, and those that are idle on nodes that are awaited.
   [[nodiscard]] int gpus() const;
+
+  // When pods end, by what was known when they were published.
+  [[nodiscard]] const PodEnds& ends() const { return ends_; }
 
   // nullptr: nothing is kept on that node of `snapshot`, which may be another one than that of the
   // earmarks.
@@ -64,9 +72,15 @@ class Earmarks {
   std::shared_ptr<const Snapshot> snapshot_;
   std::vector<OnNode> nodes_;
   std::vector<bool> has_;  // by index: it is among nodes_
+  PodEnds ends_;
 };
 
 // Whether it is the pod's own, or its gang's.
 bool IsOwnedBy(const EarmarkOwner& owner, const PodRequest& pod);
+// Whether it need not wait for the owner: it is its own, of a higher priority, or one that the owner
+// could evict.
+bool GoesBefore(const PodRequest& pod, const EarmarkOwner& owner);
+// Whether the pod, which fits the node as it is, leaves alone what is awaited there.
+bool LeavesAwaited(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends);
 
 }  // namespace berth

@@ -11,6 +11,7 @@
 // nodes is of this moment, not of the moment of the decision.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -87,9 +88,13 @@ struct PodExplanation {
   // Where it is; empty: nowhere.
   std::optional<PodRecord> placed;
 
-  std::size_t nodes = 0;                 // that there are
-  std::size_t fitting = 0;               // that fit now (without the pod itself)
-  std::size_t kept = 0;                  // of these, kept for others that have waited longer
+  std::size_t nodes = 0;    // that there are
+  std::size_t fitting = 0;  // that fit now (without the pod itself)
+  std::size_t kept = 0;     // of these, kept for others that have waited longer
+  // The node that is reserved for it, or for its gang, until it can start; empty: none is.
+  std::string reserved = {};
+  std::chrono::minutes reserved_in{0};   // it can start then, about
+  int reserved_ends = 0;                 // so many pods of that node have ended then
   std::size_t by_claim = 0;              // on which kube-scheduler decides (by_claim.h)
   std::vector<ReasonCount> counts;       // of the others, the most frequent first
   ClosedNodes closed;                    // these are among the counts, ...

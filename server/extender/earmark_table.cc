@@ -33,15 +33,21 @@ bool EarmarkTable::IsDue(const std::shared_ptr<const Snapshot>& snapshot, Instan
 
 std::shared_ptr<const Earmarks> EarmarkTable::On(const std::shared_ptr<const Snapshot>& snapshot,
                                                  const std::optional<EarmarkLimits>& limits,
-                                                 Instant now, const Waits& waits,
-                                                 const Wake& wake) {
+                                                 const EarmarkLine::Time& time, const Waits& waits,
+                                                 const Wake& wake, EarmarkLine::Scope scope) {
   static const auto kNothing = std::make_shared<const Earmarks>();
   if (!limits) return kNothing;
-  if (IsDue(snapshot, now) && !looks_.exchange(true)) {
+  // A request's look may have left something to do.
+  const auto is_anybody = [this] {
+    const MutexLock lock(mutex_);
+    return !is_empty_ || !news_.empty();
+  };
+  const bool is_due = scope == EarmarkLine::Scope::kAll ? is_anybody() : IsDue(snapshot, time.now);
+  if (is_due && !looks_.exchange(true)) {
     std::vector<PodId> wakes;
     {
       const Cleanup over([this] { looks_ = false; });
-      LookAt(snapshot, *limits, now, waits, wakes);
+      LookAt(snapshot, *limits, time, waits, scope, wakes);
     }
     if (!wakes.empty()) wake(wakes);
   }
@@ -49,8 +55,9 @@ std::shared_ptr<const Earmarks> EarmarkTable::On(const std::shared_ptr<const Sna
 }
 
 void EarmarkTable::LookAt(const std::shared_ptr<const Snapshot>& snapshot,
-                          const EarmarkLimits& limits, Instant now, const Waits& waits,
-                          std::vector<PodId>& wakes) {
+                          const EarmarkLimits& limits, const EarmarkLine::Time& time,
+                          const Waits& waits, EarmarkLine::Scope scope, std::vector<PodId>& wakes) {
+  const Instant now = time.now;
   std::vector<News> news;
   {
     const MutexLock lock(mutex_);
@@ -71,7 +78,7 @@ void EarmarkTable::LookAt(const std::shared_ptr<const Snapshot>& snapshot,
     line_.KeepIf([&](const PodRequest& first) { return may_stand(first) && waits(first); });
     counted_ = now;
   }
-  wakes = line_.Look(snapshot, limits, now, waits);
+  wakes = line_.Look(snapshot, limits, time, waits, scope);
   std::optional<Instant> next = line_.NextLook();
   if (line_.size() > 0) next = std::min(next.value_or(Instant::max()), counted_ + kBetweenCounts);
   const MutexLock lock(mutex_);

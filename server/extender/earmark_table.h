@@ -37,11 +37,12 @@ class EarmarkTable {
   void Leave(std::string name) BERTH_EXCLUDES(mutex_);
 
   // What is kept at this moment. limits: empty: nothing. wake: gets the pods that may go now, after
-  // all locks.
+  // all locks. scope: kAll for a thread on which nobody waits.
   [[nodiscard]] std::shared_ptr<const Earmarks> On(const std::shared_ptr<const Snapshot>& snapshot,
                                                    const std::optional<EarmarkLimits>& limits,
-                                                   Instant now, const Waits& waits,
-                                                   const Wake& wake) BERTH_EXCLUDES(mutex_);
+                                                   const EarmarkLine::Time& time,
+                                                   const Waits& waits, const Wake& wake,
+                                                   EarmarkLine::Scope scope) BERTH_EXCLUDES(mutex_);
   // What was found last.
   [[nodiscard]] std::shared_ptr<const Earmarks> Newest() const BERTH_EXCLUDES(mutex_);
 
@@ -57,7 +58,8 @@ class EarmarkTable {
   [[nodiscard]] bool IsDue(const std::shared_ptr<const Snapshot>& snapshot, Instant now) const
       BERTH_EXCLUDES(mutex_);
   void LookAt(const std::shared_ptr<const Snapshot>& snapshot, const EarmarkLimits& limits,
-              Instant now, const Waits& waits, std::vector<PodId>& wakes) BERTH_EXCLUDES(mutex_);
+              const EarmarkLine::Time& time, const Waits& waits, EarmarkLine::Scope scope,
+              std::vector<PodId>& wakes) BERTH_EXCLUDES(mutex_);
 
   std::atomic<bool> looks_ = false;  // a thread does; the next two are its own
   EarmarkLine line_;

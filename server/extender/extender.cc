@@ -68,7 +68,7 @@ Result<ClaimRoom> Extender::RoomOfClaims(const PodRequest& pod) const {
 FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
                               std::span<const NodeIndex> candidates, bool some_unknown,
                               bool looks_again) {
-  const Moment now = WithEarmarks(asked);
+  const Moment now = WithEarmarks(asked, EarmarkLine::Scope::kChanges);
   const auto& snapshot = now.snapshot;
   const auto& policy = now.policy;
   bool is_new = false;

@@ -355,7 +355,7 @@ class Extender {
             .earmarks = now.earmarks.get()};
   }
   // The moment with what is kept on its snapshot.
-  [[nodiscard]] Moment WithEarmarks(Moment now);
+  [[nodiscard]] Moment WithEarmarks(Moment now, EarmarkLine::Scope scope);
   // No node takes the pod: it stands in line for what becomes free.
   void StandInLine(const Moment& now, const PodRequest& pod);
   void TakeUpGangs(GangActions& actions);

@@ -8,17 +8,19 @@
 
 namespace berth {
 
-Extender::Moment Extender::WithEarmarks(Moment now) {
+Extender::Moment Extender::WithEarmarks(Moment now, EarmarkLine::Scope scope) {
   const std::shared_ptr<const Earmarks> before = earmarks_.Newest();
   now.earmarks = earmarks_.On(
-      now.snapshot, now.policy->earmarks, parts_.clock.Now(),
+      now.snapshot, now.policy->earmarks, {parts_.clock.Now(), parts_.clock.Wall()},
       [this](const PodRequest& pod) { return StillWaits(pod); },
-      [this](const std::vector<PodId>& pods) { Wake(pods); });
+      [this](const std::vector<PodId>& pods) { Wake(pods); }, scope);
   if (parts_.gangs != nullptr && now.earmarks != before) parts_.gangs->Respect(now.earmarks);
   return now;
 }
 
-void Extender::LookAtEarmarks() { (void)WithEarmarks({Current(), policy()}); }
+void Extender::LookAtEarmarks() {
+  (void)WithEarmarks({Current(), policy()}, EarmarkLine::Scope::kAll);
+}
 
 bool Extender::StillWaits(const PodRequest& pod) const {
   if (parts_.state.FindPod(pod.id.uid)) return false;

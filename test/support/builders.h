@@ -166,6 +166,14 @@ class APod {
     pod_.checkpointed = at;
     return *this;
   }
+  APod& Expects(std::chrono::seconds time) {
+    pod_.expected_seconds = time.count();
+    return *this;
+  }
+  APod& EndsWithin(std::chrono::seconds deadline) {
+    pod_.deadline_seconds = deadline.count();
+    return *this;
+  }
   APod& Mobile(Mobility mobility) {
     pod_.mobility = mobility;
     return *this;

@@ -268,7 +268,8 @@ TEST(PodRules, EveryAnnotationThatIsSuggestedIsKnown) {
                            "gang-size",
                            "gang-min",
                            "checkpointed-at",
-                           "keep"}) {
+                           "keep",
+                           "expected-duration"}) {
     const std::string key = std::string("berth.dev/") + name;
     const std::string typed = Read(Annotated(key + "x", "1")).refusal;
     EXPECT_TRUE(typed.ends_with("did you mean " + key + "?")) << typed;

@@ -110,7 +110,10 @@ void EventLoop::Start(std::size_t n, NodeIndex node) {
 Result<std::optional<NodeIndex>> EventLoop::Try(std::size_t n) {
   ++attempts_;
   const Kind kind = KindOf(n);
-  if (!room_.MayFit(kind.number, kind.shape, *Cluster())) return std::nullopt;
+  if (!room_.MayFit(kind.number, kind.shape, *Cluster())) {
+    Skipped(n);
+    return std::nullopt;
+  }
   BERTH_TRY(const std::optional<NodeIndex> node, Put(n));
   trace_.Add('t', now(), n, node.value_or(kNoNode));
   if (!node && !WasKeptAway()) room_.Failed(kind.number);

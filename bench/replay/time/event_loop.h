@@ -73,6 +73,8 @@ class EventLoop {
   virtual Result<std::optional<NodeIndex>> Put(std::size_t n) = 0;
   // Whether the last Put found room that was kept for others.
   [[nodiscard]] virtual bool WasKeptAway() const { return false; }
+  // An attempt that certainly fails: Put is not called.
+  virtual void Skipped(std::size_t) {}
   virtual void Started(std::size_t n) = 0;
   virtual void Ended(std::size_t n, bool finished) = 0;  // it is still in runs()
   virtual void Advancing(Instant to) = 0;                // the clock has not moved yet

@@ -44,13 +44,21 @@ void ServiceMeter::Moved(std::size_t n, const TraceTask& task, std::optional<Mil
   Count(task, [change](Sums& sums) { sums.served += change; });
 }
 
+void ServiceMeter::Waited(Sums& sums, std::size_t n, Millis wait) const {
+  const Millis runs = stream_.arrivals[n].runs;
+  const double bounded_s = Seconds(std::max(runs, kShortRun));
+  sums.waits_s.push_back(Seconds(wait));
+  sums.slowdowns += std::max(1.0, Seconds(wait + runs) / bounded_s);
+  sums.starvation = std::max(sums.starvation, Seconds(wait) / bounded_s);
+}
+
 void ServiceMeter::Started(std::size_t n, const TraceTask& task, Millis at) {
   const Arrival& arrival = stream_.arrivals[n];
   const std::int64_t served = Served(n, task, at);
   Count(task, [&](Sums& sums) {
     sums.served += served;
     sums.demand += Demand(n, task);
-    if (!primed(n)) sums.waits_s.push_back(Seconds(at - arrival.at));
+    if (!primed(n)) Waited(sums, n, at - arrival.at);
   });
 }
 
@@ -59,9 +67,9 @@ void ServiceMeter::NeverStarted(std::size_t n, const TraceTask& task) {
     sums.demand += Demand(n, task);
     if (primed(n)) return;
     ++sums.never;
-    const double wait_s = Seconds(stream_.horizon - stream_.arrivals[n].at);
-    sums.waits_s.push_back(wait_s);
-    sums.shortest_cut_off_s = std::min(sums.shortest_cut_off_s, wait_s);
+    const Millis wait = stream_.horizon - stream_.arrivals[n].at;
+    Waited(sums, n, wait);
+    sums.shortest_cut_off_s = std::min(sums.shortest_cut_off_s, Seconds(wait));
   });
 }
 
@@ -76,6 +84,8 @@ Service ServiceMeter::Summary() const {
     figures.demand_gpu_hours = static_cast<double>(sums.demand) / kMilliMsPerHourOfGpu;
     if (sums.waits_s.empty()) continue;
     const LatencySummary waits = Summarize(sums.waits_s);
+    figures.slowdown_mean = sums.slowdowns / static_cast<double>(figures.arrived);
+    figures.starvation = sums.starvation;
     figures.wait_mean_s = waits.mean;
     figures.wait_p50_s = waits.p50;
     figures.wait_p99_s = waits.p99;

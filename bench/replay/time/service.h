@@ -19,6 +19,9 @@
 
 namespace berth::replay {
 
+// A pod that runs shorter counts as one that runs so long, where its wait is held against its run.
+constexpr Millis kShortRun = std::chrono::seconds(10);
+
 // For the curves: the share of the pods that waited longer than so many seconds.
 constexpr std::array<int, 16> kWaitSeconds = {0,   1,   2,    5,    10,   20,     50,     100,
                                               200, 500, 1000, 2000, 5000, 10'000, 20'000, 50'000};
@@ -27,6 +30,10 @@ struct ClassService {
   std::int64_t arrived = 0;
   std::int64_t never = 0;  // of those, not started within the horizon
   double wait_mean_s = 0, wait_p50_s = 0, wait_p99_s = 0, wait_longest_s = 0;
+  // Bounded slowdown of the pods, (wait + run) / max(run, kShortRun), at least 1 each: the mean.
+  double slowdown_mean = 0;
+  // The largest wait / max(run, kShortRun).
+  double starvation = 0;
   // A pod that never started is among those that waited at most so long: the quantile would be
   // longer, had the horizon been later.
   bool p50_cut_off = false, p99_cut_off = false;
@@ -57,9 +64,11 @@ class ServiceMeter {
     std::int64_t never = 0;
     std::int64_t served = 0, demand = 0;  // thousandths of a GPU * ms
     std::vector<double> waits_s;
+    double slowdowns = 0, starvation = 0;
     double shortest_cut_off_s = std::numeric_limits<double>::infinity();
   };
 
+  void Waited(Sums& sums, std::size_t n, Millis wait) const;
   template <class Change>
   void Count(const TraceTask& task, Change change);
   // Thousandths of a GPU * ms within the horizon, of a pod that runs from then on.

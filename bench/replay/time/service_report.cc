@@ -23,6 +23,8 @@ Json ClassJson(const ClassService& figures) {
           {"wait_p50_s", figures.wait_p50_s},
           {"wait_p99_s", figures.wait_p99_s},
           {"wait_longest_s", figures.wait_longest_s},
+          {"bounded_slowdown_mean", Thousandths(figures.slowdown_mean)},
+          {"longest_wait_per_run", Thousandths(figures.starvation)},
           {"wait_p50_cut_off", figures.p50_cut_off},
           {"wait_p99_cut_off", figures.p99_cut_off},
           {"gpu_hours_served", Thousandths(figures.served_gpu_hours)},
@@ -62,6 +64,42 @@ __attribute__((format(printf, 2, 3))) void Append(std::string& text, const char*
   std::vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
   text += line;
+}
+
+int WidthOf(const std::vector<PolicyResult>& results) {
+  std::size_t width = 24;
+  for (const PolicyResult& of : results) width = std::max(width, of.policy.size());
+  return static_cast<int>(width);
+}
+
+// One line for each policy, with a figure for each size.
+template <class Figure>
+void AppendBySize(std::string& text, const char* title, const std::vector<PolicyResult>& results,
+                  Figure figure) {
+  const int width = WidthOf(results);
+  Append(text, "\n%-*s", width, title);
+  for (const std::string_view name : kSizeClassNames) {
+    Append(text, " %19.*s", static_cast<int>(name.size()), name.data());
+  }
+  text += '\n';
+  for (const auto& [policy, result] : results) {
+    Append(text, "%-*s", width, policy.c_str());
+    for (const ClassService& of : result.service) {
+      Append(text, " %19s", of.arrived == 0 ? "-" : figure(of).c_str());
+    }
+    text += '\n';
+  }
+}
+
+std::string WaitsText(const ClassService& of) {
+  return WaitText(of.wait_p50_s, of.p50_cut_off) + " / " + WaitText(of.wait_p99_s, of.p99_cut_off);
+}
+
+// How much longer pods took than if nobody had waited, and the worst of them.
+std::string SlowdownText(const ClassService& of) {
+  std::string text;
+  Append(text, "%.2f / %.1f", of.slowdown_mean, of.starvation);
+  return text;
 }
 
 }  // namespace
@@ -109,6 +147,7 @@ const char* const kCutOffNote =
 
 std::string SideBySide(const std::string& title, const std::vector<PolicyResult>& results) {
   const SimulationResult& first = results.front().result;
+  const int width = WidthOf(results);
   std::string text = title;
   Append(text,
          "\n%.1f h, %lld pods, %lld GPUs; demand %.1f GPU-hours (%.1f %% of the capacity)\n\n",
@@ -116,31 +155,21 @@ std::string SideBySide(const std::string& title, const std::vector<PolicyResult>
          static_cast<long long>(first.gpus_total), Of(first, SizeClass::kAll).demand_gpu_hours,
          100 * Of(first, SizeClass::kAll).demand_gpu_hours /
              (first.horizon_hours * static_cast<double>(first.gpus_total)));
-  Append(text, "%-24s %12s %9s %10s %15s %10s %10s\n", "", "GPU-hours", "of the", "estimated",
+  Append(text, "%-*s %12s %9s %10s %15s %10s %10s\n", width, "", "GPU-hours", "of the", "estimated",
          "idle GPU-hours", "pods never", "attempts");
-  Append(text, "%-24s %12s %9s %10s %15s %10s %10s\n", "policy", "served", "demand", "kWh",
+  Append(text, "%-*s %12s %9s %10s %15s %10s %10s\n", width, "policy", "served", "demand", "kWh",
          "while one waits", "started", "per pod");
   for (const auto& [policy, result] : results) {
     const ClassService& all = Of(result, SizeClass::kAll);
-    Append(text, "%-24s %12.1f %8.2f%% %10.1f %15.1f %10lld %10.1f\n", policy.c_str(),
+    Append(text, "%-*s %12.1f %8.2f%% %10.1f %15.1f %10lld %10.1f\n", width, policy.c_str(),
            all.served_gpu_hours, 100 * all.served_gpu_hours / all.demand_gpu_hours, result.kwh,
            result.idle_gpu_hours_waiting, static_cast<long long>(all.never),
            static_cast<double>(result.attempts) / static_cast<double>(result.arrivals));
   }
-  Append(text, "\n%-24s", "wait p50 / p99");
-  for (const std::string_view name : kSizeClassNames) {
-    Append(text, " %19.*s", static_cast<int>(name.size()), name.data());
-  }
-  text += '\n';
-  for (const auto& [policy, result] : results) {
-    Append(text, "%-24s", policy.c_str());
-    for (const ClassService& figures : result.service) {
-      const std::string waits = WaitText(figures.wait_p50_s, figures.p50_cut_off) + " / " +
-                                WaitText(figures.wait_p99_s, figures.p99_cut_off);
-      Append(text, " %19s", figures.arrived == 0 ? "-" : waits.c_str());
-    }
-    text += '\n';
-  }
+  AppendBySize(text, "wait p50 / p99", results, WaitsText);
+  AppendBySize(text, "longest wait", results,
+               [](const ClassService& of) { return ShortDuration(of.wait_longest_s); });
+  AppendBySize(text, "slowdown / wait per run", results, SlowdownText);
   const auto cut_off = [](const PolicyResult& of) {
     return Of(of.result, SizeClass::kAll).never > 0;
   };

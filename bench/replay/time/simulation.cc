@@ -34,7 +34,8 @@ struct Shapes {
 class TimeSimulation final : public EventLoop {
  public:
   TimeSimulation(const Workload& workload, const Stream& stream, EnginePlacer& placer,
-                 Shapes shapes, PodStarts* starts, RoomRule* rule, const Progress& progress)
+                 Shapes shapes, PodStarts* starts, RoomRule* rule, const WaitRules& waits,
+                 const Progress& progress)
       : EventLoop(stream.arrivals.size(), shapes.all.size()),
         tasks_(workload.tasks),
         stream_(stream),
@@ -46,6 +47,7 @@ class TimeSimulation final : public EventLoop {
         starts_(starts),
         rule_(rule),
         works_since_(stream.arrivals.size()),
+        waits_(waits),
         progress_(progress) {}
 
   SimulationResult Finish();
@@ -62,6 +64,7 @@ class TimeSimulation final : public EventLoop {
     pod.priority = TaskOf(n).priority;
     pod.mobility = Mobility::kMoves;
     pod.checkpointed = WallOf(now());  // it is placed now, if it is
+    waits_.words.Say(stream_.arrivals[n].runs, pod);
     return pod;
   }
   void TakeSample(Millis at);
@@ -84,9 +87,22 @@ class TimeSimulation final : public EventLoop {
   }
   int Arrive(std::size_t n) override;
   Result<std::optional<NodeIndex>> Put(std::size_t n) override {
+    waits_its_turn_ = waits_.in_turn && TaskOf(n).gpus > 0 && !IsFirst(n);
+    if (waits_its_turn_) return std::nullopt;
     return placer_.Put(Pod(n), now(), WallTime(stream_.arrivals[n].at));
   }
-  [[nodiscard]] bool WasKeptAway() const override { return placer_.was_kept_away(); }
+  [[nodiscard]] bool WasKeptAway() const override {
+    return waits_its_turn_ || placer_.was_kept_away();
+  }
+  // Of those with GPUs that wait: the highest priority, then who came first.
+  [[nodiscard]] bool IsFirst(std::size_t n) const {
+    return *turns_.begin() == std::pair(-TaskOf(n).priority, n);
+  }
+  void Skipped(std::size_t n) override {
+    if (placer_.keeps_room()) {
+      placer_.StandInLine(Pod(n), now(), WallTime(stream_.arrivals[n].at));
+    }
+  }
   void Started(std::size_t n) override;
   void Ended(std::size_t n, bool finished) override;
   void Advancing(Instant to) override;  // readings and integrals on the way
@@ -112,6 +128,9 @@ class TimeSimulation final : public EventLoop {
   std::set<std::size_t> waiting_;                         // with GPUs; where there is a rule
   std::unordered_map<std::string, std::size_t> numbers_;  // by UID; where there is a rule
   std::int64_t lost_milli_ms_ = 0;
+  const WaitRules waits_;
+  std::set<std::pair<int, std::size_t>> turns_;  // -priority, number; where they take turns
+  bool waits_its_turn_ = false;                  // the last Put
   const Progress& progress_;
   std::int64_t allocated_milli_ = 0, waiting_milli_ = 0;
   std::int64_t waiting_ms_ = 0, idle_waiting_milli_ms_ = 0;
@@ -149,6 +168,7 @@ void TimeSimulation::Advancing(Instant to) {
 
 int TimeSimulation::Arrive(std::size_t n) {
   placer_.Hear(Pod(n));
+  if (waits_.in_turn && TaskOf(n).gpus > 0) turns_.emplace(-TaskOf(n).priority, n);
   waiting_milli_ += GpuDemandMilli(TaskOf(n));
   if (rule_ != nullptr) {
     numbers_.emplace(Pod(n).id.uid, n);
@@ -159,6 +179,7 @@ int TimeSimulation::Arrive(std::size_t n) {
 
 void TimeSimulation::Started(std::size_t n) {
   const std::int64_t milli = GpuDemandMilli(TaskOf(n));
+  turns_.erase({-TaskOf(n).priority, n});
   allocated_milli_ += milli;
   waiting_milli_ -= milli;
   const bool is_first = runs()[n].starts == 1;
@@ -182,6 +203,7 @@ void TimeSimulation::Ended(std::size_t n, bool finished) {
   service_.Moved(n, TaskOf(n), SinceStart(works_since_[n]), std::nullopt);
   waiting_milli_ += milli;
   if (TaskOf(n).gpus > 0) waiting_.insert(n);
+  if (waits_.in_turn && TaskOf(n).gpus > 0) turns_.emplace(-TaskOf(n).priority, n);
 }
 
 // It begins anew: its work is lost, and the time of its next start.
@@ -257,12 +279,12 @@ SimulationResult TimeSimulation::Finish() {
 
 Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream,
                                   EnginePlacer& placer, const Progress& progress, PodStarts* starts,
-                                  RoomRule* rule) {
+                                  RoomRule* rule, const WaitRules& waits) {
   if (GpuCapacityMilli(workload.nodes) == 0) {
     return Invalid("nodes: want at least one GPU, got none");
   }
   if (starts != nullptr) starts->assign(stream.arrivals.size(), {});
-  TimeSimulation simulation(workload, stream, placer, Shapes(workload.tasks), starts, rule,
+  TimeSimulation simulation(workload, stream, placer, Shapes(workload.tasks), starts, rule, waits,
                             progress);
   BERTH_TRY_STATUS(simulation.Run(Instant(stream.horizon)));
   if (progress) progress(stream.arrivals.size(), stream.arrivals.size());

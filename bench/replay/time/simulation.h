@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "bench/replay/engine_placer.h"
 #include "bench/replay/room/room_rule.h"
+#include "bench/replay/time/run_words.h"
 #include "bench/replay/time/service.h"
 #include "bench/replay/time/stream.h"
 #include "bench/replay/waste.h"
@@ -51,11 +52,18 @@ struct SimulationResult {
   std::uint64_t trace = 0;  // EventTrace
 };
 
+// How pods wait, beside the placer's own rules.
+struct WaitRules {
+  bool in_turn = false;  // no pod with GPUs passes the first one that waits
+  RunWords words = {};
+};
+
 // The placer has the workload's nodes and no pod yet. `progress` counts arrivals; `starts` gets
 // those of the pods; rule: nullptr, nobody is moved. Error: those of the placer; kInvalidArgument
 // for a workload without a GPU.
 Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream,
                                   EnginePlacer& placer, const Progress& progress,
-                                  PodStarts* starts = nullptr, RoomRule* rule = nullptr);
+                                  PodStarts* starts = nullptr, RoomRule* rule = nullptr,
+                                  const WaitRules& waits = {});
 
 }  // namespace berth::replay

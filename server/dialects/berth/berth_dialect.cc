@@ -23,6 +23,7 @@
 #include "server/wire/pod/pod_object.h"
 #include "server/wire/pod/pod_spread.h"
 #include "server/wire/pod/pod_versions.h"
+#include "server/wire/pod/run_time.h"
 
 namespace berth::dialects {
 namespace {
@@ -33,11 +34,12 @@ constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
-constexpr std::array<std::string_view, 12> kOtherKeys = {
-    wire::kDevicesKey,    wire::kVisibleDevicesKey,    wire::kDecisionKey,
-    wire::kGivenKey,      "berth.dev/required-domain", "berth.dev/preferred-domain",
-    "berth.dev/gang",     "berth.dev/gang-by",         "berth.dev/gang-size",
-    "berth.dev/gang-min", "berth.dev/checkpointed-at", "berth.dev/keep"};
+constexpr std::array<std::string_view, 13> kOtherKeys = {
+    wire::kDevicesKey,         wire::kVisibleDevicesKey,    wire::kDecisionKey,
+    wire::kGivenKey,           "berth.dev/required-domain", "berth.dev/preferred-domain",
+    "berth.dev/gang",          "berth.dev/gang-by",         "berth.dev/gang-size",
+    "berth.dev/gang-min",      "berth.dev/checkpointed-at", "berth.dev/keep",
+    wire::kExpectedDurationKey};
 
 constexpr std::size_t kLongestUuid = 64;
 
@@ -145,7 +147,8 @@ std::string MeantBy(std::string_view key) {
                                                   "gang-size",
                                                   "gang-min",
                                                   "checkpointed-at",
-                                                  "keep"};
+                                                  "keep",
+                                                  "expected-duration"};
   if (!key.starts_with(kPrefix) || key.size() > kLongest) return "";
   const std::string name = NearestWord(key.substr(kPrefix.size()), kNames);
   return name.empty() ? "" : std::string(kPrefix) + name;

@@ -166,6 +166,12 @@ class PodReader {
       if (IsField(key, "terminationGracePeriodSeconds")) {
         parts_.move.grace_seconds = std::clamp(Int32(content), 0, kMostGraceSeconds);
       }
+      if (IsField(key, "activeDeadlineSeconds")) {
+        std::int64_t limit = 0;  // also of a number that no deadline has
+        const bool is_number = content.get_int64().get(limit) == simdjson::SUCCESS;
+        const bool is_known = is_number && limit >= 1 && limit <= kMostRunSeconds;
+        parts_.deadline_seconds = is_known ? limit : 0;
+      }
       if (IsField(key, "schedulingGates")) {
         array gates = content.get_array();
         fields_.gated = !gates.is_empty();

@@ -12,6 +12,7 @@
 #include "server/wire/json/wall_time.h"
 #include "server/wire/pod/pod_needs.h"
 #include "server/wire/pod/pod_versions.h"
+#include "server/wire/pod/run_time.h"
 
 namespace berth::wire {
 namespace {
@@ -115,6 +116,15 @@ Status ReadKeep(const PodParts& parts, PodRequest& request) {
   if (request.keep || said->second == "false") return {};
   return Invalid("annotation " + std::string(kKey) + ": want one of true, false, got \"" +
                  said->second.substr(0, 40) + "\"");
+}
+
+// As for ReadCheckpoint.
+Status ReadRunTime(const PodParts& parts, PodRequest& request) {
+  request.deadline_seconds = parts.deadline_seconds;
+  const auto said = parts.annotations.find(kExpectedDurationKey);
+  if (said == parts.annotations.end()) return {};
+  BERTH_TRY(request.expected_seconds, ReadExpectedDuration(said->second));
+  return {};
 }
 
 Mobility MobilityOf(const PodParts& parts) {
@@ -314,6 +324,9 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     request.refusal = read.error().message;
   }
   if (const Status read = ReadKeep(parts, request); !read && request.refusal.empty()) {
+    request.refusal = read.error().message;
+  }
+  if (const Status read = ReadRunTime(parts, request); !read && request.refusal.empty()) {
     request.refusal = read.error().message;
   }
   if (!request.shape.wants_gpu()) parts.constraints.versions = {};

@@ -56,6 +56,8 @@ std::vector<Change> Changes() {
       {"mobility", kLoss, [](PodRequest& pod) { pod.mobility = Mobility::kMoves; }},
       {"deletion_cost", kLoss, [](PodRequest& pod) { pod.deletion_cost = -3; }},
       {"grace_seconds", kLoss, [](PodRequest& pod) { pod.grace_seconds = 0; }},
+      {"expected_seconds", kLoss, [](PodRequest& pod) { pod.expected_seconds = 60; }},
+      {"deadline_seconds", kLoss, [](PodRequest& pod) { pod.deadline_seconds = 60; }},
       {"controller", kIdentity, [](PodRequest& pod) { pod.controller = "c"; }},
       {"labels", kShown,
        [](PodRequest& pod) {

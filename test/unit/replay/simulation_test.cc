@@ -29,10 +29,11 @@ constexpr std::size_t kHalf = 0, kOne = 1, kTwo = 2, kZero = 3;
 
 // On one node with two GPUs, first fit.
 SimulationResult OnTwoGpus(const std::vector<Arrival>& arrivals, Millis horizon,
-                           std::size_t primed = 0, const std::vector<TraceTask>& tasks = kTasks) {
+                           std::size_t primed = 0, const std::vector<TraceTask>& tasks = kTasks,
+                           const std::string& policy = "first-fit") {
   const Workload workload{"test", {{"n", 64'000, 1024, 2, "T4"}}, tasks};
   const auto result = RunTimedSession(workload, {{}, {0}}, {arrivals, horizon, primed},
-                                      PolicyNamed("first-fit").value(), 1, {});
+                                      PolicyNamed(policy).value(), 1, {});
   EXPECT_TRUE(result.has_value()) << result.error().message;
   return *result;
 }
@@ -54,6 +55,20 @@ TEST(Simulate, GivesDevicesBackWhenAPodHasRun) {
   EXPECT_DOUBLE_EQ(two.demand_gpu_hours, 3);
   EXPECT_DOUBLE_EQ(result.waiting_hours, 59.0 / 60);
   EXPECT_DOUBLE_EQ(result.idle_gpu_hours_waiting, 0) << "nothing was idle meanwhile";
+}
+
+TEST(Simulate, HoldsAWaitAgainstTheRun) {
+  // Each waits for 59 minutes; one runs for 30, the other for two seconds, which count as ten.
+  const SimulationResult long_run =
+      OnTwoGpus({{kTwo, seconds(0), hours(1)}, {kTwo, minutes(1), minutes(30)}}, hours(2));
+  EXPECT_DOUBLE_EQ(Of(long_run, SizeClass::kTwo).slowdown_mean, (1 + 89.0 / 30) / 2);
+  EXPECT_DOUBLE_EQ(Of(long_run, SizeClass::kTwo).starvation, 59.0 / 30);
+  const SimulationResult short_run =
+      OnTwoGpus({{kTwo, seconds(0), hours(1)}, {kTwo, minutes(1), seconds(2)}}, hours(2));
+  EXPECT_DOUBLE_EQ(Of(short_run, SizeClass::kTwo).slowdown_mean, (1 + 3542.0 / 10) / 2);
+  EXPECT_DOUBLE_EQ(Of(short_run, SizeClass::kTwo).starvation, 354);
+  const std::string text = SideBySide("t", {{"first-fit", long_run}});
+  EXPECT_NE(text.find("1.98 / 2.0"), std::string::npos) << text;
 }
 
 TEST(Simulate, MarksQuantilesThatAPodStillWaitingWouldLengthen) {
@@ -98,6 +113,38 @@ TEST(Simulate, TriesAgainWhenTheBackoffIsOver) {
       OnTwoGpus({{kHalf, seconds(0), Millis(500)}, {kTwo, seconds(0), seconds(10)}}, minutes(1));
   EXPECT_DOUBLE_EQ(Of(result, SizeClass::kTwo).wait_p99_s, 1);
   EXPECT_EQ(result.attempts, 3);
+}
+
+TEST(Simulate, LetsNobodyPassWhereTheyTakeTurns) {
+  // Two GPUs are free at 1 h and at 2 h. The pod without GPUs waits for nobody.
+  const SimulationResult result = OnTwoGpus({{kOne, seconds(0), hours(1)},
+                                             {kTwo, seconds(1), hours(1)},
+                                             {kHalf, seconds(2), minutes(1)},
+                                             {kZero, seconds(3), minutes(1)}},
+                                            hours(3), 0, kTasks, "first-fit+in-turn");
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kTwo).wait_longest_s, 3599);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kShare).wait_longest_s, 7198);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kCpuOnly).wait_longest_s, 0);
+}
+
+// A pod of two waits from 1 min on for one that ends at 60 min. One of 30 min goes beside that at 3
+// min; one of 60 min comes at 40 min, and would delay it to 100 min.
+TEST(Simulate, PassesWhoWouldDelayALargePodWhereRunTimesAreKnown) {
+  const auto of = [](const std::string& policy) {
+    return OnTwoGpus({{kOne, seconds(0), minutes(60)},
+                      {kTwo, minutes(1), minutes(10)},
+                      {kOne, minutes(3), minutes(30)},
+                      {kOne, minutes(40), minutes(60)}},
+                     hours(4), 0, kTasks, "first-fit+earmarks" + policy);
+  };
+  EXPECT_DOUBLE_EQ(Of(of(""), SizeClass::kTwo).wait_longest_s, 99 * 60);
+  for (const char* const policy : {"+words", "+deadlines"}) {
+    const SimulationResult known = of(policy);
+    EXPECT_DOUBLE_EQ(Of(known, SizeClass::kTwo).wait_longest_s, 59 * 60) << policy;
+    EXPECT_DOUBLE_EQ(Of(known, SizeClass::kOne).wait_longest_s, 30 * 60) << policy;
+  }
+  EXPECT_DOUBLE_EQ(Of(of("+words/10"), SizeClass::kTwo).wait_longest_s, 99 * 60)
+      << "a word that nobody keeps is none";
 }
 
 TEST(Simulate, LetsSmallPodsPassOneThatDoesNotFit) {

@@ -38,7 +38,13 @@ class EarmarkLineTest : public testing::Test {
   void Becomes(NodeIndex index, const ANode& node) {
     now_ = std::make_shared<const Snapshot>(now_->With(index, SnapshotOf({node})->shared(0)));
   }
-  std::vector<PodId> Look() { return line_.Look(now_, limits_, at_); }
+  std::vector<PodId> Look() { return line_.Look(now_, limits_, Time()); }
+  // The wall clock shows as much as the other one, and a day.
+  [[nodiscard]] EarmarkLine::Time Time() const {
+    return {at_, WallTime(std::chrono::hours(24)) + at_.time_since_epoch()};
+  }
+  // The life of a pod that started so long ago.
+  [[nodiscard]] PodLife Started(minutes ago) const { return {.started = Time().wall - ago}; }
   bool Keeps(NodeIndex node, const APod& from) {
     return line_.earmarks()->KeptFor(from.Request(), *now_, node) != nullptr;
   }
@@ -120,7 +126,7 @@ TEST_F(EarmarkLineTest, GivesOnWhatIsLeftByWhoLeaves) {
 TEST_F(EarmarkLineTest, KeepsNothingForWhoHasGone) {
   std::set<std::string> gone;
   const auto look = [&] {
-    line_.Look(now_, limits_, at_,
+    line_.Look(now_, limits_, Time(),
                [&gone](const PodRequest& pod) { return !gone.contains(pod.id.name); });
   };
   Stand(APod("first").Whole(8), 1);
@@ -324,6 +330,162 @@ TEST_F(EarmarkLineTest, IsBounded) {
     Stand(APod("p" + std::to_string(i)).Whole(8), static_cast<int>(i));
   }
   EXPECT_EQ(line_.size(), EarmarkLine::kMost);
+  Becomes(0, ANode("a").Gpus(8));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "p0");
+}
+
+TEST_F(EarmarkLineTest, WhoHasWaitedLongerTakesThePlaceOfTheLast) {
+  for (std::size_t i = 0; i < EarmarkLine::kMost; ++i) {
+    Stand(APod("p" + std::to_string(i)).Whole(1), static_cast<int>(100 + i));
+  }
+  Stand(APod("late").Whole(8), 1'000'000);
+  Stand(APod("old").Whole(8), 1);
+  EXPECT_EQ(line_.size(), EarmarkLine::kMost);
+  Becomes(0, ANode("a").Gpus(8));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "old");
+}
+
+// --- With what is known of how long pods run
+
+TEST_F(EarmarkLineTest, ReservesTheNodeThatHasRoomFirst) {
+  const auto held = [&](const char* name, minutes left) {
+    return ANode(name).Gpus(8).Holding(APod(std::string("on-") + name).Whole(8).EndsWithin(left),
+                                       kAll, Started(minutes(0)));
+  };
+  now_ = SnapshotOf({held("a", minutes(90)), held("b", minutes(20)), held("c", minutes(60))});
+  Stand(APod("large").Whole(8), 1);
+  Look();
+  const Earmarks::OnNode* const on = line_.earmarks()->On(*now_, 1);
+  ASSERT_NE(on, nullptr);
+  EXPECT_EQ(on->awaiting.pod.name, "large");
+  EXPECT_EQ(on->from, Time().wall + minutes(20) + seconds(30)) << "with its grace period";
+  EXPECT_EQ(line_.earmarks()->On(*now_, 0), nullptr);
+  EXPECT_EQ(line_.earmarks()->On(*now_, 2), nullptr);
+  EXPECT_EQ(line_.earmarks()->gpus(), 0) << "nothing is idle there";
+}
+
+TEST_F(EarmarkLineTest, OnAReservedNodeGoesWhoHasEndedByThen) {
+  Becomes(0, ANode("a").Gpus(8).Cpu(64).Holding(APod("x").Whole(5).EndsWithin(minutes(60)),
+                                                {0, 1, 2, 3, 4}, Started(minutes(0))));
+  Stand(APod("large").Whole(8).Cpu(8), 1);
+  Look();
+  ASSERT_NE(line_.earmarks()->On(*now_, 0), nullptr);
+  EXPECT_EQ(line_.earmarks()->gpus(), 3);
+  EXPECT_TRUE(Keeps(0, APod("service").Whole(1)));
+  EXPECT_TRUE(Keeps(0, APod("long").Whole(1).EndsWithin(minutes(61))));
+  EXPECT_FALSE(Keeps(0, APod("short").Whole(1).EndsWithin(minutes(59))));
+  EXPECT_FALSE(Keeps(0, APod("honest").Whole(1).Expects(minutes(59))));
+  EXPECT_FALSE(Keeps(0, APod("no-gpu").Cpu(1))) << "it fits beside the large one";
+  EXPECT_TRUE(Keeps(0, APod("much-cpu").Cpu(60)));
+  EXPECT_FALSE(Keeps(0, APod("urgent").Whole(1).Priority(1)));
+  at_ += minutes(30);
+  Stand(APod("large").Whole(8).Cpu(8), 1);
+  Look();
+  EXPECT_TRUE(Keeps(0, APod("short").Whole(1).EndsWithin(minutes(59)))) << "half an hour is left";
+}
+
+// A service that never ends, or a job that says nothing: the node may never be empty.
+TEST_F(EarmarkLineTest, ReservesNothingWhereNobodyKnowsWhenItEnds) {
+  Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Whole(1), {0}));
+  Becomes(1, ANode("b").Gpus(8).Holding(APod("y").Whole(1), {0}, Job()));
+  Stand(APod("large").Whole(8), 1);
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty());
+}
+
+TEST_F(EarmarkLineTest, ReservesForPodsOfSeveralGpusThatHaveWaited) {
+  Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Whole(8).EndsWithin(minutes(5)), kAll,
+                                        Started(minutes(0))));
+  const auto created = std::chrono::duration_cast<seconds>(Time().wall.time_since_epoch());
+  Stand(APod("one").Whole(1), 1);
+  Stand(APod("new").Whole(2), static_cast<int>(created.count()));
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty());
+  at_ += EarmarkLine::kReserveAfter;
+  Look();
+  ASSERT_NE(line_.earmarks()->On(*now_, 0), nullptr);
+  EXPECT_EQ(line_.earmarks()->On(*now_, 0)->awaiting.pod.name, "new");
+}
+
+// Who lies goes on no reserved node as long as a tenth of the pods of its namespace are past
+// their word, and nothing is reserved that counts on it.
+TEST_F(EarmarkLineTest, TheWordOfANamespaceThatDoesNotKeepItCountsForNothing) {
+  const auto with = [&](const char* liar) {
+    now_ = SnapshotOf(
+        {ANode("a").Gpus(8).Holding(APod("x").Whole(5).EndsWithin(minutes(60)), {0, 1, 2, 3, 4},
+                                    Started(minutes(0))),
+         ANode("b").Gpus(8).Holding(APod("y").Namespace(liar).Whole(8).Expects(minutes(1)), kAll,
+                                    Started(minutes(10)))});
+    Stand(APod("large").Whole(8), 1);
+    at_ += EarmarkLine::kBetweenScans;
+    Look();
+    return Keeps(0, APod("short").Namespace("team-b").Whole(1).Expects(minutes(5)));
+  };
+  EXPECT_FALSE(with("team-a"));
+  EXPECT_TRUE(with("team-b"));
+  EXPECT_FALSE(Keeps(0, APod("s").Namespace("team-b").Whole(1).EndsWithin(minutes(5))))
+      << "a deadline is no word";
+}
+
+// What becomes free on a reserved node is kept for no other pod that would stay too long.
+TEST_F(EarmarkLineTest, KeepsNothingForOthersOnAReservedNode) {
+  const auto half = [&](bool first, bool second) {
+    ANode node("a");
+    node.Gpus(8);
+    if (first) {
+      node.Holding(APod("x").Whole(4).EndsWithin(minutes(60)), {0, 1, 2, 3}, Started(minutes(0)));
+    }
+    if (second) {
+      node.Holding(APod("y").Whole(4).EndsWithin(minutes(60)), {4, 5, 6, 7}, Started(minutes(0)));
+    }
+    return node;
+  };
+  Becomes(0, half(true, true));
+  Stand(APod("large").Whole(8), 10);
+  Stand(APod("older").Whole(1), 5);
+  Look();
+  Becomes(0, half(true, false));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "");
+  EXPECT_TRUE(Keeps(0, APod("older").Whole(1)));
+  Becomes(0, half(false, false));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "large");
+  EXPECT_FALSE(Keeps(0, APod("large").Whole(8)));
+}
+
+TEST_F(EarmarkLineTest, GivesUpAReservationWhosePodsStayLonger) {
+  Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Whole(8).Expects(minutes(10)), kAll,
+                                        Started(minutes(0))));
+  Stand(APod("large").Whole(8), 1);
+  Look();
+  ASSERT_FALSE(line_.earmarks()->empty());
+  at_ += minutes(12);
+  Stand(APod("large").Whole(8), 1);
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty());
+}
+
+TEST_F(EarmarkLineTest, AGangAwaitsTheNodesThatAreFreeFirst) {
+  const auto node = [&](const char* name, int gpus, minutes left) {
+    std::vector<int> held;
+    for (int i = 0; i < gpus; ++i) held.push_back(i);
+    PodLife life = Started(minutes(0));
+    life.completes = true;
+    return ANode(name).Gpus(8).Holding(APod(std::string("on-") + name).Whole(gpus).EndsWithin(left),
+                                       held, life);
+  };
+  now_ =
+      SnapshotOf({node("a", 1, minutes(90)), node("b", 6, minutes(10)), node("c", 6, minutes(20))});
+  StandGang({Member("m0"), Member("m1")}, 1);
+  Look();
+  EXPECT_FALSE(Keeps(0, APod("small").Whole(1))) << "little is held there, for long";
+  EXPECT_TRUE(Keeps(1, APod("small").Whole(1)));
+  EXPECT_TRUE(Keeps(2, APod("small").Whole(1)));
+  EXPECT_FALSE(Keeps(1, APod("short").Whole(1).EndsWithin(minutes(15))))
+      << "the gang starts in 20 minutes";
 }
 
 // A tenant may write requests of 2 MiB; those that have left take nothing.
@@ -353,7 +515,10 @@ TEST_F(EarmarkLineTest, KeepsItsPromisesOnRandomClusters) {
       const auto held = static_cast<int>(random.Below(9));
       std::vector<int> gpus;
       for (int g = 0; g < held; ++g) gpus.push_back(g);
-      if (held > 0) node.Holding(APod("h" + std::to_string(index)).Whole(held), gpus);
+      APod pod("h" + std::to_string(index));
+      if (random.Below(2) == 0) pod.EndsWithin(seconds(1 + random.Below(4000)));
+      if (random.Below(2) == 0) pod.Expects(seconds(1 + random.Below(4000)));
+      if (held > 0) node.Holding(pod.Whole(held), gpus, Started(minutes(random.Below(30))));
       return node;
     };
     std::vector<ANode> all;

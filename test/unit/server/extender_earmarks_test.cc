@@ -122,6 +122,27 @@ TEST_F(ExtenderEarmarksTest, ALargePodGetsTheNodeThatBecomesFree) {
   EXPECT_EQ(Filter(small), "gpus_held") << "nothing is kept any more";
 }
 
+TEST_F(ExtenderEarmarksTest, ANodeIsReservedUntilItsPodsEnd) {
+  Add(ANode("n").Gpus(8));
+  Bound(APod("old").Whole(7).EndsWithin(minutes(150)), "n", {0, 1, 2, 3, 4, 5, 6},
+        {.started = clock_.Wall()});
+  const APod large = Arrive(APod("large").Whole(8), -100);
+  Filter(large);
+  extender_.LookAtEarmarks();
+  EXPECT_EQ(Explained(large), "reserved: starts in about 3 h when 1 pod on n ends");
+  const APod small = Arrive(APod("small").Whole(1), 5);
+  EXPECT_EQ(Filter(small), "kept_for_waiting");
+  EXPECT_EQ(Explained(small),
+            "passed over: it would delay default/large; it may go with activeDeadlineSeconds of "
+            "less than 2 h");
+  EXPECT_EQ(Filter(Arrive(APod("short").Whole(1).EndsWithin(minutes(60)), 6)), "n");
+  End("old");
+  EXPECT_EQ(Filter(small), "kept_for_waiting");
+  EXPECT_EQ(Explained(small),
+            "waits its turn: default/large has waited longer; the room on 1 node is kept for it");
+  EXPECT_EQ(Filter(large), "n");
+}
+
 TEST_F(ExtenderEarmarksTest, WhoIsDeletedKeepsNothing) {
   Add(ANode("n").Gpus(8));
   Bound(APod("old").Whole(8), "n", {0, 1, 2, 3, 4, 5, 6, 7});
@@ -150,6 +171,7 @@ TEST_F(ExtenderEarmarksTest, WhoNeverComesIsPassedOver) {
     EXPECT_NE(Filter(small), "gpus_held");
     if (Filter(small) == "kept_for_waiting") kept += seconds(1);
     Filter(hopeless);
+    extender_.LookAtEarmarks();
     clock_.Advance(seconds(1));
   }
   EXPECT_GT(kept, seconds(30));
@@ -165,6 +187,7 @@ TEST_F(ExtenderEarmarksTest, AGangGathersNodesBesidesSmallPods) {
     gang.push_back(Arrive(APod(name).Whole(8).Gang("berth:default/train").GangSize(3), 0));
   }
   EXPECT_EQ(Filter(gang[0]), "gang");
+  extender_.LookAtEarmarks();
   const APod small = Arrive(APod("small").Whole(1), 5), pair = Arrive(APod("pair").Whole(2), 6);
   EXPECT_EQ(Filter(small), "d") << "a and b are kept for the gang";
   EXPECT_EQ(Filter(pair), "kept_for_waiting");

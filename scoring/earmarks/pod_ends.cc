@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/earmarks/pod_ends.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace berth {
+namespace {
+
+using std::chrono::seconds;
+
+// How long after its start a pod is past its word.
+Duration WordWithTolerance(const PodRequest& pod) {
+  const double most = static_cast<double>(pod.expected_seconds) * (1 + PodEnds::kTolerance);
+  return std::max<Duration>(seconds(static_cast<std::int64_t>(most)),
+                            seconds(pod.expected_seconds) + PodEnds::kStart);
+}
+
+// The pods that run and have given their word, by namespace, and how many are past it.
+struct Words {
+  std::size_t running = 0, overdue = 0;
+};
+
+}  // namespace
+
+PodEnds::PodEnds(const Snapshot& snapshot, WallTime now) : now_(now) {
+  std::map<std::string, Words, std::less<>> words;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& held : snapshot.node(i).pods()) {
+      knows_ = knows_ || held->pod.expected_seconds > 0 || held->pod.deadline_seconds > 0;
+      if (held->pod.expected_seconds == 0 || !held->life.started) continue;
+      Words& of = words[held->pod.id.namespace_name];
+      ++of.running;
+      if (*held->life.started + WordWithTolerance(held->pod) < now) ++of.overdue;
+    }
+  }
+  std::set<std::string, std::less<>> unbelieved;
+  for (const auto& [name, of] : words) {
+    if (of.overdue * kOverdueOf > of.running) unbelieved.insert(name);
+  }
+  if (unbelieved.empty()) return;
+  unbelieved_ = std::make_shared<const std::set<std::string, std::less<>>>(std::move(unbelieved));
+}
+
+bool PodEnds::Believes(const PodRequest& pod) const {
+  return pod.expected_seconds > 0 &&
+         (unbelieved_ == nullptr || !unbelieved_->contains(pod.id.namespace_name));
+}
+
+std::optional<WallTime> PodEnds::Of(const PodRecord& held) const {
+  std::optional<WallTime> end;
+  const auto or_at = [&](WallTime at) {
+    at = std::max(at, now_);
+    end = end ? std::min(*end, at) : at;
+  };
+  const WallTime started = held.life.started.value_or(now_);
+  if (held.leaving) or_at(held.life.ends.value_or(now_ + seconds(held.pod.grace_seconds)));
+  if (held.pod.deadline_seconds > 0) {
+    or_at(started + seconds(held.pod.deadline_seconds + held.pod.grace_seconds));
+  }
+  const bool has_word = Believes(held.pod) && started + WordWithTolerance(held.pod) >= now_;
+  if (has_word) or_at(started + seconds(held.pod.expected_seconds));
+  return end;
+}
+
+std::optional<WallTime> PodEnds::OfNew(const PodRequest& pod) const {
+  std::int64_t most = 0;
+  if (pod.deadline_seconds > 0) most = pod.deadline_seconds + pod.grace_seconds;
+  if (Believes(pod)) {
+    most = most == 0 ? pod.expected_seconds : std::min(most, pod.expected_seconds);
+  }
+  if (most == 0) return std::nullopt;
+  return now_ + kStart + seconds(most);
+}
+
+std::optional<WallTime> RoomAt(const Node& node, const RequestShape& shape, const PodEnds& ends) {
+  struct Ending {
+    WallTime at;
+    const PodRecord* pod;
+  };
+  std::vector<Ending> endings;
+  endings.reserve(node.pods().size());
+  std::array<WallTime, kMaxGpusPerNode> free_at;  // of GPUs that are not idle
+  free_at.fill(WallTime::min());
+  GpuMask known = 0, unknown = node.claimed() | node.closed();
+  for (const auto& held : node.pods()) {
+    const auto end = ends.Of(*held);
+    if (end) endings.push_back({*end, held.get()});
+    for (const DeviceGrant& grant : held->placement.grants) {
+      const GpuSpec* const gpu = node.spec().FindGpu(grant.gpu);
+      if (gpu == nullptr) continue;
+      const auto place = static_cast<std::size_t>(gpu - node.spec().gpus.data());
+      if (end) free_at[place] = std::max(free_at[place], *end);
+      (end ? known : unknown) |= GpuBit(static_cast<int>(place));
+    }
+  }
+  std::vector<WallTime> gpus;
+  for (std::size_t i = 0; i < node.gpus().size(); ++i) {
+    const GpuMask bit = GpuBit(static_cast<int>(i));
+    if ((unknown & bit) != 0) continue;
+    if (node.gpus()[i].idle()) gpus.push_back(ends.now());
+    if (!node.gpus()[i].idle() && (known & bit) != 0) gpus.push_back(free_at[i]);
+  }
+  const auto wanted = static_cast<std::size_t>(shape.gpu_count());
+  if (gpus.size() < wanted) return std::nullopt;
+  std::ranges::sort(gpus);
+  WallTime at = wanted == 0 ? ends.now() : gpus[wanted - 1];
+  std::ranges::sort(endings, {}, &Ending::at);
+  std::int64_t cpu = node.free_cpu_milli(), memory = node.free_memory_bytes();
+  auto next = endings.begin();
+  for (; next != endings.end(); ++next) {
+    const bool has_amounts = cpu >= shape.cpu_milli && memory >= shape.memory_bytes;
+    if (next->at > at && has_amounts) break;
+    at = std::max(at, next->at);
+    cpu += next->pod->placement.cpu_milli;
+    memory += next->pod->placement.memory_bytes;
+  }
+  if (cpu < shape.cpu_milli || memory < shape.memory_bytes) return std::nullopt;
+  return at;
+}
+
+}  // namespace berth

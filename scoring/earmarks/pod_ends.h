@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PodEnds: when pods end, if somebody says it, and when a node has room by that.
+//
+// Two say it. `activeDeadlineSeconds` is a promise of the kubelet: the pod has ended then. The word
+// of the pod (`berth.dev/expected-duration`) is its owner's guess. It counts as long as the pods of
+// its namespace keep theirs: once more than one in kOverdueOf of those that run is past its word by
+// more than kTolerance of it, no word of that namespace counts. Who is past its own word says
+// nothing any more.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "cluster/node/node.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_record.h"
+#include "cluster/values/pod_request.h"
+
+namespace berth {
+
+// Immutable: any thread reads it.
+class PodEnds {
+ public:
+  static constexpr std::size_t kOverdueOf = 10;
+  static constexpr double kTolerance = 0.1;
+  // From the decision until the kubelet has seen the pod, at least.
+  static constexpr Duration kStart = std::chrono::seconds(10);
+
+  // Nothing is known.
+  PodEnds() = default;
+  PodEnds(const Snapshot& snapshot, WallTime now);
+
+  // Whether of any pod of a node more is known than that it leaves.
+  [[nodiscard]] bool knows() const { return knows_; }
+  [[nodiscard]] WallTime now() const { return now_; }
+  // When the pod of a node has ended; never before now(). Empty: that is not known.
+  [[nodiscard]] std::optional<WallTime> Of(const PodRecord& held) const;
+  // The same of a pod that is placed now.
+  [[nodiscard]] std::optional<WallTime> OfNew(const PodRequest& pod) const;
+
+ private:
+  [[nodiscard]] bool Believes(const PodRequest& pod) const;
+
+  WallTime now_{};
+  bool knows_ = false;
+  // Namespaces whose word does not count; nullptr: there are none.
+  std::shared_ptr<const std::set<std::string, std::less<>>> unbelieved_ = nullptr;
+};
+
+// When pods of the node have ended so that the shape, which asks for whole GPUs or none, has the
+// GPUs, CPU and memory that it asks for, if nobody else comes. At the earliest: links and the like
+// are not looked at. Empty: not known, or never.
+std::optional<WallTime> RoomAt(const Node& node, const RequestShape& shape, const PodEnds& ends);
+
+}  // namespace berth

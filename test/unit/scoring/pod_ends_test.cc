@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/earmarks/pod_ends.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/support/builders.h"
+
+namespace berth::test::pod_ends_test {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+const WallTime kNow = WallTime(std::chrono::hours(24));
+
+PodLife Since(minutes ago) { return {.started = kNow - ago}; }
+
+PodRecord Record(const APod& pod, PodLife life) {
+  PodRecord record;
+  record.pod = pod.Request();
+  record.life = life;
+  return record;
+}
+
+PodEnds EndsOf(const std::vector<ANode>& nodes) { return {*SnapshotOf(nodes), kNow}; }
+
+TEST(PodEnds, ADeadlineCountsFromTheStartOfThePodAndWithItsGracePeriod) {
+  const PodEnds ends = EndsOf({});
+  const auto end = [&](const APod& pod, minutes ago) { return ends.Of(Record(pod, Since(ago))); };
+  EXPECT_EQ(end(APod("p"), minutes(1)), std::nullopt);
+  EXPECT_EQ(end(APod("p").EndsWithin(minutes(60)), minutes(20)), kNow + minutes(40) + seconds(30));
+  EXPECT_EQ(end(APod("p").EndsWithin(minutes(60)), minutes(90)), kNow) << "it is about to end";
+  EXPECT_EQ(ends.Of(Record(APod("p").EndsWithin(minutes(60)), {})),
+            kNow + minutes(60) + seconds(30))
+      << "its kubelet has not seen it";
+  EXPECT_EQ(ends.OfNew(APod("p").EndsWithin(minutes(60)).Request()),
+            kNow + PodEnds::kStart + minutes(60) + seconds(30));
+  EXPECT_EQ(ends.OfNew(APod("p").Request()), std::nullopt);
+}
+
+TEST(PodEnds, AWordCountsUntilItIsBroken) {
+  const PodEnds ends = EndsOf({});
+  const auto end = [&](minutes ago) {
+    return ends.Of(Record(APod("p").Expects(minutes(60)), Since(ago)));
+  };
+  EXPECT_EQ(end(minutes(20)), kNow + minutes(40));
+  EXPECT_EQ(end(minutes(65)), kNow) << "a little late";
+  EXPECT_EQ(end(minutes(67)), std::nullopt);
+  EXPECT_EQ(ends.Of(Record(APod("p").Expects(minutes(60)).EndsWithin(minutes(30)), Since({}))),
+            kNow + minutes(30) + seconds(30))
+      << "the deadline comes first";
+  EXPECT_EQ(ends.OfNew(APod("p").Expects(minutes(5)).Request()),
+            kNow + PodEnds::kStart + minutes(5));
+}
+
+// Nine pods of ten keep their word: it counts. Eight do: it does not, for any pod of the namespace.
+TEST(PodEnds, TheWordOfANamespaceCountsWhileNineOfTenKeepIt) {
+  const auto believed = [](int broken, const std::string& space) {
+    ANode node("n");
+    node.Gpus(16);
+    for (int i = 0; i < 10; ++i) {
+      node.Holding(APod("p" + std::to_string(i)).Namespace("team").Whole(1).Expects(minutes(10)),
+                   {i}, Since(minutes(i < broken ? 30 : 5)));
+    }
+    return EndsOf({node})
+        .OfNew(APod("x").Namespace(space).Expects(minutes(1)).Request())
+        .has_value();
+  };
+  EXPECT_TRUE(believed(0, "team"));
+  EXPECT_TRUE(believed(1, "team"));
+  EXPECT_FALSE(believed(2, "team"));
+  EXPECT_TRUE(believed(2, "other"));
+}
+
+TEST(PodEnds, KnowsWhetherAnybodySaysAnything) {
+  EXPECT_FALSE(EndsOf({ANode("a").Gpus(8).Holding(APod("x").Whole(1), {0})}).knows());
+  EXPECT_TRUE(
+      EndsOf({ANode("a").Gpus(8).Holding(APod("x").Whole(1).Expects(minutes(1)), {0})}).knows());
+}
+
+// Three pods: GPUs 0-1 end in 10 minutes, 2-3 in 20, 4 never. 5-7 are idle. CPU: 16; 4 are
+// free now, 8 from the tenth minute on and 12 from the twentieth.
+TEST(RoomAt, IsWhenEnoughGpusAndCpuAreFree) {
+  const auto node =
+      SnapshotOf({ANode("a")
+                      .Gpus(8)
+                      .Cpu(16)
+                      .Holding(APod("x").Whole(2).Cpu(4).Expects(minutes(10)), {0, 1}, Since({}))
+                      .Holding(APod("y").Whole(2).Cpu(4).Expects(minutes(20)), {2, 3}, Since({}))
+                      .Holding(APod("z").Whole(1).Cpu(4), {4}, Since({}))})
+          ->shared(0);
+  const PodEnds ends = EndsOf({});
+  const auto at = [&](int gpus, int cpu) {
+    return RoomAt(*node, APod("p").Whole(gpus).Cpu(cpu).Request().shape, ends);
+  };
+  EXPECT_EQ(at(3, 4), kNow);
+  EXPECT_EQ(at(3, 5), kNow + minutes(10));
+  EXPECT_EQ(at(4, 1), kNow + minutes(10));
+  EXPECT_EQ(at(5, 9), kNow + minutes(20));
+  EXPECT_EQ(at(7, 12), kNow + minutes(20));
+  EXPECT_EQ(at(8, 1), std::nullopt) << "z says nothing";
+  EXPECT_EQ(at(1, 13), std::nullopt);
+}
+
+}  // namespace
+}  // namespace berth::test::pod_ends_test
