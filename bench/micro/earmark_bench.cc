@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is kept for pods that wait: a look after one pod has ended, which a request does, and one at
-// all nodes, which a thread beside them does every five seconds. 5,000 nodes of 8 GPUs, all taken by
-// pods of two that say when they end; six gangs and 500 pods of eight GPUs wait.
+// all nodes, which a thread beside them does every five seconds. 5,000 nodes of 8 GPUs, all taken
+// by pods of two that say when they end; six gangs and 500 pods of eight GPUs wait.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

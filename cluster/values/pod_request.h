@@ -219,7 +219,7 @@ enum class Mobility : std::uint8_t {
 inline constexpr std::size_t kMobilities = 7;
 inline constexpr int kMostGraceSeconds = 86'400;
 inline constexpr std::int64_t kMostRunSeconds = 31'536'000;  // a year
-inline constexpr std::size_t kMostControllerBytes = 64;  // the API server's UIDs have 36
+inline constexpr std::size_t kMostControllerBytes = 64;      // the API server's UIDs have 36
 
 // Berth chooses devices for pods with so many ResourceClaims at most.
 inline constexpr std::size_t kMostPodClaims = 8;

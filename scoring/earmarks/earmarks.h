@@ -4,8 +4,8 @@
 //
 // A node with earmarks takes another pod only where its owners fit beside it. Pods of a higher
 // priority than all owners may go there all the same, and so may pods that the owner, a gang, could
-// evict. A node may also be awaited for a gang or a pod: it takes other pods only where the one that
-// waits fits beside them once the pods there have ended, or where they have ended by then
+// evict. A node may also be awaited for a gang or a pod: it takes other pods only where the one
+// that waits fits beside them once the pods there have ended, or where they have ended by then
 // themselves. Immutable: any thread reads them. Who gets which room is said by EarmarkLine.
 #pragma once
 
@@ -77,8 +77,8 @@ class Earmarks {
 
 // Whether it is the pod's own, or its gang's.
 bool IsOwnedBy(const EarmarkOwner& owner, const PodRequest& pod);
-// Whether it need not wait for the owner: it is its own, of a higher priority, or one that the owner
-// could evict.
+// Whether it need not wait for the owner: it is its own, of a higher priority, or one that the
+// owner could evict.
 bool GoesBefore(const PodRequest& pod, const EarmarkOwner& owner);
 // Whether the pod, which fits the node as it is, leaves alone what is awaited there.
 bool LeavesAwaited(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends);
