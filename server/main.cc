@@ -234,31 +234,28 @@ void AddManifests(CLI::App& command, PlanFlags& flags) {
 
 // Whom room is for. flag: that it is asked for; nullptr: the command does nothing else.
 void AddRoomGoals(CLI::App& command, PlanFlags& flags, CLI::Option* flag) {
+  const auto help = [flag](std::string text) {
+    if (flag == nullptr) return text;
+    text[0] = static_cast<char>(text[0] - 'A' + 'a');
+    return "With --make-room: " + text;
+  };
   CLI::Option* const pods =
       command
           .add_option("--for", flags.room_for,
-                      flag == nullptr
-                          ? "Only for this waiting pod or gang; may be repeated"
-                          : "With --make-room: only for this waiting pod or gang; may be repeated")
+                      help("Only for this waiting pod or gang; may be repeated"))
           ->type_name("[NAMESPACE/]NAME")
           ->allow_extra_args(false);
-  CLI::Option* const idle =
-      command
-          .add_option("--idle-nodes", flags.idle_nodes,
-                      flag == nullptr
-                          ? "So that COUNT nodes have nothing but idle GPUs"
-                          : "With --make-room: so that COUNT nodes have nothing but idle GPUs")
-          ->type_name("COUNT")
-          ->check(CLI::Range(1, wire::kMostIdleNodes));
-  CLI::Option* const most =
-      command
-          .add_option("--most-moves", flags.most_moves,
-                      flag == nullptr
-                          ? "So that COUNT moves in all let the most pods in"
-                          : "With --make-room: so that COUNT moves in all let the most pods in")
-          ->type_name("COUNT")
-          ->check(CLI::Range(1, wire::kMostRoomMoves))
-          ->excludes(idle);
+  CLI::Option* const idle = command
+                                .add_option("--idle-nodes", flags.idle_nodes,
+                                            help("So that COUNT nodes have nothing but idle GPUs"))
+                                ->type_name("COUNT")
+                                ->check(CLI::Range(1, wire::kMostIdleNodes));
+  CLI::Option* const most = command
+                                .add_option("--most-moves", flags.most_moves,
+                                            help("So that COUNT moves in all let the most pods in"))
+                                ->type_name("COUNT")
+                                ->check(CLI::Range(1, wire::kMostRoomMoves))
+                                ->excludes(idle);
   command.add_option("--model", flags.model, "With --idle-nodes: nodes with GPUs of this model")
       ->type_name("MODEL")
       ->needs(idle);

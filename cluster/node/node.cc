@@ -336,7 +336,8 @@ void Node::NoteGiven(const PodRecord& pod) {
 
 // It was given a GPU, and the node counts a part of that GPU for another pod.
 bool Node::IsGivenAnothers(const PodRecord& pod) const {
-  return pod.planned && std::ranges::any_of(pod.placement.grants, [this](const DeviceGrant& grant) {
+  return pod.planned != nullptr &&
+         std::ranges::any_of(pod.placement.grants, [this](const DeviceGrant& grant) {
            const GpuSpec* const gpu = spec_->FindGpu(grant.gpu);
            return gpu != nullptr &&
                   !gpus_[static_cast<std::size_t>(gpu - spec_->gpus.data())].idle();

@@ -180,7 +180,7 @@ bool ClusterState::BookGiven(const PodBound& bound,
   const NodeSpec* const spec = SpecOf(bound.placement.node);
   const std::shared_ptr<const PodRecord> held = Find(bound.pod.id.uid);
   const bool stays = held != nullptr && held->placement.node == bound.placement.node;
-  const bool was_given = stays && held->planned;
+  const bool was_given = stays && held->planned != nullptr;
   Placement placement = WithIndices(bound.placement, spec);
   const PodDevices has = stays ? DevicesOf(held->placement) : PodDevices();
   PodDevices planned = was_given ? *held->planned : (has.empty() ? DevicesOf(placement) : has);
@@ -197,7 +197,7 @@ bool ClusterState::BookGiven(const PodBound& bound,
   record.leaving = bound.leaving;
   record.life = LifeOf(held.get(), bound);
   record.given = counts;
-  record.planned = std::move(planned);
+  record.planned = std::make_shared<const PodDevices>(std::move(planned));
   Keep(Kept(std::move(record)));
   return true;
 }

@@ -58,14 +58,14 @@ struct PodRecord {
   // What it was given, where somebody says it; nullptr: nobody does.
   std::shared_ptr<const GivenDevices> given = nullptr;
   // The devices that it was planned with (empty: nobody planned any), while its placement has those
-  // that it was given. Not set: `given` is unknown, or the node does not know those devices.
-  std::optional<PodDevices> planned = std::nullopt;
+  // that it was given. nullptr: `given` is unknown, or the node does not know those devices.
+  std::shared_ptr<const PodDevices> planned = nullptr;
 
   // By whom it has the devices of its placement.
   [[nodiscard]] Evidence evidence() const { return planned ? given->by : Evidence::kPlan; }
   // It was planned on GPUs or MIG devices, and has others.
   [[nodiscard]] bool on_other_gpus() const {
-    return planned && !AreAsPlanned(*planned, DevicesOf(placement));
+    return planned != nullptr && !AreAsPlanned(*planned, DevicesOf(placement));
   }
   // It has GPUs, and they are unknown: it was bound past Berth.
   [[nodiscard]] bool unattributed() const {

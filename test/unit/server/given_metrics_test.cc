@@ -18,7 +18,7 @@ std::shared_ptr<const PodRecord> Given(const APod& pod, const std::vector<int>& 
                                        const std::vector<int>& given,
                                        Evidence by = Evidence::kKubelet) {
   PodRecord record = *pod.BoundOn("n", given);
-  record.planned = DevicesOf(pod.On("n", planned));
+  record.planned = std::make_shared<const PodDevices>(DevicesOf(pod.On("n", planned)));
   record.given = std::make_shared<const GivenDevices>(GivenDevices{.by = by});
   return std::make_shared<const PodRecord>(std::move(record));
 }
