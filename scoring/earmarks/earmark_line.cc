@@ -589,13 +589,19 @@ void EarmarkLine::Unreserve(Waiter& waiter) {
   is_new_ = true;
 }
 
+// When the node has room for the shape, if that is soon.
+std::optional<WallTime> EarmarkLine::RoomSoon(const Node& node, const RequestShape& shape) const {
+  const std::optional<WallTime> at = RoomAt(node, shape, ends_);
+  return at && *at <= ends_.now() + kReserveWithin ? at : std::nullopt;
+}
+
 // Whether the pod has room there at a known time.
 bool EarmarkLine::ReserveOn(Waiter& waiter, NodeIndex node) {
   const PodRequest& pod = waiter.first();
   const Node& now = snapshot_->node(node);
   if (marked_.contains(node) || awaited_.contains(node)) return false;
   if (Admits(now.spec(), pod) != Reason::kFits) return false;
-  const std::optional<WallTime> from = RoomAt(now, pod.shape, ends_);
+  const std::optional<WallTime> from = RoomSoon(now, pod.shape);
   if (!from) return false;
   if (const auto found = reserved_.find(node); found != reserved_.end()) {
     const Reserved& known = found->second;
@@ -618,20 +624,16 @@ bool EarmarkLine::ReserveOn(Waiter& waiter, NodeIndex node) {
   return true;
 }
 
-class EarmarkLine::RoomLater {
- public:
-  RoomLater(const Snapshot& snapshot, const RequestShape& shape, const PodEnds& ends) {
-    for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-      if (snapshot.node(i).healthy_gpus() < shape.gpu_count()) continue;
-      if (const auto at = RoomAt(snapshot.node(i), shape, ends)) nodes_.emplace_back(*at, i);
-    }
-    std::ranges::sort(nodes_);
+std::vector<std::pair<WallTime, NodeIndex>> EarmarkLine::RoomLater(
+    const RequestShape& shape) const {
+  std::vector<std::pair<WallTime, NodeIndex>> nodes;
+  for (NodeIndex i = 0; i < snapshot_->size(); ++i) {
+    if (snapshot_->node(i).healthy_gpus() < shape.gpu_count()) continue;
+    if (const auto at = RoomSoon(snapshot_->node(i), shape)) nodes.emplace_back(*at, i);
   }
-  [[nodiscard]] const auto& nodes() const { return nodes_; }
-
- private:
-  std::vector<std::pair<WallTime, NodeIndex>> nodes_;
-};
+  std::ranges::sort(nodes);
+  return nodes;
+}
 
 // For the first in line: each keeps its node as long as that has room for it at a known time, else
 // has the one that has room first.
@@ -646,7 +648,7 @@ void EarmarkLine::Reserve(const EarmarkLimits& limits, const Time& time) {
       Unreserve(*waiter);
     }
   }
-  std::map<const RequestShape*, RoomLater> later;
+  std::map<const RequestShape*, std::vector<std::pair<WallTime, NodeIndex>>> later;
   for (Waiter* const waiter : waiters) {
     if (waiter->reserved != kNoNode) {
       if (ReserveOn(*waiter, waiter->reserved)) continue;
@@ -658,9 +660,9 @@ void EarmarkLine::Reserve(const EarmarkLimits& limits, const Time& time) {
     auto found = later.find(waiter->shapes.front());
     if (found == later.end()) {
       if (later.size() >= kMostShapesLater) continue;
-      found = later.try_emplace(waiter->shapes.front(), *snapshot_, shape, ends_).first;
+      found = later.try_emplace(waiter->shapes.front(), RoomLater(shape)).first;
     }
-    for (const auto& [at, node] : found->second.nodes()) {
+    for (const auto& [at, node] : found->second) {
       if (!reserved_.contains(node) && ReserveOn(*waiter, node)) break;
     }
   }

@@ -73,6 +73,8 @@ class EarmarkLine {
   static constexpr Duration kBetweenScans = std::chrono::seconds(5);  // of all nodes
   static constexpr std::size_t kMostReserved = 256;  // nodes, for pods that stand alone
   static constexpr Duration kReserveAfter = std::chrono::minutes(1);  // that they have waited
+  // Room that comes later is not reserved: what is idle there would be so for too long.
+  static constexpr Duration kReserveWithin = std::chrono::hours(6);
   static constexpr std::size_t kMostShapesLater = 8;  // of these, for which a scan looks
   static constexpr Duration kBetweenHopes = std::chrono::minutes(1);
   // kube-scheduler tries every pod again after five and a half minutes at the latest.
@@ -148,8 +150,6 @@ class EarmarkLine {
   };
   // Which shapes fit a node as it is at the moment.
   class Fitting;
-  // The nodes on which a shape has room later, the soonest first.
-  class RoomLater;
 
   static std::string NameOf(const PodRequest& first);
   bool MakePlace(const InLine& waiter, std::size_t bytes);
@@ -171,6 +171,10 @@ class EarmarkLine {
   void RenewAwaited(const EarmarkLimits& limits);
   [[nodiscard]] bool MayReserveFor(const Waiter& waiter, const Time& time) const;
   [[nodiscard]] bool LeavesReserved(NodeIndex node, const Waiter& waiter) const;
+  [[nodiscard]] std::optional<WallTime> RoomSoon(const Node& node, const RequestShape& shape) const;
+  // All nodes that have it, the soonest first.
+  [[nodiscard]] std::vector<std::pair<WallTime, NodeIndex>> RoomLater(
+      const RequestShape& shape) const;
   bool ReserveOn(Waiter& waiter, NodeIndex node);
   void Unreserve(Waiter& waiter);
   void Reserve(const EarmarkLimits& limits, const Time& time);

@@ -366,6 +366,21 @@ TEST_F(EarmarkLineTest, ReservesTheNodeThatHasRoomFirst) {
   EXPECT_EQ(line_.earmarks()->gpus(), 0) << "nothing is idle there";
 }
 
+// Three GPUs would be idle for weeks otherwise, because of a pod with a long deadline.
+TEST_F(EarmarkLineTest, ReservesNoRoomThatComesLate) {
+  constexpr minutes kGrace(1);
+  const auto most = std::chrono::duration_cast<minutes>(EarmarkLine::kReserveWithin);
+  for (const minutes left : {most - kGrace, most + kGrace}) {
+    Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Whole(5).EndsWithin(left), {0, 1, 2, 3, 4},
+                                          Started(minutes(0))));
+    Stand(APod("large").Whole(8), 1);
+    at_ += EarmarkLine::kBetweenScans;
+    Look();
+    EXPECT_EQ(line_.earmarks()->empty(), left > most);
+    EXPECT_EQ(Keeps(0, APod("service").Whole(1)), left < most);
+  }
+}
+
 TEST_F(EarmarkLineTest, OnAReservedNodeGoesWhoHasEndedByThen) {
   Becomes(0, ANode("a").Gpus(8).Cpu(64).Holding(APod("x").Whole(5).EndsWithin(minutes(60)),
                                                 {0, 1, 2, 3, 4}, Started(minutes(0))));

@@ -82,6 +82,7 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(EarmarkLine::kMostPods, 16'384u);
   EXPECT_EQ(EarmarkLine::kMostAwaited, 64u);
   EXPECT_EQ(EarmarkLine::kMostReserved, 256u);
+  EXPECT_EQ(EarmarkLine::kReserveWithin, std::chrono::hours(6));
   EXPECT_EQ(kube::ApiGangHistory::kMostPods, 20'000);
   EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);
   EXPECT_EQ(kube::ApiPodWaker::kMostWaiting, 1'024u);
