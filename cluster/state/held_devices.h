@@ -45,7 +45,7 @@ struct HeldGpu {
 };
 
 struct HeldOnNode {
-  std::vector<HeldGpu> gpus = {};                         // of which pods hold parts, by index
+  std::vector<HeldGpu> gpus = {};                         // where pods hold something, by index
   std::vector<HeldPart> parts = {};                       // in their order
   std::map<MigSlot, std::multiset<HeldPart>> slots = {};  // devices of one user
   [[nodiscard]] bool empty() const { return gpus.empty() && slots.empty(); }
