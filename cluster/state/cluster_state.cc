@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "base/reserve.h"
 #include "cluster/node/given_grants.h"
 #include "cluster/node/named_grants.h"
 #include "cluster/values/alike.h"
@@ -634,6 +635,7 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
   if (record->state == PodState::kReserved) deadlines_.emplace(record->settle_after, uid);
   gangs_.Add(record->pod.gang.id, node);
   PodRecords& pods = pods_by_node_[node];
+  ReserveOneMore(pods);
   pods.insert(PositionOf(pods, uid), record);
   pods_.emplace(uid, record);
   held_.Add(*record, SpecOf(node));

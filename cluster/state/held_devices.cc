@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/reserve.h"
+
 namespace berth {
 namespace {
 
@@ -19,13 +21,10 @@ void ForEachSlot(const PodRecord& record, const NodeSpec* node, Visit visit) {
   }
 }
 
-// Arrays of a few entries have no more memory than these.
 template <class T>
 void Insert(std::vector<T>& entries, typename std::vector<T>::const_iterator at, const T& entry) {
   const auto position = at - entries.cbegin();
-  if (entries.size() == entries.capacity()) {
-    entries.reserve(entries.size() + entries.size() / 8 + 1);
-  }
+  ReserveOneMore(entries);
   entries.insert(entries.begin() + position, entry);
 }
 
