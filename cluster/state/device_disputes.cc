@@ -19,11 +19,11 @@ struct Held {
 
 Held HeldOf(int gpu, std::string_view uid, const HeldOnNode& there) {
   Held held;
-  const auto found = there.gpus.find(gpu);
-  if (found == there.gpus.end()) return held;
-  held.milli = found->second.milli;
-  held.memory_mib = found->second.memory_mib;
-  for (const HeldPart& part : found->second.parts) {  // the pod's own are few
+  const HeldGpu* const found = there.Find(gpu);
+  if (found == nullptr) return held;
+  held.milli = found->milli;
+  held.memory_mib = found->memory_mib;
+  for (const HeldPart& part : there.PartsOf(gpu)) {  // the pod's own are few
     if (part.pod->pod.id.uid != uid) {
       held.most = &part;
       break;
@@ -269,9 +269,9 @@ std::optional<std::string> DeviceDisputes::NextBeside(const Placement& freed,
 
 bool DeviceDisputes::IsHeldAgain(const Placement& freed, const HeldOnNode& there) const {
   return freed.mig.empty() && std::ranges::all_of(freed.grants, [&](const DeviceGrant& grant) {
-           const auto gpu = there.gpus.find(grant.gpu);
-           if (gpu == there.gpus.end()) return false;
-           const HeldPart& most = *gpu->second.parts.begin();
+           const auto parts = there.PartsOf(grant.gpu);
+           if (parts.empty()) return false;
+           const HeldPart& most = parts.front();
            const auto entry = by_uid_.find(most.pod->pod.id.uid);
            const bool waits = entry != by_uid_.end() && entry->second.open;
            return !waits && most.milli == kMilliPerGpu && most.memory_mib >= grant.memory_mib;

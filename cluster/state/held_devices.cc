@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/state/held_devices.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace berth {
 namespace {
@@ -17,27 +19,66 @@ void ForEachSlot(const PodRecord& record, const NodeSpec* node, Visit visit) {
   }
 }
 
+// Arrays of a few entries have no more memory than these.
+template <class T>
+void Insert(std::vector<T>& entries, typename std::vector<T>::const_iterator at, const T& entry) {
+  const auto position = at - entries.cbegin();
+  if (entries.size() == entries.capacity()) {
+    entries.reserve(entries.size() + entries.size() / 8 + 1);
+  }
+  entries.insert(entries.begin() + position, entry);
+}
+
+void AddPart(HeldOnNode& held, const HeldPart& part) {
+  const auto gpu = std::ranges::lower_bound(held.gpus, part.gpu, {}, &HeldGpu::gpu);
+  if (gpu == held.gpus.end() || gpu->gpu != part.gpu) {
+    Insert(held.gpus, gpu, {part.gpu, part.milli, part.memory_mib});
+  } else {
+    gpu->milli += part.milli;
+    gpu->memory_mib += part.memory_mib;
+  }
+  Insert(held.parts, std::upper_bound(held.parts.cbegin(), held.parts.cend(), part), part);
+}
+
+void RemovePart(HeldOnNode& held, const HeldPart& part) {
+  const auto found = std::lower_bound(held.parts.begin(), held.parts.end(), part);
+  if (found == held.parts.end() || part < *found) return;
+  held.parts.erase(found);
+  const auto gpu = std::ranges::lower_bound(held.gpus, part.gpu, {}, &HeldGpu::gpu);
+  gpu->milli -= part.milli;
+  gpu->memory_mib -= part.memory_mib;
+  if (held.PartsOf(part.gpu).empty()) held.gpus.erase(gpu);
+}
+
 }  // namespace
 
 bool operator<(const HeldPart& a, const HeldPart& b) {
   const auto key = [](const HeldPart& part) {
-    return std::tuple(-part.milli, -part.memory_mib, std::string_view(part.pod->pod.id.uid));
+    return std::tuple(part.gpu, -part.milli, -part.memory_mib,
+                      std::string_view(part.pod->pod.id.uid));
   };
   return key(a) < key(b);
+}
+
+const HeldGpu* HeldOnNode::Find(int gpu) const {
+  const auto found = std::ranges::lower_bound(gpus, gpu, {}, &HeldGpu::gpu);
+  return found == gpus.end() || found->gpu != gpu ? nullptr : &*found;
+}
+
+std::span<const HeldPart> HeldOnNode::PartsOf(int gpu) const {
+  const auto begin = std::ranges::lower_bound(parts, gpu, {}, &HeldPart::gpu);
+  const auto end = std::ranges::upper_bound(parts, gpu, {}, &HeldPart::gpu);
+  return {parts.data() + (begin - parts.begin()), static_cast<std::size_t>(end - begin)};
 }
 
 void HeldDevices::Add(const PodRecord& record, const NodeSpec* node) {
   if (record.planned || (record.placement.grants.empty() && record.placement.mig.empty())) return;
   HeldOnNode& held = by_node_[record.placement.node];
   for (const DeviceGrant& grant : record.placement.grants) {
-    if (grant.gpu < 0) continue;
-    HeldGpu& gpu = held.gpus.try_emplace(grant.gpu).first->second;
-    gpu.milli += grant.milli;
-    gpu.memory_mib += grant.memory_mib;
-    gpu.parts.insert({grant.milli, grant.memory_mib, &record});
+    if (grant.gpu >= 0) AddPart(held, {grant.gpu, grant.milli, grant.memory_mib, &record});
   }
   ForEachSlot(record, node, [&](const MigSlot& slot) {
-    held.slots[slot].insert({kMilliPerGpu, 0, &record});
+    held.slots[slot].insert({0, kMilliPerGpu, 0, &record});
   });
 }
 
@@ -46,19 +87,12 @@ void HeldDevices::Remove(const PodRecord& record, const NodeSpec* node) {
   if (record.planned || found == by_node_.end()) return;
   HeldOnNode& held = found->second;
   for (const DeviceGrant& grant : record.placement.grants) {
-    const auto gpu = held.gpus.find(grant.gpu);
-    if (gpu == held.gpus.end()) continue;
-    const auto part = gpu->second.parts.find({grant.milli, grant.memory_mib, &record});
-    if (part == gpu->second.parts.end()) continue;
-    gpu->second.milli -= grant.milli;
-    gpu->second.memory_mib -= grant.memory_mib;
-    gpu->second.parts.erase(part);
-    if (gpu->second.parts.empty()) held.gpus.erase(gpu);
+    RemovePart(held, {grant.gpu, grant.milli, grant.memory_mib, &record});
   }
   ForEachSlot(record, node, [&](const MigSlot& slot) {
     const auto holders = held.slots.find(slot);
     if (holders == held.slots.end()) return;
-    const auto part = holders->second.find({kMilliPerGpu, 0, &record});
+    const auto part = holders->second.find({0, kMilliPerGpu, 0, &record});
     if (part != holders->second.end()) holders->second.erase(part);
     if (holders->second.empty()) held.slots.erase(holders);
   });

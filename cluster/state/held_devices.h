@@ -7,13 +7,19 @@
 // Assumed devices (assumed_grants.h) are left out, and those of pods that were given theirs: they
 // need no record of who said what, and Node sees to what others claim of them (given_grants.h).
 // Nodes need not be known; MIG devices are counted on known nodes alone.
+//
+// Most pods hold a GPU each, so what is kept of one is small: two entries of 24 bytes in arrays of
+// the node. To add and to remove one moves the entries behind it, which is less than what Node does
+// with its pods then.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "cluster/node/mig_use.h"
 #include "cluster/node/node.h"
@@ -21,25 +27,31 @@
 
 namespace berth {
 
-// What one pod holds of a GPU, or that it holds a MIG device (1000, 0).
+// What one pod holds of a GPU, or that it holds a MIG device (0, 1000, 0).
 struct HeldPart {
+  int gpu = 0;  // its index
   int milli = 0;
   std::int64_t memory_mib = 0;
   const PodRecord* pod = nullptr;
-  // The largest first; equal ones by the pod's UID.
+  // By GPU, the largest first; equal ones by the pod's UID.
   friend bool operator<(const HeldPart& a, const HeldPart& b);
 };
 
+// What all pods hold of a GPU.
 struct HeldGpu {
+  int gpu = 0;
   std::int64_t milli = 0;
   std::int64_t memory_mib = 0;
-  std::multiset<HeldPart> parts = {};
 };
 
 struct HeldOnNode {
-  std::map<int, HeldGpu> gpus = {};                       // by index
+  std::vector<HeldGpu> gpus = {};                         // where pods hold something, by index
+  std::vector<HeldPart> parts = {};                       // in their order
   std::map<MigSlot, std::multiset<HeldPart>> slots = {};  // devices of one user
   [[nodiscard]] bool empty() const { return gpus.empty() && slots.empty(); }
+  // nullptr: nobody holds any of it.
+  [[nodiscard]] const HeldGpu* Find(int gpu) const;
+  [[nodiscard]] std::span<const HeldPart> PartsOf(int gpu) const;
 };
 
 // ClusterState guards it. Records are those of its books: they stay where they are until they are

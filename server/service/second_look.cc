@@ -37,6 +37,7 @@ SecondLook::~SecondLook() {
 void SecondLook::Changed() {
   {
     const MutexLock lock(mutex_);
+    if (!is_awaited_) return;
     changed_ = true;
   }
   work_.NotifyOne();
@@ -58,7 +59,8 @@ bool SecondLook::Hold(bool for_evicted, Answer answer) {
     if (ending_ || held_.size() >= kMostHeld) return false;
     if (!for_evicted && !MayWait()) return false;
     held_.push_back({std::move(answer), Now() + (for_evicted ? waits_.for_evicted : waits_.usual)});
-    changed_ = true;  // else a change between the first answer and now would be missed
+    // Else a change between the first answer and now would be missed.
+    changed_ = is_awaited_ = true;
   }
   work_.NotifyOne();
   return true;
@@ -71,14 +73,15 @@ void SecondLook::Refused(std::shared_ptr<const PodRequest> pod,
     const MutexLock lock(mutex_);
     if (news_.size() >= kMostNews) return;
     news_.emplace_back(Refusal{std::move(pod), std::move(snapshot), kept_out});
-    changed_ = true;  // since that snapshot, perhaps
+    changed_ = is_awaited_ = true;  // it has changed since that snapshot, perhaps
   }
   work_.NotifyOne();
 }
 
 void SecondLook::Found(const PodId& pod) {
   const MutexLock lock(mutex_);
-  if (news_.size() < kMostNews) news_.emplace_back(pod);  // no hurry
+  // No hurry. Where nobody waits, this pod does not either.
+  if (is_awaited_ && news_.size() < kMostNews) news_.emplace_back(pod);
 }
 
 void SecondLook::ClassesChanged() {
@@ -140,6 +143,7 @@ void SecondLook::Run() {
                                [this](const PodId& pod) { return parts_.waker.Wake(pod); });
     const MutexLock lock(mutex_);
     next_look_ = refused_.next();
+    is_awaited_ = refused_.size() > 0 || !held_.empty() || !news_.empty();
   }
 }
 

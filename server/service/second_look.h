@@ -103,6 +103,9 @@ class SecondLook {
   std::vector<Held> held_ BERTH_GUARDED_BY(mutex_);
   std::vector<News> news_ BERTH_GUARDED_BY(mutex_);
   bool changed_ BERTH_GUARDED_BY(mutex_) = false;  // there is work
+  // Somebody waits for a change: each one is work. Otherwise the thread sleeps, while the cluster
+  // changes some times for each pod that is placed.
+  bool is_awaited_ BERTH_GUARDED_BY(mutex_) = false;
   bool ending_ BERTH_GUARDED_BY(mutex_) = false;
   Instant next_look_ BERTH_GUARDED_BY(mutex_) = Instant::max();
   Duration saved_ BERTH_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WorkerPool: threads for work that blocks, so that the I/O threads never do.
+// WorkerPool: threads for work that blocks, so that the I/O threads never do. A job goes to the
+// thread that was busy last: few of many threads work, with what they have in their caches.
 //
 // Any thread may call it.
 #pragma once
@@ -29,11 +30,16 @@ class WorkerPool {
   [[nodiscard]] bool Submit(Job job) BERTH_EXCLUDES(mutex_);
 
  private:
-  void Run() BERTH_EXCLUDES(mutex_);
+  struct Worker {
+    CondVar called;
+    bool is_idle = false;
+  };
+  void Run(Worker& worker) BERTH_EXCLUDES(mutex_);
 
   const std::size_t max_waiting_;
   Mutex mutex_;
-  CondVar changed_;
+  std::deque<Worker> workers_ BERTH_GUARDED_BY(mutex_);  // each for one of threads_
+  std::vector<Worker*> idle_ BERTH_GUARDED_BY(mutex_);   // the one that was busy last is the last
   std::deque<Job> waiting_ BERTH_GUARDED_BY(mutex_);
   bool ending_ BERTH_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

@@ -67,6 +67,50 @@ TEST(DevicesAnnotation, SaysOnWhichGpusReplicasAre) {
   EXPECT_NE(error("[" + many + "]"), "none") << "a pod has as many as it asks for";
 }
 
+// A text with a list of MIG devices, if an empty one, is read by another function than one with GPUs
+// alone. Whatever somebody writes, they take and refuse the same in the same words.
+TEST(DevicesAnnotation, IsTheSameWhicheverFunctionReadsIt) {
+  const std::string text =
+      R"({"version":1,"node":"n1","containers":{"main":{"gpus":[{"index":2,"milli":1000,)"
+      R"("memory_mib":81920},{"index":3,"uuid":"GPU-3","milli":1000,"memory_mib":81920}]}}})";
+  const PodRequest pod = APod("p").Whole(2).Container("main", WholeGpus{2}).Request();
+  const auto said = [&pod](const std::string& changed) {
+    const auto read = DecodeDevices(changed, pod, "n1");
+    return read ? "GPUs " + std::to_string(read->grants.size()) : read.error().message;
+  };
+  const auto by_both = [&](const std::string& changed) {
+    const std::size_t gpus = changed.find(R"("gpus":)");
+    if (gpus == std::string::npos) return;
+    std::string with_mig = changed;
+    with_mig.insert(gpus, R"("mig":[],)");
+    EXPECT_EQ(said(changed), said(with_mig)) << changed;
+  };
+  EXPECT_EQ(said(text), "GPUs 2");
+  by_both(text + " ");
+  by_both(text + "{}");
+  std::vector<std::string> others = {"",    "null", "-1",      "1.0", "1e2", "18446744073709551615",
+                                     "\"",  "{}",   "\\u0000", "[",   ",",   " ",
+                                     "\xff"};
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{4}}) {
+      for (const std::string& other : others) {
+        std::string changed = text;
+        by_both(changed.replace(at, length, other));
+      }
+    }
+  }
+  for (const std::string twice :
+       {R"("version":1)", R"("node":"n1")", R"("index":2)", R"("milli":0)", R"("gpus":[])",
+        R"("containers":{})", R"("uuid":null)"}) {
+    const std::string key = twice.substr(0, twice.find(':'));
+    for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
+      std::string before = text, after = text;
+      by_both(before.insert(at, twice + ","));
+      by_both(after.insert(text.find_first_of(",}", at), "," + twice));
+    }
+  }
+}
+
 TEST(VisibleDevices, AreTheUuidOfTheGpuOfAShareWhereItIsKnown) {
   NodeSpec node = ANode("n1").Gpus(4).Spec();
   node.gpus[3].uuid = "GPU-3";

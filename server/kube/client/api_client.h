@@ -53,6 +53,13 @@ class ApiClient {
   // for a 200. Error: kUnavailable when the connection broke or nothing came for idle_timeout.
   virtual Result<ApiResponse> Stream(const std::string& path, Duration idle_timeout,
                                      const std::stop_token& stop, const StreamSink& sink) = 0;
+
+  // The same, for a body that is long and has an end: the sink gets its beginning at once, and the
+  // rest in large pieces, or in small ones where it comes slowly.
+  virtual Result<ApiResponse> Download(const std::string& path, Duration idle_timeout,
+                                       const std::stop_token& stop, const StreamSink& sink) {
+    return Stream(path, idle_timeout, stop, sink);
+  }
 };
 
 }  // namespace berth::kube

@@ -5,6 +5,11 @@
 
 namespace berth::kube {
 
+std::size_t BodyQueue::worth_waking() const {
+  if (wake_ == Wake::kAtTheEnd) return limit_;
+  return wake_ == Wake::kSeldom && taken_ ? limit_ / 2 : 1;
+}
+
 void BodyQueue::Head(int status, std::optional<Duration> retry_after) {
   const MutexLock lock(mutex_);
   status_ = status;
@@ -16,9 +21,8 @@ bool BodyQueue::Put(std::string_view bytes, std::function<void()> resume) {
   const MutexLock lock(mutex_);
   if (closed_) return true;
   waiting_.append(bytes);
-  const bool full = waiting_.size() >= limit_;
-  if (full || !whole_) changed_.NotifyAll();
-  if (!full) return true;
+  if (waiting_.size() >= worth_waking()) changed_.NotifyAll();
+  if (waiting_.size() < limit_) return true;
   resume_ = std::move(resume);
   return false;
 }
@@ -43,12 +47,14 @@ BodyQueue::Event BodyQueue::Wait(std::string& bytes, Instant limit) {
     const MutexLock lock(mutex_);
     while (true) {
       if (stopped_) return Event::kStopped;
-      const bool enough = !whole_ || ended_ || waiting_.size() >= limit_;
+      const bool late = std::chrono::steady_clock::now() >= limit;
+      const bool enough = late || ended_ || waiting_.size() >= worth_waking();
       if (status_ != 0 && !waiting_.empty() && enough) break;
       if (ended_) return Event::kEnd;
-      if (std::chrono::steady_clock::now() >= limit) return Event::kTimeout;
+      if (late) return Event::kTimeout;
       changed_.WaitUntil(mutex_, limit);
     }
+    taken_ = true;
     std::swap(bytes, waiting_);
     resume = std::exchange(resume_, nullptr);
   }

@@ -18,8 +18,14 @@ namespace berth::kube {
 // Any thread may call any function; Wait and Close are for the one that asked.
 class BodyQueue {
  public:
-  // whole: who asked has no use for a part of it, and is woken as seldom as can be.
-  BodyQueue(std::size_t limit, bool whole) : limit_(limit), whole_(whole) {}
+  // When who asked is woken, which costs more than to receive a few kilobytes.
+  enum class Wake {
+    kAlways,    // whenever something has come
+    kSeldom,    // when the first bytes have come, and then when half of `limit` waits
+    kAtTheEnd,  // when all has come, or as much as may wait
+  };
+
+  BodyQueue(std::size_t limit, Wake wake) : limit_(limit), wake_(wake) {}
 
   // The receiving side. Head comes once, End once and last. Put takes the bytes always; when it
   // returns false nothing more may be put until `resume` was called (once, maybe before Put
@@ -33,7 +39,8 @@ class BodyQueue {
 
   enum class Event { kBytes, kEnd, kStopped, kTimeout };
 
-  // Waits until bytes are there and the head is known, or there is nothing more to wait for.
+  // Waits until bytes are there and the head is known, or there is nothing more to wait for. What
+  // has come until `limit` is returned however little it is.
   Event Wait(std::string& bytes, Instant limit) BERTH_EXCLUDES(mutex_);
 
   // What comes from now on is thrown away, without a pause.
@@ -45,13 +52,17 @@ class BodyQueue {
   [[nodiscard]] std::string problem() BERTH_EXCLUDES(mutex_);  // of End
 
  private:
+  // For how many bytes it pays to wake who asked.
+  [[nodiscard]] std::size_t worth_waking() const BERTH_REQUIRES(mutex_);
+
   const std::size_t limit_;  // bytes that wait before Put asks for a pause
-  const bool whole_;
+  const Wake wake_;
   Mutex mutex_;
   CondVar changed_;
   int status_ BERTH_GUARDED_BY(mutex_) = 0;
   std::optional<Duration> retry_after_ BERTH_GUARDED_BY(mutex_);
   std::string waiting_ BERTH_GUARDED_BY(mutex_);
+  bool taken_ BERTH_GUARDED_BY(mutex_) = false;  // the first bytes
   std::function<void()> resume_ BERTH_GUARDED_BY(mutex_);
   bool ended_ BERTH_GUARDED_BY(mutex_) = false;
   std::string problem_ BERTH_GUARDED_BY(mutex_);

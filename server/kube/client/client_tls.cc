@@ -38,13 +38,16 @@ std::unique_ptr<BIO, Freed> BioOf(const std::string& text) {
 }
 
 // Where OpenSSL has the system's authorities: read once, for all connections. The library would
-// parse them anew for each, 140 of them, only to have them replaced by Apply: it is shown an empty
-// file.
+// parse them anew for each, 140 of them, and list the folder, only to have them replaced by Apply:
+// it is shown an empty file.
 struct SystemTrust {
   std::string file = Named(X509_get_default_cert_file_env(), X509_get_default_cert_file());
   std::string folder = Named(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
 
-  SystemTrust() { setenv(X509_get_default_cert_file_env(), "/dev/null", 1); }
+  SystemTrust() {
+    setenv(X509_get_default_cert_file_env(), "/dev/null", 1);
+    setenv(X509_get_default_cert_dir_env(), "/dev/null", 1);
+  }
 
   static std::string Named(const char* variable, const char* otherwise) {
     const char* const value = std::getenv(variable);

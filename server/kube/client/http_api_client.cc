@@ -222,20 +222,33 @@ class HttpApiClient::Impl {
     Instant deadline = Instant::max();
   };
 
-  // `sink` gets the body of a 200, where there is one; other bodies are kept.
+  // Where the body of a 200 goes; other bodies are kept, and all where there is no sink.
+  struct Body {
+    BodyQueue::Wake wake = BodyQueue::Wake::kAtTheEnd;
+    const StreamSink* sink = nullptr;
+  };
+
   Result<ApiResponse> Call(const ApiRequest& request, const Limits& limits,
-                           const std::stop_token& stop, const StreamSink* sink) {
+                           const std::stop_token& stop, const Body& body) {
     ++counters_.in_flight;
     const std::string token = token_.Current();
-    auto answer = Exchange(request, token, limits, stop, sink);
+    auto answer = Exchange(request, token, limits, stop, body);
     if (answer && answer->status == 401 && token_.RenewedAfter(token)) {
       counters_.Answered(request.method, 401);
-      answer = Exchange(request, token_.Current(), limits, stop, sink);
+      answer = Exchange(request, token_.Current(), limits, stop, body);
     }
     --counters_.in_flight;
     if (answer && answer->status != 0) counters_.Answered(request.method, answer->status);
     if (!answer) ++counters_.failures;
     return answer;
+  }
+
+  Result<ApiResponse> Get(const std::string& path, Duration idle_timeout,
+                          const std::stop_token& stop, const Body& body) {
+    ApiRequest request;
+    request.path = path;
+    return Call(request, {std::min<Duration>(idle_timeout, kHeadTimeout), idle_timeout}, stop,
+                body);
   }
 
   [[nodiscard]] ApiClientStats stats() const { return counters_.Read(); }
@@ -298,8 +311,8 @@ class HttpApiClient::Impl {
 
   Result<ApiResponse> Exchange(const ApiRequest& wanted, const std::string& token,
                                const Limits& limits, const std::stop_token& stop,
-                               const StreamSink* sink) {
-    const auto queue = std::make_shared<BodyQueue>(kQueueBytes, sink == nullptr);
+                               const Body& body) {
+    const auto queue = std::make_shared<BodyQueue>(kQueueBytes, body.wake);
     BERTH_TRY(const rest::http_request request, RequestOf(wanted, token, queue));
     pplx::cancellation_token_source cancel;
     const std::stop_callback on_stop(stop, [&queue] { queue->Stop(); });
@@ -309,7 +322,7 @@ class HttpApiClient::Impl {
       queue->End(ProblemOf(std::current_exception()));
     }
     bool complete = false;
-    auto answer = Receive(wanted, *queue, limits, sink, complete);
+    auto answer = Receive(wanted, *queue, limits, body.sink, complete);
     if (!complete) {  // the connection is of no more use
       queue->Close();
       cancel.cancel();
@@ -386,15 +399,17 @@ Result<std::unique_ptr<HttpApiClient>> HttpApiClient::Create(const ClusterAccess
 
 Result<ApiResponse> HttpApiClient::Send(const ApiRequest& request) {
   const Instant deadline = std::chrono::steady_clock::now() + request.timeout;
-  return impl_->Call(request, {request.timeout, request.timeout, deadline}, {}, nullptr);
+  return impl_->Call(request, {request.timeout, request.timeout, deadline}, {}, {});
 }
 
 Result<ApiResponse> HttpApiClient::Stream(const std::string& path, Duration idle_timeout,
                                           const std::stop_token& stop, const StreamSink& sink) {
-  ApiRequest request;
-  request.path = path;
-  const Impl::Limits limits{std::min<Duration>(idle_timeout, kHeadTimeout), idle_timeout};
-  return impl_->Call(request, limits, stop, &sink);
+  return impl_->Get(path, idle_timeout, stop, {BodyQueue::Wake::kAlways, &sink});
+}
+
+Result<ApiResponse> HttpApiClient::Download(const std::string& path, Duration idle_timeout,
+                                            const std::stop_token& stop, const StreamSink& sink) {
+  return impl_->Get(path, idle_timeout, stop, {BodyQueue::Wake::kSeldom, &sink});
 }
 
 ApiClientStats HttpApiClient::stats() const { return impl_->stats(); }

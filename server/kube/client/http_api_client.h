@@ -47,6 +47,8 @@ class HttpApiClient final : public ApiClient {
   // The head must be there within 30 s, or idle_timeout if that is shorter.
   Result<ApiResponse> Stream(const std::string& path, Duration idle_timeout,
                              const std::stop_token& stop, const StreamSink& sink) override;
+  Result<ApiResponse> Download(const std::string& path, Duration idle_timeout,
+                               const std::stop_token& stop, const StreamSink& sink) override;
 
   // Any thread.
   [[nodiscard]] ApiClientStats stats() const;

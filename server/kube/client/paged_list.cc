@@ -139,14 +139,14 @@ Fetched FetchPage(Listing& listing, Page page, const std::stop_token& stop) {
     bool fits = true, looked = !fetched.page.is_usual;
     fetched.next = nullptr;  // after fewer items another page is the next
     fetched.text->Clear(kKeptPageBytes);
-    fetched.answer = listing.client.Stream(PathOf(request, fetched.page), request.idle_timeout,
-                                           stop, [&](std::string_view bytes) {
-                                             fits = fetched.text->size() + bytes.size() <= most;
-                                             if (fits) fetched.text->Append(bytes);
-                                             if (fits && !looked)
-                                               looked = LookAhead(listing, fetched);
-                                             return fits;
-                                           });
+    fetched.answer = listing.client.Download(PathOf(request, fetched.page), request.idle_timeout,
+                                             stop, [&](std::string_view bytes) {
+                                               fits = fetched.text->size() + bytes.size() <= most;
+                                               if (fits) fetched.text->Append(bytes);
+                                               if (fits && !looked)
+                                                 looked = LookAhead(listing, fetched);
+                                               return fits;
+                                             });
     if (!fetched.answer || fits) break;
     if (is_one) {
       fetched.answer =

@@ -11,18 +11,18 @@
 #include "cluster/node/mig_use.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/pod/mig_grant_json.h"
+#include "server/wire/pod/plain_devices.h"
 
 namespace berth::wire {
 namespace {
 
-using ByContainer = std::map<std::string, std::vector<DeviceGrant>>;
 using MigOfContainer = std::map<std::string, std::vector<MigGrant>>;
 using PlacesOfContainer = std::map<std::string, std::vector<int>>;
 
 struct Containers {
-  ByContainer gpus;
-  MigOfContainer mig;
-  PlacesOfContainer places;
+  GpusByContainer gpus = {};
+  MigOfContainer mig = {};
+  PlacesOfContainer places = {};
 };
 
 // As in GrantsByContainer: consecutive containers add up, and an init container that ends first
@@ -51,7 +51,6 @@ Json MigDeviceJson(const MigGrant& grant, const NodeSpec& node) {
 }
 
 Status ReadGpu(const Json& json, const std::string& path, std::vector<DeviceGrant>& grants) {
-  constexpr std::int64_t kMostGrantedMib = std::int64_t{1} << 40;
   Fields fields(json, path);
   DeviceGrant grant{-1, 0, 0};
   std::string uuid;
@@ -81,6 +80,7 @@ Status ReadPlace(const Json& json, const std::string& path, std::vector<int>& pl
 }
 
 Result<Containers> ReadContainers(std::string_view text, std::string_view node) {
+  if (auto plain = ReadPlainDevices(text, node)) return Containers{.gpus = *std::move(plain)};
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid("want JSON, got something else");
   if (!json.is_object()) return Invalid(std::string("want an object, got ") + json.type_name());
@@ -117,7 +117,7 @@ Result<Containers> ReadContainers(std::string_view text, std::string_view node) 
   return containers;
 }
 
-std::vector<DeviceGrant> MergeWhole(const ByContainer& containers) {
+std::vector<DeviceGrant> MergeWhole(const GpusByContainer& containers) {
   std::map<int, DeviceGrant> by_gpu;
   for (const auto& [name, grants] : containers) {
     for (const DeviceGrant& grant : grants) by_gpu.emplace(grant.gpu, grant);
@@ -128,7 +128,7 @@ std::vector<DeviceGrant> MergeWhole(const ByContainer& containers) {
 }
 
 std::vector<DeviceGrant> MergeShare(const PodRequest& pod, const GpuShare& share,
-                                    const ByContainer& containers) {
+                                    const GpusByContainer& containers) {
   std::map<int, ShareSum> most, running;  // by GPU
   for (const ContainerAsk& container : pod.containers) {
     const auto entry = containers.find(container.name);
@@ -229,7 +229,7 @@ std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsOn(const Pod
 // Whether each container has as many whole GPUs as it asks for, and those of another one only if
 // that is an init container which has ended. A Topology Manager may have had them divided otherwise
 // than GrantsByContainer does.
-bool DividesWhole(const PodRequest& pod, const ByContainer& found) {
+bool DividesWhole(const PodRequest& pod, const GpusByContainer& found) {
   std::set<int> held;
   std::size_t gpus = 0, taken = 0;
   for (const auto& [name, grants] : found) gpus += grants.size();

@@ -74,6 +74,49 @@ TEST_F(HttpApiStream, ReadsAnEmptyAndALargeStream) {
   EXPECT_EQ(size_of("/whole"), large.size());
 }
 
+// The head of a page of a list names the next page, which is asked for meanwhile.
+TEST_F(HttpApiStream, GivesTheBeginningOfADownloadAtOnceAndThenLargePieces) {
+  constexpr int kChunks = 500;
+  const std::string chunk(4096, 'x');
+  std::atomic<bool> began = false;
+  Serve([&](const StreamRequest&, StreamReply& reply) {
+    reply.BeginChunks();
+    reply.Chunk("head");
+    if (!Eventually([&] { return bool(began); })) return reply.Cut();
+    for (int i = 0; i < kChunks; ++i) reply.Chunk(chunk);
+    reply.EndChunks();
+  });
+  std::size_t size = 0, pieces = 0;
+  const auto answer = Client()->Download("/x", kPatience, {}, [&](std::string_view bytes) {
+    size += bytes.size();
+    ++pieces;
+    began = true;
+    return true;
+  });
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(size, 4 + kChunks * chunk.size());
+  EXPECT_LT(pieces, 40U) << "of 2 MiB in chunks of 4 KiB";
+}
+
+// Each of its pieces comes in time, and all of them are less than what is worth waking for.
+TEST_F(HttpApiStream, ReadsADownloadThatComesSlowly) {
+  Serve([](const StreamRequest&, StreamReply& reply) {
+    reply.BeginChunks();
+    for (int i = 0; i < 8; ++i) {
+      reply.Chunk("slow");
+      std::this_thread::sleep_for(milliseconds(300));
+    }
+    reply.EndChunks();
+  });
+  std::string text;
+  const auto answer = Client()->Download("/x", milliseconds(1500), {}, [&](std::string_view bytes) {
+    text += bytes;
+    return true;
+  });
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(text.size(), 32U);
+}
+
 TEST_F(HttpApiStream, ReportsAStreamThatIsCut) {
   Serve([](const StreamRequest&, StreamReply& reply) {
     reply.BeginChunks();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -133,6 +134,29 @@ TEST_F(SecondLookTest, APodThatWasRefusedIsWokenOnceWhenThereIsRoom) {
   EXPECT_EQ(waker_.uids(), std::vector<std::string>{"a"});
   auto again = Filter(PodWithGpus("a", 1), {"n1"});
   EXPECT_EQ(NodesIn(again), Json{"n1"});
+}
+
+// While nobody waits the changes of the cluster are not looked at.
+TEST_F(SecondLookTest, APodIsWokenAlsoAfterNobodyHasWaitedForAWhile) {
+  Start(kNone);
+  auto refused = Filter(PodWithGpus("a", 1), {"n1"});
+  EXPECT_EQ(NodesIn(refused), Json::array());
+  Free("low");
+  ASSERT_TRUE(Eventually([&] { return !waker_.uids().empty(); }));
+  EXPECT_EQ(service_.Place(PodWithGpus("a", 1), "n1"), "");
+  for (int i = 0; i < 20; ++i) {
+    Free("a");
+    std::this_thread::sleep_for(milliseconds(i % 4));  // the thread may be anywhere
+    EXPECT_EQ(service_.Place(PodWithGpus("a", 1), "n1"), "");
+    const std::string name = "b" + std::to_string(i);
+    refused = Filter(PodWithGpus(name, 1), {"n1"});
+    EXPECT_EQ(NodesIn(refused), Json::array());
+    Free("a");
+    EXPECT_TRUE(Eventually([&] { return waker_.uids().back() == name; })) << name;
+    EXPECT_EQ(service_.Place(PodWithGpus(name, 1), "n1"), "");
+    Free(name);
+    EXPECT_EQ(service_.Place(PodWithGpus("a", 1), "n1"), "");
+  }
 }
 
 // kube-scheduler saw the victim go; to say that the room is not there would give it to another pod.

@@ -2,7 +2,9 @@
 #include "server/service/worker_pool.h"
 
 #include <atomic>
+#include <chrono>
 #include <latch>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -45,6 +47,26 @@ TEST(WorkerPool, RefusesMoreThanMayWait) {
   EXPECT_TRUE(pool.Submit([] {}));
   EXPECT_FALSE(pool.Submit([] {}));
   may_end.count_down();
+}
+
+// A thread counts as idle some time after its job has ended.
+TEST(WorkerPool, GivesAJobToTheThreadThatWasBusyLast) {
+  WorkerPool pool(8, 100);
+  std::thread::id last;
+  int in_a_row = 0;
+  for (int i = 0; i < 1000 && in_a_row < 10; ++i) {
+    std::latch done(1);
+    std::thread::id id;
+    ASSERT_TRUE(pool.Submit([&] {
+      id = std::this_thread::get_id();
+      done.count_down();
+    }));
+    done.wait();
+    in_a_row = id == last ? in_a_row + 1 : 0;
+    last = id;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(in_a_row, 10);
 }
 
 }  // namespace
