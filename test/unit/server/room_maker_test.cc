@@ -499,7 +499,6 @@ TEST_F(IdleNodesTest, ItHasToHaveBeenSoForAsLongAsAPodHasToWait) {
   EXPECT_EQ(world_.evictor.asked, Names());
   world_.After(2 * 60);
   EXPECT_EQ(world_.evictor.asked, Names{"b"});
-});
 }
 
 TEST_F(IdleNodesTest, WhoIsInNeedComesFirst) {

@@ -228,6 +228,29 @@ TEST_F(KeptRoomNewsTest, EachOfPodsThatAreAlikeIsToldOfItsOwnReservation) {
   EXPECT_TRUE(After(minutes(40)).empty()) << "the time alone is no other cause";
 }
 
+TEST_F(KeptRoomNewsTest, ThePagesSayTheSame) {
+  Waits(APod("a").Whole(8));
+  (void)After(minutes(2));
+  Waits(APod("small").Whole(1));
+  (void)After(minutes(1));
+  const auto page = [this](const std::string& path) {
+    return Json::parse(service_.Call("GET", "/debug/" + path).body);
+  };
+  const Json kept = page("nodes/n2")["kept_for"];
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0]["pod"], "default/a");
+  EXPECT_EQ(kept[0]["gpus"], 1);
+  EXPECT_EQ(kept[0]["reserved"], true);
+  EXPECT_EQ(kept[0]["text"],
+            "reserved for default/a, which can start in about 58 min (1 idle GPU now)");
+  EXPECT_FALSE(page("nodes/n1").contains("kept_for"));
+  EXPECT_EQ(page("pods/default/a")["reservation"]["node"], "n2");
+  EXPECT_EQ(page("pods/default/a")["reservation"]["pods_that_end"], 1);
+  const Json small = page("pods/default/small");
+  EXPECT_EQ(small["fitting"], 2);
+  EXPECT_EQ(small["kept_for_others"], 1);
+}
+
 TEST_F(KeptRoomNewsTest, AReservationThatIsGivenUpIsToldOnce) {
   Waits(APod("a").Whole(8));
   ASSERT_EQ(After(minutes(4)).size(), 2U);
