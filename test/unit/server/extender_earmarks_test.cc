@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+#include "scoring/explain/kept_room.h"
 #include "server/extender/extender.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"
@@ -77,6 +79,12 @@ class ExtenderEarmarksTest : public testing::Test {
     const PodId& id = pod.Request().id;
     return BindNow(extender_, {id.namespace_name, id.name, id.uid, node});
   }
+  // What the node's page says of it.
+  std::string Kept(const std::string& node) {
+    const auto now = extender_.Now();
+    const auto kept = KeptOn(*now.earmarks, *now.snapshot, now.snapshot->names().Find(node));
+    return Join(kept, "; ", [](const KeptFor& one) { return TextOf(one); });
+  }
   std::string Explained(const APod& pod) {
     return extender_.Explain(extender_.Now(), pod.Request()).sentence;
   }
@@ -117,6 +125,7 @@ TEST_F(ExtenderEarmarksTest, ALargePodGetsTheNodeThatBecomesFree) {
   EXPECT_EQ(Filter(small), "kept_for_waiting");
   EXPECT_EQ(Explained(small),
             "waits its turn: default/large has waited longer; the room on 1 node is kept for it");
+  EXPECT_EQ(Kept("n"), "8 idle GPUs are kept for default/large");
   EXPECT_EQ(Filter(large), "n");
   ASSERT_TRUE(Bind(large, "n"));
   EXPECT_EQ(Filter(small), "gpus_held") << "nothing is kept any more";
@@ -130,6 +139,7 @@ TEST_F(ExtenderEarmarksTest, ANodeIsReservedUntilItsPodsEnd) {
   Filter(large);
   extender_.LookAtEarmarks();
   EXPECT_EQ(Explained(large), "reserved: starts in about 3 h when 1 pod on n ends");
+  EXPECT_EQ(Kept("n"), "reserved for default/large, which can start in about 3 h (1 idle GPU now)");
   const APod small = Arrive(APod("small").Whole(1), 5);
   EXPECT_EQ(Filter(small), "kept_for_waiting");
   EXPECT_EQ(Explained(small),
