@@ -152,11 +152,12 @@ class Explaining {
       const Node& node = ask_.earmarks->snapshot()->node(on.node);
       told_.reserved = node.spec().name;
       told_.reserved_in = std::chrono::ceil<std::chrono::minutes>(*on.from - ends.now());
-      told_.reserved_ends =
-          static_cast<int>(std::ranges::count_if(node.pods(), [&](const auto& held) {
-            const auto end = ends.Of(*held);
-            return end && *end <= *on.from;
-          }));
+      for (const auto& held : node.pods()) {
+        const auto end = ends.Of(*held);
+        if (!end || *end > *on.from) continue;
+        ++told_.reserved_ends;
+        if (ends.IsLearned(*held)) ++told_.reserved_learned;
+      }
       return;
     }
   }
@@ -225,10 +226,17 @@ class Explaining {
     if (is_schedulers_) return {{"asks for no GPU: " + std::string(kSchedulers)}};
     const auto nodes = static_cast<std::int64_t>(told_.nodes);
     if (!told_.reserved.empty() && told_.fitting == told_.kept) {
-      return {{"reserved: starts in about " + About(told_.reserved_in) + " when " +
-               CountText(told_.reserved_ends, "pod") + " on " +
-               ShortName(told_.reserved, 2 * kShortName) + " end" +
-               (told_.reserved_ends == 1 ? "s" : "")}};
+      const bool is_one = told_.reserved_ends == 1;
+      std::vector<LinePart> line = {{"reserved: starts in about " + About(told_.reserved_in) +
+                                     " when " + CountText(told_.reserved_ends, "pod") + " on " +
+                                     ShortName(told_.reserved, 2 * kShortName) + " end" +
+                                     (is_one ? "s" : "")}};
+      if (told_.reserved_learned > 0) {
+        line.push_back({is_one ? "if it runs as long as pods like it did"
+                               : "if they run as long as pods like them did",
+                        1, ", "});
+      }
+      return line;
     }
     if (told_.fitting > 0 && told_.kept == told_.fitting) {
       const auto fits = static_cast<std::int64_t>(told_.fitting);

@@ -95,6 +95,7 @@ struct PodExplanation {
   std::string reserved = {};
   std::chrono::minutes reserved_in{0};   // it can start then, about
   int reserved_ends = 0;                 // so many pods of that node have ended then
+  int reserved_learned = 0;              // of these: by how long pods like them ran
   std::size_t by_claim = 0;              // on which kube-scheduler decides (by_claim.h)
   std::vector<ReasonCount> counts;       // of the others, the most frequent first
   ClosedNodes closed;                    // these are among the counts, ...
