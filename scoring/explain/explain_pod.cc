@@ -206,7 +206,9 @@ class Explaining {
     if (told_.nodes == 0) return {{"no node is known"}};
     if (is_schedulers_) return {{"asks for no GPU: " + std::string(kSchedulers)}};
     const auto nodes = static_cast<std::int64_t>(told_.nodes);
-    if (AwaitsReserved(told_)) return {{TextOf(*told_.reservation)}};
+    if (AwaitsReserved(told_)) {
+      return {{TextOf(*told_.reservation)}, {ProvisoOf(*told_.reservation), 1, ", "}};
+    }
     if (IsPassedOver(told_)) {
       const auto fits = static_cast<std::int64_t>(told_.fitting);
       if (delays_at_) {

@@ -31,13 +31,15 @@ std::optional<Reservation> ReservationOf(const Earmarks& earmarks, const PodRequ
   for (const Earmarks::OnNode& on : earmarks.nodes()) {
     if (on.then == nullptr || !on.from || !IsOwnedBy(on.awaiting, pod)) continue;
     const Node& node = earmarks.snapshot()->node(on.node);
-    const auto ended = std::ranges::count_if(node.pods(), [&](const auto& held) {
+    Reservation found{.node = node.spec().name,
+                      .in = std::chrono::ceil<std::chrono::minutes>(*on.from - ends.now())};
+    for (const auto& held : node.pods()) {
       const auto end = ends.Of(*held);
-      return end && *end <= *on.from;
-    });
-    return Reservation{.node = node.spec().name,
-                       .in = std::chrono::ceil<std::chrono::minutes>(*on.from - ends.now()),
-                       .ends = static_cast<int>(ended)};
+      if (!end || *end > *on.from) continue;
+      ++found.ends;
+      if (ends.IsLearned(*held)) ++found.learned;
+    }
+    return found;
   }
   return std::nullopt;
 }
@@ -46,6 +48,12 @@ std::string TextOf(const Reservation& reservation) {
   return "reserved: starts in about " + AboutText(reservation.in) + " when " +
          CountText(reservation.ends, "pod") + " on " + ShortName(reservation.node, 2 * kShortName) +
          " end" + (reservation.ends == 1 ? "s" : "");
+}
+
+std::string ProvisoOf(const Reservation& reservation) {
+  if (reservation.learned == 0) return "";
+  return reservation.ends == 1 ? "if it runs as long as pods like it did"
+                               : "if they run as long as pods like them did";
 }
 
 OwnRooms OwnRoomsIn(const Earmarks& earmarks) {

@@ -22,11 +22,14 @@ struct Reservation {
   std::string node;
   std::chrono::minutes in{0};  // it can start then, about
   int ends = 0;                // so many pods of the node have ended then
+  int learned = 0;             // of these: by how long pods like them ran
 };
 // Empty: there is none.
 std::optional<Reservation> ReservationOf(const Earmarks& earmarks, const PodRequest& pod);
 // "reserved: starts in about 2 h when 3 pods on n1 end".
 std::string TextOf(const Reservation& reservation);
+// "if they run as long as pods like them did"; empty: the pods say when they end.
+std::string ProvisoOf(const Reservation& reservation);
 
 // What is kept for a pod that stands alone (no gang).
 struct OwnRoom {

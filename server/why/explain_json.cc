@@ -262,7 +262,8 @@ Json ReportJson(const PodReport& report) {
   if (told.reservation) {
     json["reservation"] = {{"node", told.reservation->node},
                            {"starts_in_seconds", SecondsJson(told.reservation->in)},
-                           {"pods_that_end", told.reservation->ends}};
+                           {"pods_that_end", told.reservation->ends},
+                           {"by_pods_like_them", told.reservation->learned}};
   }
   if (told.by_claim > 0) json["by_dra"] = told.by_claim;
   json["reasons"] = CountsJson(told.counts);

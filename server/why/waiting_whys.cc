@@ -22,7 +22,9 @@ bool SameMoment(const Extender::Moment& a, const Extender::Moment& b) {
 // Of one for which room is kept.
 std::string TextOf(const OwnRoom& room, const Earmarks& earmarks, const PodRequest& pod) {
   const auto reservation = room.reserved ? ReservationOf(earmarks, pod) : std::nullopt;
-  return reservation ? berth::TextOf(*reservation) : "the room on " + room.node + " is kept for it";
+  if (!reservation) return "the room on " + room.node + " is kept for it";
+  const std::string proviso = ProvisoOf(*reservation);
+  return berth::TextOf(*reservation) + (proviso.empty() ? "" : ", " + proviso);
 }
 
 constexpr std::size_t kNoKind = WaitingWhys::kMostKinds;
