@@ -143,6 +143,8 @@ struct MakeRoomConfig {
   int moves_per_namespace = 4;               // an hour, of its pods
   int moves_per_node = 4;                    // an hour, away from it
   std::vector<std::string> namespaces = {};  // whose pods may be moved; empty: all
+  int idle_nodes = 0;                        // GPU nodes that are to be wholly idle
+  std::string idle_model = {};               // of these; empty: any
   friend bool operator==(const MakeRoomConfig&, const MakeRoomConfig&) = default;
 };
 

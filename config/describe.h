@@ -259,6 +259,10 @@ void Describe(Visitor& v, MakeRoomConfig& room) {
           "maximum number of moves in an hour away from one node");
   v.Field("namespaces", room.namespaces, TextList{true},
           "namespaces whose pods may be moved; empty: all");
+  v.Field("idleNodes", room.idle_nodes, Integers{0, 32},
+          "GPU nodes to keep wholly idle: where there have been fewer for afterMinutes, pods of "
+          "priority 0 and less move off others; 0: none");
+  v.Field("idleModel", room.idle_model, AnyText{}, "GPU model of these nodes; empty: any");
 }
 
 template <class Visitor>

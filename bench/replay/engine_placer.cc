@@ -96,7 +96,7 @@ NodeIndex EnginePlacer::Choose(const std::shared_ptr<const Snapshot>& snapshot,
 }
 
 Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Instant now,
-                                                   WallTime arrived) {
+                                                   WallTime arrived, Duration ran) {
   const PodRequest& pod = WithWishes(asked);
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
   last_.reset();
@@ -113,8 +113,8 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Inst
   BERTH_CHECK(placement.has_value());
   BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));
   BERTH_TRY_STATUS(state_.Confirm(pod.id.uid));
-  if (pod.expected_seconds > 0 || pod.deadline_seconds > 0) {  // as the watch would say it
-    PodLife life{.started = WallTime(now.time_since_epoch())};
+  if (pod.expected_seconds > 0 || pod.deadline_seconds > 0 || pod.series != 0) {
+    PodLife life{.started = WallTime(now.time_since_epoch()) - ran};  // as the watch would say it
     life.completes = true;
     const ClusterEvent bound = PodBound{.pod = pod, .placement = *placement, .life = life};
     BERTH_TRY_STATUS(state_.Apply({&bound, 1}));

@@ -75,9 +75,9 @@ class EnginePlacer final : public Placer {
   // A pod has arrived: told once, before the first attempt to place it.
   void Hear(const PodRequest& pod);
   // Where it is now, as an index into the snapshot; empty when there is no room. `now`, and when it
-  // arrived: for earmarks.
+  // arrived, and for how long it has run before `now`: for earmarks.
   Result<std::optional<NodeIndex>> Put(const PodRequest& pod, Instant now = {},
-                                       WallTime arrived = {});
+                                       WallTime arrived = {}, Duration ran = {});
   // Whether there is a line of pods that wait.
   [[nodiscard]] bool keeps_room() const { return earmarks_.has_value(); }
   // What Put does where no node takes the pod; who does not come again is forgotten after a while.
@@ -86,6 +86,10 @@ class EnginePlacer final : public Placer {
   [[nodiscard]] bool was_kept_away() const { return was_kept_away_; }
   // What the last Put took; empty where there was no room.
   [[nodiscard]] const std::optional<Placement>& last() const { return last_; }
+  // A pod has ended by itself after so long, as the watch would say it.
+  void Learn(const PodRequest& pod, Duration ran, WallTime ended) {
+    run_times_.Add(pod, ran, ended);
+  }
   // What the server would say of the pod's nodes, after its short list. Requires: as for Put.
   [[nodiscard]] Judgement Look(const PodRequest& pod, Instant now = {});
   // The pods have these places from now on, past all judgement. Those that are there leave their
@@ -112,7 +116,8 @@ class EnginePlacer final : public Placer {
   const std::size_t nodes_to_score_;
   const WishesByClass classes_;
   const std::optional<EarmarkLimits> earmarks_;
-  EarmarkLine line_;
+  RunTimeTable run_times_;
+  EarmarkLine line_{&run_times_};
   bool was_kept_away_ = false;
   PodRequest with_wishes_;
   NodeDomains domains_;

@@ -31,9 +31,10 @@ struct Addition {
   std::string_view name;
   void (*apply)(ReplayPolicy& policy);
 };
-constexpr std::array<Addition, 6> kAdditions = {{
+constexpr std::array<Addition, 7> kAdditions = {{
     {"+earmarks", [](ReplayPolicy& policy) { policy.earmarks.emplace(); }},
     {"+in-turn", [](ReplayPolicy& policy) { policy.in_turn = true; }},
+    {"+learned", [](ReplayPolicy& policy) { policy.learns_run_times = true; }},
     {"+words",
      [](ReplayPolicy& policy) {
        policy.words = {1, false};

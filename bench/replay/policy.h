@@ -11,7 +11,8 @@
 //
 // What pods say of how long they run follows, for those that look at it: "+words" what is true
 // (berth.dev/expected-duration), "+words/10" and "+words*10" a tenth and ten times of it,
-// "+deadlines" what is true, as a promise (activeDeadlineSeconds). With "+in-turn" no pod with GPUs
+// "+deadlines" what is true, as a promise (activeDeadlineSeconds). With "+learned" they say nothing,
+// and it is learned from those that end (scoring/earmarks/run_times.h). With "+in-turn" no pod with GPUs
 // passes the first one that waits.
 //
 // Berth's filters stand for the plugins that say what fits. Of a node's GPUs a share gets the one
@@ -53,6 +54,7 @@ struct ReplayPolicy {
   std::optional<EarmarkLimits> earmarks = {};  // empty: nothing is kept for pods that wait
   bool in_turn = false;                        // nobody with GPUs passes the first that waits
   RunWords words = {};                         // what pods say of how long they run
+  bool learns_run_times = false;               // from those that end
 };
 
 // The built-in profile. Error: kInvalidArgument naming those there are.

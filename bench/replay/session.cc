@@ -97,7 +97,7 @@ Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrival
   BERTH_TRY(const auto session,
             EngineSession::Create(policy, workload, arrivals, seed, nodes_to_score));
   auto result = Simulate(workload, stream, session->placer(), progress, starts, rule,
-                         {policy.in_turn, policy.words});
+                         {policy.in_turn, policy.words, policy.learns_run_times});
   if (end != nullptr) *end = session->placer().state().Current();
   return result;
 }

@@ -201,7 +201,8 @@ constexpr auto MembersOf(V& value) {
   auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
          domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
          device_class, checkpointed, keep, own_to_scheduler, role, leads, others, claims, mobility,
-         deletion_cost, grace_seconds, expected_seconds, deadline_seconds, controller] = value;
+         deletion_cost, grace_seconds, expected_seconds, deadline_seconds, controller, series] =
+      value;
   return std::tuple(
       OfRole<Role::kIdentity>(id), OfRole<Role::kIdentity>(claims), OfKind(shape),
       OfKind(containers, AtFront("containers")), OfKind(refusal), OfKind(constraints),
@@ -217,9 +218,9 @@ constexpr auto MembersOf(V& value) {
       OfRole<Role::kLoss>(grace_seconds, WhenSet("grace_seconds", kMostGraceSeconds)),
       OfRole<Role::kLoss>(expected_seconds, WhenSet("expected_seconds", kMostRunSeconds)),
       OfRole<Role::kLoss>(deadline_seconds, WhenSet("deadline_seconds", kMostRunSeconds)),
-      OfRole<Role::kIdentity>(controller), OfRole<Role::kShown>(labels, WhenSet("labels")),
-      OfRole<Role::kShown>(classes), OfRole<Role::kShown>(container_count),
-      OfRole<Role::kShown>(init_container_count));
+      OfRole<Role::kIdentity>(controller), OfRole<Role::kIdentity>(series),
+      OfRole<Role::kShown>(labels, WhenSet("labels")), OfRole<Role::kShown>(classes),
+      OfRole<Role::kShown>(container_count), OfRole<Role::kShown>(init_container_count));
 }
 
 template <OneOf<DeviceGrant> V>

@@ -274,6 +274,10 @@ struct PodRequest {
   // UID of the object that makes it anew, at most kMostControllerBytes; empty: there is none, or it
   // is not known.
   std::string controller = {};
+  // Of a pod with GPUs that ends with its work: stands for what it is one run of, by the kind and
+  // the name of its controller without the part that each run has anew. Pods of one series in a
+  // namespace run about as long (scoring/earmarks/run_times.h). 0: it is of none, or not known.
+  std::uint64_t series = 0;
 
   // So many pods that ask for what it asks come when it runs.
   [[nodiscard]] int followers() const { return leads ? gang.followers : 0; }

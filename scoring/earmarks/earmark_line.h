@@ -41,6 +41,7 @@
 #include "cluster/values/pod_request.h"
 #include "scoring/earmarks/earmarks.h"
 #include "scoring/earmarks/pod_ends.h"
+#include "scoring/earmarks/run_times.h"
 
 namespace berth {
 
@@ -79,6 +80,9 @@ class EarmarkLine {
   static constexpr Duration kBetweenHopes = std::chrono::minutes(1);
   // kube-scheduler tries every pod again after five and a half minutes at the latest.
   static constexpr Duration kForgotten = std::chrono::minutes(10);
+
+  // learned: how long pods run by pods like them; nullptr: nobody learns it.
+  explicit EarmarkLine(const RunTimeTable* learned = nullptr) : learned_(learned) {}
 
   // No node took it on that snapshot: it stands in line, in the place of what had its name before.
   // A pod has to do so again within kForgotten.
@@ -181,6 +185,7 @@ class EarmarkLine {
   void RenewReserved();
   void Publish();
 
+  const RunTimeTable* learned_;
   std::unordered_map<std::string, std::unique_ptr<Waiter>> by_name_;
   std::set<Waiter*, Order> line_;
   std::size_t pods_ = 0, bytes_ = 0;            // of the line

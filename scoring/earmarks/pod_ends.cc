@@ -27,11 +27,14 @@ struct Words {
 
 }  // namespace
 
-PodEnds::PodEnds(const Snapshot& snapshot, WallTime now) : now_(now) {
+PodEnds::PodEnds(const Snapshot& snapshot, WallTime now, std::shared_ptr<const RunTimes> learned)
+    : now_(now), learned_(std::move(learned)) {
+  const bool learns = learned_ != nullptr && !learned_->empty();
   std::map<std::string, Words, std::less<>> words;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     for (const auto& held : snapshot.node(i).pods()) {
-      knows_ = knows_ || held->pod.expected_seconds > 0 || held->pod.deadline_seconds > 0;
+      knows_ = knows_ || held->pod.expected_seconds > 0 || held->pod.deadline_seconds > 0 ||
+               (learns && held->pod.series != 0);
       if (held->pod.expected_seconds == 0 || !held->life.started) continue;
       Words& of = words[held->pod.id.namespace_name];
       ++of.running;
@@ -51,7 +54,7 @@ bool PodEnds::Believes(const PodRequest& pod) const {
          (unbelieved_ == nullptr || !unbelieved_->contains(pod.id.namespace_name));
 }
 
-std::optional<WallTime> PodEnds::Of(const PodRecord& held) const {
+std::optional<WallTime> PodEnds::Said(const PodRecord& held) const {
   std::optional<WallTime> end;
   const auto or_at = [&](WallTime at) {
     at = std::max(at, now_);
@@ -67,13 +70,27 @@ std::optional<WallTime> PodEnds::Of(const PodRecord& held) const {
   return end;
 }
 
+std::optional<WallTime> PodEnds::Learned(const PodRequest& pod, WallTime started) const {
+  if (learned_ == nullptr) return std::nullopt;
+  const auto runs = learned_->Of(pod, std::max<Duration>(now_ - started, Duration::zero()));
+  if (!runs) return std::nullopt;
+  return started + *runs;
+}
+
+std::optional<WallTime> PodEnds::Of(const PodRecord& held) const {
+  const std::optional<WallTime> said = Said(held);
+  return said ? said : Learned(held.pod, held.life.started.value_or(now_));
+}
+
+bool PodEnds::IsLearned(const PodRecord& held) const { return !Said(held) && Of(held); }
+
 std::optional<WallTime> PodEnds::OfNew(const PodRequest& pod) const {
   std::int64_t most = 0;
   if (pod.deadline_seconds > 0) most = pod.deadline_seconds + pod.grace_seconds;
   if (Believes(pod)) {
     most = most == 0 ? pod.expected_seconds : std::min(most, pod.expected_seconds);
   }
-  if (most == 0) return std::nullopt;
+  if (most == 0) return Learned(pod, now_ + kStart);
   return now_ + kStart + seconds(most);
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PodEnds: when pods end, if somebody says it, and when a node has room by that.
+// PodEnds: when pods end, if that is known, and when a node has room by that.
 //
 // Two say it. `activeDeadlineSeconds` is a promise of the kubelet: the pod has ended then. The word
 // of the pod (`berth.dev/expected-duration`) is its owner's guess. It counts as long as the pods of
 // its namespace keep theirs: once more than one in kOverdueOf of those that run is past its word by
 // more than kTolerance of it, no word of that namespace counts. Who is past its own word says
-// nothing any more.
+// nothing any more. Of a pod of which neither says anything it is what pods like it have shown
+// (run_times.h).
 #pragma once
 
 #include <chrono>
@@ -21,6 +22,7 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/earmarks/run_times.h"
 
 namespace berth {
 
@@ -34,23 +36,30 @@ class PodEnds {
 
   // Nothing is known.
   PodEnds() = default;
-  PodEnds(const Snapshot& snapshot, WallTime now);
+  // learned: nullptr: nothing is.
+  PodEnds(const Snapshot& snapshot, WallTime now,
+          std::shared_ptr<const RunTimes> learned = nullptr);
 
   // Whether of any pod of a node more is known than that it leaves.
   [[nodiscard]] bool knows() const { return knows_; }
   [[nodiscard]] WallTime now() const { return now_; }
   // When the pod of a node has ended; never before now(). Empty: that is not known.
   [[nodiscard]] std::optional<WallTime> Of(const PodRecord& held) const;
-  // The same of a pod that is placed now.
+  // Whether that is known from pods like it alone.
+  [[nodiscard]] bool IsLearned(const PodRecord& held) const;
+  // When the pod has ended that is placed now.
   [[nodiscard]] std::optional<WallTime> OfNew(const PodRequest& pod) const;
 
  private:
   [[nodiscard]] bool Believes(const PodRequest& pod) const;
+  [[nodiscard]] std::optional<WallTime> Said(const PodRecord& held) const;
+  [[nodiscard]] std::optional<WallTime> Learned(const PodRequest& pod, WallTime started) const;
 
   WallTime now_{};
   bool knows_ = false;
   // Namespaces whose word does not count; nullptr: there are none.
   std::shared_ptr<const std::set<std::string, std::less<>>> unbelieved_ = nullptr;
+  std::shared_ptr<const RunTimes> learned_ = nullptr;
 };
 
 // When pods of the node have ended so that the shape, which asks for whole GPUs or none, has the

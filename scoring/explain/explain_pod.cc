@@ -137,8 +137,10 @@ class Explaining {
       if (owner == nullptr) continue;
       ++told_.kept;
       const Earmarks::OnNode& on = *ask_.earmarks->On(*snapshot_, node);
-      if (owner == &on.awaiting && on.from) delays_at_ = std::max(delays_at_, on.from);
-      if (kept_for_.empty()) {
+      const bool is_later =
+          owner == &on.awaiting && on.from && (!delays_at_ || *on.from > *delays_at_);
+      if (is_later) delays_at_ = on.from;
+      if (kept_for_.empty() || is_later) {
         kept_for_ = owner->gang.empty() ? owner->pod.full_name() : owner->gang.full_name();
       }
     }
@@ -146,27 +148,7 @@ class Explaining {
 
   void FindReserved() {
     if (ask_.earmarks == nullptr || told_.placed) return;
-    for (const Earmarks::OnNode& on : ask_.earmarks->nodes()) {
-      if (on.then == nullptr || !on.from || !IsOwnedBy(on.awaiting, pod_)) continue;
-      const PodEnds& ends = ask_.earmarks->ends();
-      const Node& node = ask_.earmarks->snapshot()->node(on.node);
-      told_.reserved = node.spec().name;
-      told_.reserved_in = std::chrono::ceil<std::chrono::minutes>(*on.from - ends.now());
-      told_.reserved_ends =
-          static_cast<int>(std::ranges::count_if(node.pods(), [&](const auto& held) {
-            const auto end = ends.Of(*held);
-            return end && *end <= *on.from;
-          }));
-      return;
-    }
-  }
-
-  // "40 min", "2 h".
-  static constexpr std::chrono::minutes kHoursFrom{100};
-  static std::string About(std::chrono::minutes time) {
-    const auto minutes = std::max<std::int64_t>(time.count(), 1);
-    return time < kHoursFrom ? std::to_string(minutes) + " min"
-                             : std::to_string((minutes + 30) / 60) + " h";
+    told_.reservation = ReservationOf(*ask_.earmarks, pod_);
   }
 
   [[nodiscard]] std::vector<Reason> InOrder(const Question& question,
@@ -224,13 +206,10 @@ class Explaining {
     if (told_.nodes == 0) return {{"no node is known"}};
     if (is_schedulers_) return {{"asks for no GPU: " + std::string(kSchedulers)}};
     const auto nodes = static_cast<std::int64_t>(told_.nodes);
-    if (!told_.reserved.empty() && told_.fitting == told_.kept) {
-      return {{"reserved: starts in about " + About(told_.reserved_in) + " when " +
-               CountText(told_.reserved_ends, "pod") + " on " +
-               ShortName(told_.reserved, 2 * kShortName) + " end" +
-               (told_.reserved_ends == 1 ? "s" : "")}};
+    if (AwaitsReserved(told_)) {
+      return {{TextOf(*told_.reservation)}, {ProvisoOf(*told_.reservation), 1, ", "}};
     }
-    if (told_.fitting > 0 && told_.kept == told_.fitting) {
+    if (IsPassedOver(told_)) {
       const auto fits = static_cast<std::int64_t>(told_.fitting);
       if (delays_at_) {
         // In whole hours it is not to be too much.
@@ -238,7 +217,7 @@ class Explaining {
             std::chrono::floor<std::chrono::minutes>(*delays_at_ - ask_.earmarks->ends().now());
         if (left >= kHoursFrom) left = std::chrono::floor<std::chrono::hours>(left);
         return {{"passed over: it would delay " + kept_for_},
-                {"it may go with activeDeadlineSeconds of less than " + About(left), 1}};
+                {"it may go with activeDeadlineSeconds of less than " + AboutText(left), 1}};
       }
       return {{"waits its turn: " + kept_for_ + " has waited longer"},
               {"the room on " + CountText(fits, "node") + " is kept for it", 1}};
@@ -435,7 +414,7 @@ class Explaining {
   const bool is_schedulers_ =
       ask_.behind_scheduler && AsksForNothingOfOurs(pod_) && !IsTurnedAway(pod_, ask_.guard);
   std::optional<WallTime> delays_at_;  // what it would delay begins at the latest; empty: nothing
-  std::string kept_for_;               // the first of those for whom room is kept
+  std::string kept_for_;               // the last of these, or the first for whom room is kept
   NodeIndex on_ = kNoNode;
   PodExplanation told_;
 };

@@ -11,7 +11,6 @@
 // nodes is of this moment, not of the moment of the decision.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,6 +23,7 @@
 #include "cluster/values/pod_request.h"
 #include "scoring/engine/engine.h"
 #include "scoring/explain/first_line.h"
+#include "scoring/explain/kept_room.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/near_nodes.h"
 #include "scoring/explain/node_access.h"
@@ -91,10 +91,7 @@ struct PodExplanation {
   std::size_t nodes = 0;    // that there are
   std::size_t fitting = 0;  // that fit now (without the pod itself)
   std::size_t kept = 0;     // of these, kept for others that have waited longer
-  // The node that is reserved for it, or for its gang, until it can start; empty: none is.
-  std::string reserved = {};
-  std::chrono::minutes reserved_in{0};   // it can start then, about
-  int reserved_ends = 0;                 // so many pods of that node have ended then
+  std::optional<Reservation> reservation = {};
   std::size_t by_claim = 0;              // on which kube-scheduler decides (by_claim.h)
   std::vector<ReasonCount> counts;       // of the others, the most frequent first
   ClosedNodes closed;                    // these are among the counts, ...
@@ -110,6 +107,15 @@ struct PodExplanation {
 };
 
 inline constexpr std::size_t kToldNodes = 5;  // of the nearest and of the best
+
+// It fits nodes now, and all of them have to be left to others.
+inline bool IsPassedOver(const PodExplanation& told) {
+  return told.fitting > 0 && told.kept == told.fitting;
+}
+// It fits no node that it may go to now, and one is reserved for it.
+inline bool AwaitsReserved(const PodExplanation& told) {
+  return told.reservation && told.kept == told.fitting;
+}
 
 // "40 nodes are not in pool=z", "4 nodes had too few idle GPUs": first the nodes that are closed to
 // the pod as one number, then the others, the most frequent first, by the texts that kube-scheduler

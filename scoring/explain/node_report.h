@@ -11,6 +11,7 @@
 
 #include "cluster/node/node.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/explain/kept_room.h"
 #include "scoring/reason.h"
 
 namespace berth {
@@ -81,6 +82,7 @@ struct NodeReport {
   GpuLinks links = {};
   NodeMig mig_spec = {};
   MigUse mig_use = {};
+  std::vector<KeptFor> kept_for = {};  // ReportOf, which knows the node alone, leaves it empty
 };
 
 NodeReport ReportOf(const Node& node);

@@ -135,14 +135,17 @@ bool RoomNodes::PackInOrder(const Node& bare, const std::vector<std::size_t>& or
   return true;
 }
 
-bool RoomNodes::MayBeIdle(NodeIndex index) const {
-  const Node& node = ask_.snapshot->node(index);
+bool CanBeIdle(const Node& node, std::string_view model) {
   const NodeSpec& spec = node.spec();
   const bool has_gpus = !spec.gpus.empty() && spec.places.count == 0 && !spec.mig.known();
   if (!has_gpus || !spec.ready || spec.refuses_gpu_pods || !spec.gpu_condition.empty())
     return false;
   return node.healthy_gpus() > 0 && node.claimed() == 0 &&
-         (ask_.goal.model.empty() || spec.gpu_model == ask_.goal.model);
+         (model.empty() || spec.gpu_model == model);
+}
+
+bool RoomNodes::MayBeIdle(NodeIndex index) const {
+  return CanBeIdle(ask_.snapshot->node(index), ask_.goal.model);
 }
 
 std::optional<RoomNodes::Set> RoomNodes::ToBeIdle(NodeIndex index) const {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scoring/devices/held_amounts.h"
@@ -39,6 +40,9 @@ struct Arrival {
   NodeIndex from = kNoNode;         // kNoNode: of the goal
   std::size_t index = 0;            // of the goal's pods, or of the node's residents
 };
+
+// Whether it counts as an idle node once no pod there has GPUs. model: empty: any.
+bool CanBeIdle(const Node& node, std::string_view model);
 
 class RoomNodes {
  public:

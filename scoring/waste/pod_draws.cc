@@ -110,6 +110,7 @@ struct PodDraws::Filling {
 
   static std::size_t Index(int gpu) { return static_cast<std::size_t>(gpu); }
   [[nodiscard]] int Free(int gpu) const { return free[Index(gpu)]; }
+  [[nodiscard]] int MostMilli() const { return count > 0 ? Free(count - 1) : 0; }  // of one GPU
 
   [[nodiscard]] double Left() const { return total; }  // in thousandths of a GPU
   // Requires: it asks for GPUs.
@@ -169,6 +170,7 @@ struct PodDraws::CardFilling {
     most_mib = count > 0 ? *std::max_element(memory_mib.begin(), memory_mib.begin() + count) : 0;
   }
 
+  [[nodiscard]] int MostMilli() const { return most_milli; }
   [[nodiscard]] std::size_t cards() const { return static_cast<std::size_t>(count); }
   [[nodiscard]] static bool IsWhole(const Class& pod) {
     return pod.milli == kMilliPerGpu && pod.memory_mib == 0;
@@ -288,27 +290,73 @@ PodDraws::Group PodDraws::MakeGroup(const RequestMix& mix, std::size_t group,
       made.draws.push_back(drawn_[wheel.At(random.Unit())]);
     }
   }
+  AddSteps(made);
   return made;
+}
+
+void PodDraws::AddSteps(Group& made) const {
+  made.steps.resize(made.draws.size());
+  for (std::size_t first = 0; first < made.draws.size(); first += kDraws) {
+    const std::span<const std::uint16_t> draws(made.draws.data() + first, kDraws);
+    const std::span<Step> steps(made.steps.data() + first, kDraws);
+    std::array<std::uint16_t, kDraws> lesser;  // those to come, each asks for less than the next
+    std::size_t known = 0;
+    auto next_cpu = static_cast<std::uint16_t>(kDraws), with_gpus = std::uint16_t{0};
+    for (std::size_t i = kDraws; i-- > 0;) {
+      const Class& pod = classes_[draws[i]];
+      const auto asks_no_less = [&](std::size_t j) {
+        return classes_[draws[j]].milli >= pod.milli;
+      };
+      steps[i].next_cpu = next_cpu;
+      if (pod.gpus == 0) {
+        next_cpu = static_cast<std::uint16_t>(i);
+        continue;
+      }
+      while (known > 0 && asks_no_less(lesser[known - 1])) --known;
+      steps[i].lesser = known > 0 ? lesser[known - 1] : static_cast<std::uint16_t>(kDraws);
+      lesser[known++] = static_cast<std::uint16_t>(i);
+    }
+    for (std::size_t i = 0; i < kDraws; ++i) {
+      steps[i].gpu_pods = with_gpus;
+      if (classes_[draws[i]].gpus > 0) ++with_gpus;
+    }
+  }
 }
 
 template <class Filled, class Accept>
 void PodDraws::Fill(const Group& group, std::size_t fill, Filled& filling, Accept accept) const {
   const std::uint16_t* const draws = group.draws.data() + fill * kDraws;
+  const Step* const steps = group.steps.data() + fill * kDraws;
+  const auto takes_cpu = [&](std::size_t i) {  // whether the filling ends
+    const Class& pod = classes_[draws[i]];
+    if (pod.cpu_milli > filling.cpu_milli) return false;
+    filling.cpu_milli -= pod.cpu_milli;
+    return accept(filling, draws[i]);
+  };
   int refused = 0;
-  for (std::size_t i = 0; i < kDraws; ++i) {
+  for (std::size_t i = 0; i < kDraws;) {
     const Class& pod = classes_[draws[i]];
     if (pod.gpus == 0) {
-      if (pod.cpu_milli > filling.cpu_milli) continue;
-      filling.cpu_milli -= pod.cpu_milli;
-    } else if (filling.Fits(pod)) {
-      refused = 0;
-      filling.Place(pod);
-    } else if (++refused > patience_) {
-      return;
-    } else {
+      if (takes_cpu(i++)) return;
       continue;
     }
-    if (accept(filling, draws[i])) return;
+    if (filling.Fits(pod)) {
+      refused = 0;
+      filling.Place(pod);
+      if (accept(filling, draws[i++])) return;
+      continue;
+    }
+    // Until a pod asks for less of a GPU than this one, only those without GPU change anything.
+    const std::size_t next = pod.milli > filling.MostMilli() ? steps[i].lesser : i + 1;
+    const auto refused_until = [&](std::size_t j) {
+      return refused + steps[j].gpu_pods - steps[i].gpu_pods;
+    };
+    for (std::size_t j = steps[i].next_cpu; j < next; j = steps[j].next_cpu) {
+      if (refused_until(j) > patience_ || takes_cpu(j)) return;
+    }
+    if (next >= kDraws || refused_until(next) > patience_) return;
+    refused = refused_until(next);
+    i = next;
   }
 }
 

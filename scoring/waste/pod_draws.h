@@ -63,10 +63,17 @@ class PodDraws {
     int milli;
     std::int64_t memory_mib;  // of a share that says it; else 0
   };
+  // From one draw of a fill to later ones; kDraws: there is none.
+  struct Step {
+    std::uint16_t lesser = 0;    // the next that asks for GPUs, but for less of each than this one
+    std::uint16_t next_cpu = 0;  // the next without GPU
+    std::uint16_t gpu_pods = 0;  // how many before this one ask for GPUs
+  };
   // What the nodes of one model group need to know.
   struct Group {
     // [fill][kDraws] index into classes_; empty: nothing goes there
     std::vector<std::uint16_t> draws;
+    std::vector<Step> steps;  // of the same draws
     // The classes with GPUs, but for those that ask for no less of anything than another one: where
     // none of these fits, nothing fits.
     std::vector<Class> least;
@@ -76,6 +83,7 @@ class PodDraws {
 
   [[nodiscard]] Group MakeGroup(const RequestMix& mix, std::size_t group,
                                 std::span<const double> rarity) const;
+  void AddSteps(Group& made) const;
   static void KeepLeast(const Class& asked, std::vector<Class>& least);
   template <class Filled, class Accept>
   void Fill(const Group& group, std::size_t fill, Filled& filling, Accept accept) const;

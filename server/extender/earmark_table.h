@@ -25,6 +25,9 @@ namespace berth {
 // Any thread may call any function.
 class EarmarkTable {
  public:
+  // As EarmarkLine.
+  explicit EarmarkTable(const RunTimeTable* learned = nullptr) : line_(learned) {}
+
   // Whether the pod still waits for a node, as the cluster has it.
   using Waits = EarmarkLine::Waits;
   using Wake = std::function<void(const std::vector<PodId>& pods)>;

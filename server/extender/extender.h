@@ -96,13 +96,14 @@ class Extender {
     // kube-scheduler is in front, which knows CPU, memory, taints and which nodes are ready: it
     // decides about pods that ask for no GPU. Where there is none we do.
     bool behind_scheduler = false;
-    GangTable* gangs = nullptr;          // nullptr: pods of a gang are pods like others
-    WaitingPods* waiting = nullptr;      // hears of members that are asked about
-    PodWaker* waker = nullptr;           // of members that sleep; nullptr: nobody wakes them
-    GangHistory* history = nullptr;      // nullptr: nothing is known of pods that have ended
-    const DeviceRooms* rooms = nullptr;  // nullptr: none is made
-    const GangClaims* claims = nullptr;  // nullptr: Berth chooses no devices of claims
-    MoveHolds* moves = nullptr;          // nullptr: nobody is moved
+    GangTable* gangs = nullptr;               // nullptr: pods of a gang are pods like others
+    WaitingPods* waiting = nullptr;           // hears of members that are asked about
+    PodWaker* waker = nullptr;                // of members that sleep; nullptr: nobody wakes them
+    GangHistory* history = nullptr;           // nullptr: nothing is known of pods that have ended
+    const DeviceRooms* rooms = nullptr;       // nullptr: none is made
+    const GangClaims* claims = nullptr;       // nullptr: Berth chooses no devices of claims
+    MoveHolds* moves = nullptr;               // nullptr: nobody is moved
+    const RunTimeTable* run_times = nullptr;  // nullptr: nobody learns how long pods run
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -122,7 +123,8 @@ class Extender {
     std::shared_ptr<const Earmarks> earmarks = nullptr;  // nullptr: nothing is kept
   };
 
-  Extender(const Parts& parts, Policy policy) : parts_(parts), pending_(kMaxPendingPods) {
+  Extender(const Parts& parts, Policy policy)
+      : parts_(parts), pending_(kMaxPendingPods), earmarks_(parts.run_times) {
     Use(std::move(policy));
   }
 

@@ -195,7 +195,7 @@ struct RoomNews {
     kGivenUp,  // it goes no further: why
   };
   What what = What::kAdvised;
-  PodId pod;         // for whom: the pod, or a member of the gang
+  PodId pod;         // for whom: the pod, or a member of the gang; no name: for idle nodes
   PodId moved = {};  // kEvicted, kMoved
   std::string text;  // what a person would want to know
 };

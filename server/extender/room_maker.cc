@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "scoring/explain/node_report.h"
+#include "scoring/room/room_nodes.h"
 #include "scoring/victims.h"
 #include "server/extender/room_unit.h"
 
@@ -40,6 +41,18 @@ std::int64_t RoomMade(const RoomPlan& plan, const Snapshot& snapshot) {
   for (const PodMove& move : plan.moves) most = std::max(most, free[move.from]);
   return most;
 }
+
+int CountIdle(const Snapshot& snapshot, const std::string& model) {
+  int idle = 0;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    const std::int64_t all = std::int64_t{node.healthy_gpus()} * kMilliPerGpu;
+    if (CanBeIdle(node, model) && node.free_gpu_milli() == all) ++idle;
+  }
+  return idle;
+}
+
+const std::string kIdleNodes = "idle nodes";  // no UID, and no text of a gang's id
 
 }  // namespace
 
@@ -80,11 +93,16 @@ void RoomMaker::Look() {
   const bool acts = config_.mode == MakeRoomMode::kAct;
   if (acts && !under_way_.First(everybody, now, *leads_since_).empty()) return;
   const std::vector<WaitingPod> need = InNeed(std::move(everybody));
-  if (!need.empty()) PlanFor(moment, need.front());
+  if (!need.empty()) {
+    PlanFor(moment, need.front());
+  } else if (LacksIdle(*moment.snapshot)) {
+    PlanForIdle(moment);
+  }
 }
 
 void RoomMaker::LetGo() {
   leads_since_.reset();
+  lacks_idle_since_.reset();
   if (run_ == nullptr) return;
   run_->GiveUp("this replica no longer leads");
   End(false);
@@ -139,7 +157,10 @@ void RoomMaker::End(bool is_done) {
   const std::size_t made = order.moves.size() - run_->moves_left();
   if (begun > made) under_way_.Add(order.moves[made].pod, parts_.run.clock.Now());
   ++(is_done ? done_ : given_up_);
-  const std::string name = order.gang.empty() ? order.places.front().pod.uid : order.gang.text();
+  std::string name = kIdleNodes;
+  if (!order.places.empty()) {
+    name = order.gang.empty() ? order.places.front().pod.uid : order.gang.text();
+  }
   if (!is_done) later_.Put(name, parts_.run.clock.Now() + kAfterGivenUp);
   Show();
   run_.reset();
@@ -180,17 +201,9 @@ void RoomMaker::PlanFor(const Extender::Moment& now, const WaitingPod& waiting) 
   const std::vector<PodRequest> pods =
       RoomUnitOf(parts_.run.extender, parts_.run.waiting, parts_.groups, now, waiting);
   if (pods.empty()) return;
-  const auto controllers = ControllersOf(parts_.run.waiting.Everybody());
-  const auto may_move = [this, &controllers, &waiting](const PodRecord& pod) {
-    const PodRequest& request = pod.pod;
-    const auto& spaces = config_.namespaces;
-    return request.priority <= waiting.pod->priority && request.grace_seconds <= kMostMoveGrace &&
-           request.own_to_scheduler == kNoneOfItsOwn && !request.controller.empty() &&
-           !controllers.contains(request.controller) &&
-           (spaces.empty() || std::ranges::find(spaces, request.id.namespace_name) != spaces.end());
-  };
   const RoomUnits units = parts_.run.extender.WouldMakeRoom(
-      now, pods, {}, {}, {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = may_move});
+      now, pods, {}, {},
+      {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = MayMove(waiting.pod->priority)});
   if (!units.units.empty() && !units.units.front().problem.empty()) {
     later_.Put(NameOf(*waiting.pod), instant + kIncomplete);
   }
@@ -202,6 +215,47 @@ void RoomMaker::PlanFor(const Extender::Moment& now, const WaitingPod& waiting) 
       RoomNews{.what = RoomNews::What::kAdvised,
                .pod = waiting.pod->id,
                .text = RoomSentence(unit->name, unit->is_gang, std::ssize(unit->plan.moves))});
+}
+
+std::function<bool(const PodRecord& pod)> RoomMaker::MayMove(int priority) const {
+  return [this, priority,
+          controllers = ControllersOf(parts_.run.waiting.Everybody())](const PodRecord& pod) {
+    const PodRequest& request = pod.pod;
+    const auto& spaces = config_.namespaces;
+    return request.priority <= priority && request.grace_seconds <= kMostMoveGrace &&
+           request.own_to_scheduler == kNoneOfItsOwn && !request.controller.empty() &&
+           !controllers.contains(request.controller) &&
+           (spaces.empty() || std::ranges::find(spaces, request.id.namespace_name) != spaces.end());
+  };
+}
+
+bool RoomMaker::LacksIdle(const Snapshot& snapshot) {
+  const Instant now = parts_.run.clock.Now();
+  if (config_.idle_nodes == 0 || CountIdle(snapshot, config_.idle_model) >= config_.idle_nodes) {
+    lacks_idle_since_.reset();
+    return false;
+  }
+  if (!lacks_idle_since_) lacks_idle_since_ = now;
+  const Instant* const later = later_.Find(kIdleNodes);
+  return now - *lacks_idle_since_ >= std::chrono::minutes(config_.after_minutes) &&
+         (later == nullptr || now >= *later);
+}
+
+void RoomMaker::PlanForIdle(const Extender::Moment& now) {
+  const Instant instant = parts_.run.clock.Now();
+  later_.Put(kIdleNodes, instant + kAfterNone);
+  const RoomUnits units = parts_.run.extender.WouldMakeRoom(
+      now, {}, {.idle_nodes = config_.idle_nodes, .model = config_.idle_model}, {},
+      {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = MayMove(0)});
+  if (units.units.empty() || !units.units.front().plan.found) return;
+  RoomUnit unit = units.units.front();
+  unit.name = CountText(config_.idle_nodes, "idle node");
+  if (config_.mode == MakeRoomMode::kAct) return Begin(now, unit, {});
+  later_.Put(kIdleNodes, instant + kAfterAdvice);
+  parts_.run.sink.Record(RoomNews{
+      .what = RoomNews::What::kAdvised,
+      .pod = {},
+      .text = CountText(std::ssize(unit.plan.moves), "move") + " would make " + unit.name});
 }
 
 void RoomMaker::Begin(const Extender::Moment& now, const RoomUnit& unit,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoomMaker: makes room for pods and gangs that have waited long, by moves of others (makeRoom).
+// RoomMaker: makes room for pods and gangs that have waited long, by moves of others (makeRoom), and
+// idle nodes for those that come next.
 //
 // It takes the most important one that waits, plans (scoring/room), and carries the plan out
 // (room_run.h): one plan at a time, one pod at a time. Mode advise only tells the plan. For a pod
@@ -14,12 +15,16 @@
 //     forth: of the nodes that change, the emptiest is emptier after each plan
 //   - once all pods that were evicted before have their places (evictions_under_way.h)
 //
+// Where nobody is in need and there have been fewer idle nodes than the settings ask for as long as
+// a pod has to wait, it empties nodes in the same way: by moves of pods of priority 0 and less.
+//
 // One thread at a time; stats() and progress() any thread.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,6 +93,12 @@ class RoomMaker {
   // Of those that wait, the pods that may be planned for, the most important first.
   [[nodiscard]] std::vector<WaitingPod> InNeed(std::vector<WaitingPod> everybody);
   void PlanFor(const Extender::Moment& now, const WaitingPod& waiting);
+  // Whether fewer nodes are idle than asked for, and have been for long enough.
+  [[nodiscard]] bool LacksIdle(const Snapshot& snapshot);
+  void PlanForIdle(const Extender::Moment& now);
+  // Pods that may move for one of that priority.
+  [[nodiscard]] std::function<bool(const PodRecord& pod)> MayMove(int priority) const;
+  // By pods: those that wait; empty: for idle nodes.
   void Begin(const Extender::Moment& now, const RoomUnit& unit,
              const std::vector<PodRequest>& pods);
   static std::string NameOf(const PodRequest& pod);
@@ -96,6 +107,7 @@ class RoomMaker {
   MakeRoomConfig config_;
   std::optional<Instant> leads_since_;
   Instant next_plan_{};
+  std::optional<Instant> lacks_idle_since_;
   MoveBudget budget_;
   EvictionsUnderWay under_way_;
   Recent<std::string, Instant> later_{kMostRemembered};  // by NameOf: not before

@@ -25,7 +25,7 @@ struct RoomProgress {
     Step step = Step::kNext;
     friend bool operator==(const Move&, const Move&) = default;
   };
-  std::string name;  // "ml/train": of the pod or gang that it is for
+  std::string name;  // "ml/train": of the pod or gang that it is for; "2 idle nodes"
   bool is_gang = false;
   WallTime begun = {};
   std::vector<Move> moves = {};  // in order

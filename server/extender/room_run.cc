@@ -31,9 +31,8 @@ RoomRun::RoomRun(const Parts& parts, RoomOrder order) : parts_(parts), order_(st
     }
   }
   if (!problem_.empty()) return;
-  Tell(RoomNews::What::kBegun, "Berth moves " + CountText(std::ssize(order_.moves), "pod") +
-                                   " so that " + order_.name +
-                                   " has room: " + Join(order_.moves, ", ", MoveText));
+  Tell(RoomNews::What::kBegun, "Berth moves " + CountText(std::ssize(order_.moves), "pod") + " " +
+                                   Aim() + ": " + Join(order_.moves, ", ", MoveText));
 }
 
 RoomRun::~RoomRun() { LetGo(); }
@@ -42,13 +41,14 @@ RoomRun::State RoomRun::Step() {
   if (reached_) return Finish();
   std::string why = problem_;
   if (why.empty()) why = WhyGoalIsGone();
-  if (why.empty() && in_ == order_.places.size()) {
+  const bool all_made = next_ == order_.moves.size();
+  if (why.empty() && in_ == order_.places.size() && (all_made || in_ > 0)) {
     reached_ = true;
     LeaveNodes();
     return Finish();
   }
   if (why.empty()) why = WhoCame();
-  if (why.empty() && next_ == order_.moves.size()) {
+  if (why.empty() && all_made) {
     why = LetIn();
   } else if (why.empty()) {
     const RoomOrder::Move& move = order_.moves[next_];
@@ -98,7 +98,7 @@ std::string RoomRun::KeepNodes() {
     if (index != kNoNode) {
       for (const auto& pod : snapshot->node(index).pods()) known_.insert(pod->pod.id.uid);
     }
-    DeviceRoom room{.pod = order_.places.front().pod, .gang = order_.gang, .moves = true};
+    DeviceRoom room{.pod = ForWhom(), .gang = order_.gang, .moves = true};
     room.priority = order_.priority;
     room.node = name;
     room.since = parts_.clock.Now();
@@ -203,8 +203,8 @@ std::string RoomRun::Evict(const RoomOrder::Move& move) {
   evicted_ = parts_.clock.Now();
   progress_.moves[next_].step = RoomProgress::Step::kEnds;
   Tell(RoomNews::What::kEvicted,
-       "Berth evicts it from " + move.from.node + " so that " + order_.name +
-           " has room; a place on " + move.to.node + " is held for its successor",
+       "Berth evicts it from " + move.from.node + " " + Aim() + "; a place on " + move.to.node +
+           " is held for its successor",
        move.pod.id);
   return "";
 }
@@ -268,6 +268,14 @@ std::string RoomRun::LetIn() {
                                          : "its room was not free in time";
 }
 
+PodId RoomRun::ForWhom() const {
+  return order_.places.empty() ? PodId() : order_.places.front().pod;
+}
+
+std::string RoomRun::Aim() const {
+  return order_.places.empty() ? "for " + order_.name : "so that " + order_.name + " has room";
+}
+
 bool RoomRun::IsOn(const std::string& uid, const std::string& node) const {
   const auto held = parts_.state.FindPod(uid);
   return held && held->placement.node == node;
@@ -282,14 +290,13 @@ void RoomRun::LetGo() {
   for (const RoomOrder::Move& move : order_.moves) parts_.holds.Release(move.pod.id.uid);
   if (kept_.empty()) return;  // the goal is reached, or nothing was kept
   LeaveNodes();
-  if (order_.gang.empty()) {
+  if (order_.gang.empty() && !order_.places.empty()) {
     (void)parts_.state.Unplan(std::span(&order_.places.front().pod.uid, 1));
   }
 }
 
 void RoomRun::Tell(RoomNews::What what, const std::string& text, const PodId& moved) {
-  parts_.sink.Record(
-      RoomNews{.what = what, .pod = order_.places.front().pod, .moved = moved, .text = text});
+  parts_.sink.Record(RoomNews{.what = what, .pod = ForWhom(), .moved = moved, .text = text});
 }
 
 }  // namespace berth

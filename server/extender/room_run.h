@@ -52,10 +52,10 @@ struct RoomOrder {
     PodId pod;
     std::string node;
   };
-  std::string name;  // "ml/train": of the pod or gang
-  GangId gang = {};  // empty: a pod alone
+  std::string name;  // "ml/train": of the pod or gang; "2 idle nodes"
+  GangId gang = {};  // empty: a pod alone, or idle nodes
   int priority = 0;
-  std::vector<Place> places;  // of the pods that it is for; never empty
+  std::vector<Place> places;  // of the pods that it is for; empty: it is for idle nodes
   std::vector<Move> moves;    // in order
 };
 
@@ -114,6 +114,10 @@ class RoomRun {
   [[nodiscard]] std::string AwaitSuccessor(const RoomOrder::Move& move);
   [[nodiscard]] std::string LetIn();
 
+  // The pod, or a member of the gang, that it is for; of idle nodes none.
+  [[nodiscard]] PodId ForWhom() const;
+  // "so that ml/train has room", "for 2 idle nodes".
+  [[nodiscard]] std::string Aim() const;
   [[nodiscard]] bool IsOn(const std::string& uid, const std::string& node) const;
   // The goal is reached: what is left to do.
   [[nodiscard]] State Finish();

@@ -58,7 +58,9 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
           parts.state, parts.pod_rules, ReportUnreadable(),
           [this](const DeviceDispute& dispute) { Report(dispute); }, parts.waiting, &starts_),
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
-               ReportUnreadable()) {}
+               ReportUnreadable()) {
+  if (parts.run_times != nullptr) ended_pods_.emplace(*parts.run_times, parts.pod_rules);
+}
 
 WriteContext KubeCluster::Writing() const {
   return {
@@ -285,6 +287,14 @@ std::vector<WatchSource> KubeCluster::Sources() {
                 .why_not_ready = "waiting for the list of poddisruptionbudgets"},
        .sink = budgets_,
        .unreadable = [this] { return budgets_.unreadable(); }}};
+  if (ended_pods_) {
+    sources.push_back({.kind = {.name = "ended-pods",
+                                .paths = {"/api/v1/pods"},
+                                .query = EndedPodSink::kQuery,
+                                .await = Await::kNot},
+                       .sink = *ended_pods_,
+                       .unreadable = [] { return std::size_t{0}; }});
+  }
   for (const auto& extension : extensions_) {
     for (WatchSource& source : extension->Sources()) sources.push_back(std::move(source));
   }

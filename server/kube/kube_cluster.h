@@ -37,6 +37,7 @@
 #include "server/kube/lead/leader_elector.h"
 #include "server/kube/lead/leader_label.h"
 #include "server/kube/watch/cluster_sync.h"
+#include "server/kube/watch/ended_pods.h"
 #include "server/kube/watch/gang_history.h"
 #include "server/kube/watch/kubelet_refusals.h"
 #include "server/kube/watch/reflector.h"
@@ -84,8 +85,9 @@ class KubeCluster final {
     const wire::PodRules& pod_rules;
     const wire::NodeRules& node_rules;
     const Clock& clock;
-    WaitingPods* waiting = nullptr;  // nullptr: nobody asks for them
-    MakeExtensions extensions = {};  // called once
+    WaitingPods* waiting = nullptr;     // nullptr: nobody asks for them
+    RunTimeTable* run_times = nullptr;  // nullptr: nobody learns how long pods run
+    MakeExtensions extensions = {};     // called once
   };
   struct Options {
     std::optional<LeaderElector::Options> election;  // none: this process is alone
@@ -186,6 +188,7 @@ class KubeCluster final {
   const ClusterExtensions extensions_;
   NodeSink nodes_;
   PodSink pods_;
+  std::optional<EndedPodSink> ended_pods_;
   TableSink<DisruptionBudgets> budgets_;
 
   // The thread that elects alone.

@@ -103,7 +103,8 @@ class Service {
                    .history = kube_ ? &kube_->gang_history() : nullptr,
                    .rooms = &rooms_,
                    .claims = client_ && config_.dra.choose_devices ? &gang_claims_ : nullptr,
-                   .moves = &move_holds_},
+                   .moves = &move_holds_,
+                   .run_times = &run_times_},
                   PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_, EnginesBackground(),
                                          [this](const Config& changed) { UseClasses(changed); },
@@ -331,6 +332,7 @@ class Service {
                                  .node_rules = node_rules_,
                                  .clock = clock_,
                                  .waiting = &waiting_,
+                                 .run_times = &run_times_,
                                  .extensions = dialects::AllExtensions(ExtensionsFilled())},
         std::move(options));
   }
@@ -416,6 +418,7 @@ class Service {
   SystemClock clock_;
   ClusterState state_;
   DisruptionBudgets budgets_;
+  RunTimeTable run_times_;
   Readiness readiness_{"the cluster is not loaded yet"};
   const std::unique_ptr<kube::HttpApiClient> client_;
   EmbeddedCluster embedded_;

@@ -83,7 +83,7 @@ void DecisionRecorder::Record(const RoomNews& news) {
   const bool is_problem = news.what == kEvicted || news.what == kGivenUp;
   log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo,
              kNames[static_cast<std::size_t>(news.what)],
-             {{"pod", news.pod.full_name()},
+             {{"pod", news.pod.name.empty() ? "" : news.pod.full_name()},
               {"moved", news.moved.name.empty() ? "" : news.moved.full_name()},
               {"text", news.text}});
 }

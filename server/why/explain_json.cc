@@ -258,6 +258,13 @@ Json ReportJson(const PodReport& report) {
   if (report.holders.pods > 0) json["holders"] = HoldersJson(report.holders);
   json["nodes"] = told.nodes;
   json["fitting"] = told.fitting;
+  if (told.kept > 0) json["kept_for_others"] = told.kept;
+  if (told.reservation) {
+    json["reservation"] = {{"node", told.reservation->node},
+                           {"starts_in_seconds", SecondsJson(told.reservation->in)},
+                           {"pods_that_end", told.reservation->ends},
+                           {"by_pods_like_them", told.reservation->learned}};
+  }
   if (told.by_claim > 0) json["by_dra"] = told.by_claim;
   json["reasons"] = CountsJson(told.counts);
   json["closed"] = {{"nodes", told.closed.nodes},
@@ -327,6 +334,13 @@ std::string EncodeReport(const PodReport& report) { return TextOfJson(ReportJson
 std::string EncodeReport(const NodeReport& node) {
   Json json = {{"version", kVersion}};
   json.update(FactsJson(node));
+  for (const KeptFor& kept : node.kept_for) {
+    json["kept_for"].push_back({{kept.is_gang ? "gang" : "pod", kept.name},
+                                {"gpus", kept.gpus},
+                                {"reserved", kept.awaits},
+                                {"starts_in_seconds", SecondsJson(kept.in)},
+                                {"text", berth::TextOf(kept)}});
+  }
   if (node.mig_spec.known() && node.mig_spec->product != nullptr) {
     json["mig"]["devices"] = MigUseJson(*node.mig_spec, node.mig_use);
   }

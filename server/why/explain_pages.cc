@@ -115,7 +115,7 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
     line.push_back(std::move(part));
   }
   if (before == kOfGang && line.size() > before) line[before].joint = "; alone, it ";
-  const bool fits = told.fitting + told.by_claim > 0;
+  const bool fits = told.fitting + told.by_claim > told.kept;
   if (before == 0 && !report.gang && report.unschedulable && fits && !told.placed) {
     line.push_back({report.scheduler_said.empty() ? kOthers : kOthersAsSaid});
   }
@@ -259,12 +259,14 @@ HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std
 HttpResponse ExplainNodePage(const Live& live, const std::string& path, const std::string& query) {
   if (auto unready = NotReady(live)) return *std::move(unready);
   const std::string_view name = NameIn(path, 1);
-  const auto snapshot = live.extender.Current();
-  const NodeIndex node = snapshot->names().Find(name);
+  const Extender::Moment now = live.extender.Now();
+  const NodeIndex node = now.snapshot->names().Find(name);
   if (node == kNoNode) {
     return http::ErrorResponse(404, "node " + std::string(name) + " is not known");
   }
-  return Answer(ReportOf(snapshot->node(node)), query);
+  NodeReport report = ReportOf(now.snapshot->node(node));
+  if (now.earmarks != nullptr) report.kept_for = KeptOn(*now.earmarks, *now.snapshot, node);
+  return Answer(report, query);
 }
 
 HttpResponse ExplainGangPage(const Live& live, const std::string& path, const std::string& query) {
@@ -305,6 +307,7 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
   }
   const PodExplanation told = live.extender.Explain(now, pod, SaidOf(live, waiting));
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
+  if (AwaitsReserved(told) || IsPassedOver(told)) return {told.sentence, {}};
   if (told.fitting > 0) {
     return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
   }

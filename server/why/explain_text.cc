@@ -310,6 +310,7 @@ std::string TextOf(const NodeReport& node) {
   for (const std::string& ask : node.refused_asks) {
     text += "  its Topology Manager rejected the last pods that ask for " + ask + "\n";
   }
+  for (const KeptFor& kept : node.kept_for) text += "  " + berth::TextOf(kept) + "\n";
   if (node.by_claims)
     text += "  kube-scheduler gives pods its GPUs by DRA, the first that are free\n";
   if (node.carries_out) text += "  an agent gives containers the GPUs that Berth chooses\n";

@@ -13,6 +13,8 @@ namespace berth {
 namespace {
 
 const std::string kFits = "fits";
+const std::string kReserved = "reserved on ";
+const std::string kGivenUp = "its reservation is given up";
 
 // Of a pod that is somewhere: empty.
 std::string CauseOf(const wire::PodReport& report) {
@@ -20,6 +22,8 @@ std::string CauseOf(const wire::PodReport& report) {
   if (told.placed) return "";
   if (report.gang && wire::Waits(*report.gang)) return "group " + std::string(report.gang->state);
   if (told.nodes == 0) return "no nodes";
+  if (AwaitsReserved(told)) return kReserved + told.reservation->node;
+  if (IsPassedOver(told) && told.by_claim == 0) return "passed over";
   if (told.fitting + told.by_claim > 0) return kFits;
   const bool kept_away = told.scheduler.any == static_cast<std::int64_t>(told.nodes);
   return (kept_away ? "kept away, " : "") + std::string(TextOf(told.counts.front().reason));
@@ -58,13 +62,15 @@ void WaitingNews::Look() {
 
 void WaitingNews::Refill(Instant now) {
   refill_ = now + kRefill;
+  const std::shared_ptr<const Earmarks> earmarks = live_.extender.Now().earmarks;
+  const OwnRooms rooms = earmarks == nullptr ? OwnRooms() : OwnRoomsIn(*earmarks);
   std::map<std::string, Told> kept;
   std::vector<WaitingPod> due;
   const std::set<std::string> askers = live_.extender.Askers();
   for (WaitingPod& pod : live_.waiting.Everybody()) {
     const std::string& uid = pod.pod->id.uid;
     const auto known = told_.find(uid);
-    const bool is_due = known == told_.end() || now >= known->second.next;
+    const bool is_due = known == told_.end() || IsDue(known->second, rooms, uid, now);
     if (known != told_.end()) kept.insert(told_.extract(known));
     const bool waits = askers.contains(pod.pod->scheduler) && pod.unschedulable && !pod.gated &&
                        pod.created && clock_.Wall() - *pod.created >= kPatience;
@@ -78,15 +84,25 @@ void WaitingNews::Refill(Instant now) {
     return std::pair(told_.contains(pod.pod->id.uid), *pod.created);
   });
   due.resize(std::min(due.size(), kMostQueued));
-  Enqueue(std::move(due));
+  Enqueue(std::move(due), rooms);
 }
 
-void WaitingNews::Enqueue(std::vector<WaitingPod> due) {
+bool WaitingNews::IsDue(const Told& told, const OwnRooms& rooms, const std::string& uid,
+                        Instant now) {
+  const auto room = rooms.find(uid);
+  const bool is_reserved = room != rooms.end() && room->second.reserved;
+  const bool turned = is_reserved != told.last.starts_with(kReserved);
+  return now >= told.next - (turned ? kRecheck - kRecheckTurn : Duration(0));
+}
+
+void WaitingNews::Enqueue(std::vector<WaitingPod> due, const OwnRooms& rooms) {
   for (WaitingPod& pod : due) {
-    const auto alike = std::ranges::find_if(
-        queue_, [&pod](const Alike& group) { return AreAlike(group.pods.front(), pod); });
+    const bool has_room = rooms.contains(pod.pod->id.uid);
+    const auto alike = std::ranges::find_if(queue_, [&](const Alike& group) {
+      return !has_room && !group.has_room && AreAlike(group.pods.front(), pod);
+    });
     if (alike == queue_.end()) {
-      queue_.push_back({.pods = {std::move(pod)}});
+      queue_.push_back({.pods = {std::move(pod)}, .has_room = has_room});
     } else {
       alike->pods.push_back(std::move(pod));
     }
@@ -105,16 +121,17 @@ bool WaitingNews::Explain(Alike& alike, Instant began) {
 }
 
 void WaitingNews::Tell(const Alike& alike, const WaitingPod& pod, Instant now) {
-  const std::string& cause = alike.cause;
   Told& told = told_[pod.pod->id.uid];
-  const std::string before = std::exchange(told.last, cause);
+  const std::string before = std::exchange(told.last, alike.cause);
   told.next = now + kRecheck;
+  std::erase_if(told.causes, [now](const auto& cause) { return now - cause.second >= kAgain; });
   // A pod that fits is about to be placed, unless it still waits at the next look.
-  if (cause.empty() || (cause == kFits && before != cause)) return;
-  const auto [said, is_new] = told.causes.emplace(cause, now);
-  if (!is_new && now - said->second < kAgain) return;
-  said->second = now;
-  sink_.Record(PodWaits{pod.pod->id, alike.sentence});
+  if (alike.cause.empty() || (alike.cause == kFits && before != kFits)) return;
+  const bool lost = before.starts_with(kReserved) && !alike.cause.starts_with(kReserved);
+  bool is_new = told.causes.emplace(alike.cause, now).second;
+  if (lost) is_new = told.causes.emplace(kGivenUp, now).second;
+  if (!is_new) return;
+  sink_.Record(PodWaits{pod.pod->id, lost ? kGivenUp + "; " + alike.sentence : alike.sentence});
 }
 
 }  // namespace berth

@@ -5,7 +5,7 @@
 //
 // A cause is what weighs most, not the numbers: these change with every pod that comes or goes.
 // A cause is reported again after kAgain, when the API server has forgotten its Event. Pods that
-// are alike, as those of one Job, share one explanation.
+// are alike, as those of one Job, share one explanation, but for those for which room is kept.
 //
 // The pods are those of the schedulers that ask this Berth; others are placed by somebody else.
 #pragma once
@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "cluster/state/waiting_pods.h"
+#include "scoring/explain/kept_room.h"
 #include "server/extender/ports.h"
 #include "server/why/live.h"
 
@@ -36,8 +37,10 @@ class WaitingNews {
   static constexpr Duration kPatience = std::chrono::seconds(10);  // since the pod was created
   static constexpr Duration kRefill = std::chrono::seconds(5);
   static constexpr Duration kRecheck = std::chrono::minutes(5);  // whether the cause is another
-  static constexpr Duration kAgain = std::chrono::minutes(55);   // an API server keeps Events for
-                                                                 // an hour unless it says otherwise
+  // After the last look, where a node has been reserved for the pod since, or is no longer.
+  static constexpr Duration kRecheckTurn = std::chrono::minutes(1);
+  static constexpr Duration kAgain = std::chrono::minutes(55);  // an API server keeps Events for
+                                                                // an hour unless it says otherwise
 
   // References: they outlive the object.
   WaitingNews(const Live& live, DecisionSink& sink, const Clock& clock)
@@ -48,7 +51,7 @@ class WaitingNews {
 
  private:
   struct Told {
-    std::map<std::string, Instant> causes;  // when each was told
+    std::map<std::string, Instant> causes;  // when each was told, within kAgain
     std::string last;                       // the cause of the last look; empty: none was taken
     Instant next{};                         // look
   };
@@ -59,10 +62,13 @@ class WaitingNews {
     std::string cause = {};
     std::string sentence = {};
     bool explained = false;
+    bool has_room = false;  // room is kept for the one pod
   };
 
   void Refill(Instant now);
-  void Enqueue(std::vector<WaitingPod> due);
+  // Whether to look at the pod again; told: what it was told last.
+  static bool IsDue(const Told& told, const OwnRooms& rooms, const std::string& uid, Instant now);
+  void Enqueue(std::vector<WaitingPod> due, const OwnRooms& rooms);
   // Explains what is next in the queue; false: there is no more time.
   [[nodiscard]] bool Explain(Alike& alike, Instant began);
   void Tell(const Alike& alike, const WaitingPod& pod, Instant now);

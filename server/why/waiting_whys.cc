@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cluster/values/alike.h"
+#include "scoring/explain/kept_room.h"
 
 namespace berth {
 namespace {
@@ -15,7 +16,15 @@ bool Alike(const WaitingPod& a, const WaitingPod& b) {
 }
 
 bool SameMoment(const Extender::Moment& a, const Extender::Moment& b) {
-  return a.policy == b.policy && a.snapshot->IsSame(*b.snapshot);
+  return a.policy == b.policy && a.earmarks == b.earmarks && a.snapshot->IsSame(*b.snapshot);
+}
+
+// Of one for which room is kept.
+std::string TextOf(const OwnRoom& room, const Earmarks& earmarks, const PodRequest& pod) {
+  const auto reservation = room.reserved ? ReservationOf(earmarks, pod) : std::nullopt;
+  if (!reservation) return "the room on " + room.node + " is kept for it";
+  const std::string proviso = ProvisoOf(*reservation);
+  return berth::TextOf(*reservation) + (proviso.empty() ? "" : ", " + proviso);
 }
 
 constexpr std::size_t kNoKind = WaitingWhys::kMostKinds;
@@ -62,14 +71,20 @@ bool WaitingWhys::Work(const Extender::Moment& now) {
 }
 
 WaitingWhys::Told WaitingWhys::Of(std::span<const WaitingPod> pods, const Extender::Moment& now) {
+  const OwnRooms rooms = now.earmarks == nullptr ? OwnRooms() : OwnRoomsIn(*now.earmarks);
   const MutexLock lock(mutex_);
   Forget(pods);
-  std::vector<std::size_t> kinds;
-  for (const WaitingPod& pod : pods) kinds.push_back(KindOf(pod));
   Told told;
+  std::vector<std::size_t> kinds;
+  for (const WaitingPod& pod : pods) {
+    const auto room = rooms.find(pod.pod->id.uid);
+    kinds.push_back(room == rooms.end() ? KindOf(pod) : kNoKind);
+    told.whys.emplace_back();
+    if (room != rooms.end()) told.whys.back().text = TextOf(room->second, *now.earmarks, *pod.pod);
+  }
   told.more = Work(now);
-  for (const std::size_t kind : kinds) {
-    told.whys.push_back(kind == kNoKind ? wire::WaitingWhy() : kinds_[kind].why);
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    if (kinds[i] != kNoKind) told.whys[i] = kinds_[kinds[i]].why;
   }
   return told;
 }

@@ -174,6 +174,10 @@ class APod {
     pod_.deadline_seconds = deadline.count();
     return *this;
   }
+  APod& Series(std::uint64_t series) {
+    pod_.series = series;
+    return *this;
+  }
   APod& Mobile(Mobility mobility) {
     pod_.mobility = mobility;
     return *this;

@@ -66,13 +66,15 @@ void AddDepartureOptions(CLI::App& command, DepartureOptions& options) {
       ->needs(on);
   CLI::Option* const load = command.get_option("--load");
   const std::map<std::string, Lifetimes> kLifetimes = {{"lognormal", Lifetimes::kLogNormal},
-                                                       {"pareto", Lifetimes::kBoundedPareto}};
+                                                       {"pareto", Lifetimes::kBoundedPareto},
+                                                       {"by-owner", Lifetimes::kByOwner}};
   command
       .add_option(
           "--lifetimes", options.lifetimes,
-          "Distribution of drawn lifetimes: lognormal (sigma 1) or pareto (alpha 1.2, bounded)")
+          "Distribution of drawn lifetimes: lognormal (sigma 1), pareto (alpha 1.2, bounded), or "
+          "by-owner (lognormal, most of it between 40 owners of tasks)")
       ->transform(CLI::CheckedTransformer(kLifetimes))
-      ->type_name("lognormal|pareto")
+      ->type_name("lognormal|pareto|by-owner")
       ->needs(load);
   command
       .add_option("--mean-lifetime", options.mean_lifetime_s, "Mean of drawn lifetimes, in seconds")

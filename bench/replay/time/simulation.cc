@@ -11,6 +11,7 @@
 #include "bench/replay/power_meter.h"
 #include "bench/replay/time/event_loop.h"
 #include "scoring/room/move_cost.h"
+#include "server/wire/pod/pod_series.h"
 
 namespace berth::replay {
 namespace {
@@ -48,7 +49,9 @@ class TimeSimulation final : public EventLoop {
         rule_(rule),
         works_since_(stream.arrivals.size()),
         waits_(waits),
-        progress_(progress) {}
+        progress_(progress) {
+    LearnOfPast();
+  }
 
   SimulationResult Finish();
 
@@ -65,8 +68,17 @@ class TimeSimulation final : public EventLoop {
     pod.mobility = Mobility::kMoves;
     pod.checkpointed = WallOf(now());  // it is placed now, if it is
     waits_.words.Say(stream_.arrivals[n].runs, pod);
+    pod.series = SeriesOf(stream_.arrivals[n].task);
     return pod;
   }
+  // By the owner of the task, or else by its name; 0 where nobody learns of them.
+  [[nodiscard]] std::uint64_t SeriesOf(std::size_t task) const {
+    if (!waits_.learns_run_times) return 0;
+    return stream_.owners.empty()
+               ? std::hash<std::string_view>()(wire::StemOf(tasks_[task].name)) | 1U
+               : stream_.owners[task];
+  }
+  void LearnOfPast();
   void TakeSample(Millis at);
 
   [[nodiscard]] Instant ArrivalOf(std::size_t n) const override {
@@ -89,7 +101,8 @@ class TimeSimulation final : public EventLoop {
   Result<std::optional<NodeIndex>> Put(std::size_t n) override {
     waits_its_turn_ = waits_.in_turn && TaskOf(n).gpus > 0 && !IsFirst(n);
     if (waits_its_turn_) return std::nullopt;
-    return placer_.Put(Pod(n), now(), WallTime(stream_.arrivals[n].at));
+    const Arrival& arrival = stream_.arrivals[n];
+    return placer_.Put(Pod(n), now(), WallTime(arrival.at), arrival.ran);
   }
   [[nodiscard]] bool WasKeptAway() const override {
     return waits_its_turn_ || placer_.was_kept_away();
@@ -138,6 +151,16 @@ class TimeSimulation final : public EventLoop {
   std::int64_t watt_ms_ = 0;
   SimulationResult result_;
 };
+
+void TimeSimulation::LearnOfPast() {
+  for (std::size_t i = 0; waits_.learns_run_times && i < stream_.past.size(); ++i) {
+    const PastRun& past = stream_.past[i];
+    PodRequest pod = PodOf(tasks_[past.task], i);
+    pod.id.uid += "-past";
+    pod.series = SeriesOf(past.task);
+    placer_.Learn(pod, past.ran, WallTime(past.ended));
+  }
+}
 
 void TimeSimulation::TakeSample(Millis at) {
   Sample sample;
@@ -198,7 +221,11 @@ void TimeSimulation::Ended(std::size_t n, bool finished) {
   placer_.Remove(Pod(n).id.uid);
   const std::int64_t milli = GpuDemandMilli(TaskOf(n));
   allocated_milli_ -= milli;
-  if (finished) return;
+  if (finished) {
+    const Arrival& arrival = stream_.arrivals[n];
+    placer_.Learn(Pod(n), arrival.ran + arrival.runs, WallOf(now()));
+    return;
+  }
   Lose(n);
   service_.Moved(n, TaskOf(n), SinceStart(works_since_[n]), std::nullopt);
   waiting_milli_ += milli;

@@ -56,6 +56,7 @@ struct SimulationResult {
 struct WaitRules {
   bool in_turn = false;  // no pod with GPUs passes the first one that waits
   RunWords words = {};
+  bool learns_run_times = false;  // the placer does, from the pods that end
 };
 
 // The placer has the workload's nodes and no pod yet. `progress` counts arrivals; `starts` gets

@@ -74,6 +74,7 @@ void EventRecorder::Record(const RoomNews& news) {
                                                    "TakesKeptPlace", "RoomMade",  "RoomGivenUp"};
   const bool of_moved = news.what == kEvicted || news.what == kMoved;
   const bool is_warning = news.what == kEvicted || news.what == kGivenUp;
+  if (!of_moved && news.pod.name.empty()) return;  // idle nodes: there is no pod to tell
   Put({of_moved ? news.moved : news.pod, is_warning, kReasons[static_cast<std::size_t>(news.what)],
        news.text, clock_.Wall(), instance_});
 }

@@ -157,7 +157,7 @@ class PodReader {
       if (IsField(key, "resources")) ReadPodResources(content.get_object());
       if (IsField(key, "restartPolicy")) {
         const std::string_view policy = content.get_string();
-        fields_.completes = policy == "Never" || policy == "OnFailure";
+        parts_.completes = policy == "Never" || policy == "OnFailure";
       }
       if (IsField(key, "resourceClaims")) {
         parts_.claims_devices = true;
@@ -259,10 +259,22 @@ class PodReader {
   void ReadContainerStatuses(array list) {
     for (auto container : list) {
       ForEachField(container.get_object(), [this](std::string_view key, value content) {
+        if (IsField(key, "state")) ReadContainerState(content.get_object());
         if (!IsField(key, "allocatedResourcesStatus")) return;
         for (auto resource : content.get_array()) ReadAllocated(resource.get_object());
       });
     }
+  }
+
+  void ReadContainerState(object state) {
+    ForEachField(state, [this](std::string_view key, value content) {
+      if (!IsField(key, "terminated")) return;
+      ForEachField(content.get_object(), [this](std::string_view name, value text) {
+        if (!IsField(name, "finishedAt")) return;
+        const std::optional<WallTime> finished = ParseTime(text.get_string());
+        if (finished) fields_.finished = std::max(fields_.finished.value_or(*finished), *finished);
+      });
+    });
   }
 
   // The name comes first, as in all lists that the API server writes; a resource without one is

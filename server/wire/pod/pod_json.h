@@ -30,9 +30,9 @@ struct PodFields {
   std::string kind;                       // empty = not said, as in lists
   std::string resource_version;           // metadata
   bool terminating = false;               // metadata.deletionTimestamp is set
-  bool completes = false;                 // PodLife::completes
   bool evicted = false;                   // PodLife::evicted, once it is terminating
   std::optional<WallTime> started, ends;  // status.startTime, metadata.deletionTimestamp
+  std::optional<WallTime> finished = {};  // status: when the last of its containers ended
   std::string node;                       // spec.nodeName
   std::string phase;                      // status
   std::string reason, message;            // status: why the kubelet refused it, where it did

@@ -135,7 +135,7 @@ std::string ReplicaSetOf(const PodParts& parts) {
 
 PodLife LifeOf(const PodFields& fields) {
   PodLife life{.started = fields.started, .ends = fields.ends};
-  life.completes = fields.completes;
+  life.completes = fields.parts.completes;
   life.evicted = fields.terminating && fields.evicted;
   life.comes_back = fields.parts.of_daemon_set || fields.parts.controller_kind == "Node";
   life.replica_set = ReplicaSetOf(fields.parts);
@@ -161,6 +161,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   observed.node = std::move(fields.node);
   observed.over = IsOver(fields);
   observed.succeeded = fields.phase == "Succeeded";
+  if (observed.succeeded && !fields.terminating) observed.finished = fields.finished;
   observed.running = fields.phase == "Running";
   observed.not_admitted = NotAdmitted(fields);
   observed.terminating = fields.terminating;

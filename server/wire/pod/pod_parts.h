@@ -109,6 +109,7 @@ struct PodParts {
   std::string controller;      // the UID of its controller; empty = none
   std::string controller_kind, controller_api, controller_name;  // "Job", "batch/v1"
   bool of_daemon_set = false;
+  bool completes = false;             // PodLife::completes
   std::int64_t deadline_seconds = 0;  // PodRequest::deadline_seconds
   PodMoveWords move;
   bool claims_devices = false;      // spec.resourceClaims

@@ -11,6 +11,7 @@
 #include "cluster/values/request_size.h"
 #include "server/wire/json/wall_time.h"
 #include "server/wire/pod/pod_needs.h"
+#include "server/wire/pod/pod_series.h"
 #include "server/wire/pod/pod_versions.h"
 #include "server/wire/pod/run_time.h"
 
@@ -329,6 +330,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   if (const Status read = ReadRunTime(parts, request); !read && request.refusal.empty()) {
     request.refusal = read.error().message;
   }
+  if (request.shape.wants_gpu()) request.series = SeriesOf(parts);
   if (!request.shape.wants_gpu()) parts.constraints.versions = {};
   if (request.refusal.empty()) request.device_class = ClassOfGpus(request.shape);
   ReadGroup(parts, request);

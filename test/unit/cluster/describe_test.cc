@@ -59,6 +59,7 @@ std::vector<Change> Changes() {
       {"expected_seconds", kLoss, [](PodRequest& pod) { pod.expected_seconds = 60; }},
       {"deadline_seconds", kLoss, [](PodRequest& pod) { pod.deadline_seconds = 60; }},
       {"controller", kIdentity, [](PodRequest& pod) { pod.controller = "c"; }},
+      {"series", kIdentity, [](PodRequest& pod) { pod.series = 7; }},
       {"labels", kShown,
        [](PodRequest& pod) {
          pod.labels = std::make_shared<const Labels>(Labels{{"a", "c"}});

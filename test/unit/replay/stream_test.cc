@@ -103,6 +103,40 @@ TEST(DrawStream, ArrivesAtTheRateOfTheLoad) {
   EXPECT_NEAR(std::sqrt(squares / static_cast<double>(gaps.size())) / mean, 1.0, 0.05);
 }
 
+// The law of all pods is that of kLogNormal, but pods of one owner differ less.
+TEST(DrawStream, LifetimesGoByTheOwnerWhereAskedFor) {
+  std::vector<TraceTask> tasks;
+  for (int i = 0; i < 1000; ++i) {
+    TraceTask& task = tasks.emplace_back();
+    task.name = std::to_string(i);
+    task.gpus = 1;
+    task.gpu_milli = 1000;
+  }
+  const StreamOptions options{1.0, Lifetimes::kByOwner, hours(1), hours(200)};
+  const Stream stream = DrawStream(kHundredGpus, tasks, options, 3).value();
+  ASSERT_EQ(stream.owners.size(), tasks.size());
+  std::vector<std::vector<double>> logs(kOwners + 1);
+  double hours_run = 0;
+  for (std::size_t i = stream.primed; i < stream.arrivals.size(); ++i) {
+    const Arrival& pod = stream.arrivals[i];
+    hours_run += static_cast<double>(pod.runs.count()) / 3.6e6;
+    logs[stream.owners[pod.task]].push_back(std::log(static_cast<double>(pod.runs.count())));
+  }
+  EXPECT_NEAR(hours_run / (100 * 200), 1, 0.05) << "the load is as asked";
+  std::vector<double> means;
+  for (std::size_t owner = 1; owner <= kOwners; ++owner) {
+    const double mean = Mean(logs[owner]);
+    double squares = 0;
+    for (const double one : logs[owner]) squares += (one - mean) * (one - mean);
+    EXPECT_NEAR(std::sqrt(squares / static_cast<double>(logs[owner].size())), 0.39, 0.06);
+    means.push_back(mean);
+  }
+  std::ranges::sort(means);
+  EXPECT_GT(means.back() - means.front(), 2);
+  EXPECT_EQ(stream.past.size(), stream.primed);
+  for (std::size_t i = 0; i < stream.primed; ++i) EXPECT_GT(stream.arrivals[i].ran, Millis(0));
+}
+
 TEST(DrawStream, IsAFunctionOfItsSeed) {
   const StreamOptions options{1.0, Lifetimes::kBoundedPareto, hours(1), hours(3)};
   const Stream stream = DrawStream(kHundredGpus, kTasks, options, 5).value();

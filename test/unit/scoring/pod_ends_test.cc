@@ -81,6 +81,30 @@ TEST(PodEnds, KnowsWhetherAnybodySaysAnything) {
       EndsOf({ANode("a").Gpus(8).Holding(APod("x").Whole(1).Expects(minutes(1)), {0})}).knows());
 }
 
+TEST(PodEnds, WhoSaysNothingEndsAsPodsLikeItDid) {
+  RunTimeTable table;
+  for (int i = 0; i < 10; ++i) {
+    table.Add(APod("old" + std::to_string(i)).Whole(2).Series(7).Request(), minutes(60 + i), kNow);
+  }
+  const PodEnds ends(Snapshot(), kNow, table.Newest());
+  const PodRecord silent = Record(APod("p").Whole(2).Series(7), Since(minutes(20)));
+  EXPECT_EQ(ends.Of(silent), kNow + minutes(68 - 20));
+  EXPECT_TRUE(ends.IsLearned(silent));
+  EXPECT_EQ(ends.OfNew(silent.pod), kNow + PodEnds::kStart + minutes(68));
+  EXPECT_EQ(ends.Of(Record(APod("p").Whole(2), Since({}))), std::nullopt) << "a service";
+  const PodRecord said = Record(APod("p").Whole(2).Series(7).Expects(minutes(30)), Since({}));
+  EXPECT_EQ(ends.Of(said), kNow + minutes(30));
+  EXPECT_FALSE(ends.IsLearned(said));
+  const APod promises = APod("p").Whole(2).Series(7).EndsWithin(minutes(90));
+  EXPECT_EQ(ends.Of(Record(promises, Since({}))), kNow + minutes(90) + seconds(30));
+  const APod broken = APod("p").Whole(2).Series(7).Expects(minutes(30));
+  EXPECT_EQ(ends.Of(Record(broken, Since(minutes(50)))), kNow + minutes(18))
+      << "its word is broken";
+  const ANode node = ANode("a").Gpus(8).Holding(APod("x").Whole(2).Series(7), {0, 1});
+  EXPECT_FALSE(EndsOf({node}).knows());
+  EXPECT_TRUE(PodEnds(*SnapshotOf({node}), kNow, table.Newest()).knows());
+}
+
 // Three pods: GPUs 0-1 end in 10 minutes, 2-3 in 20, 4 never. 5-7 are idle. CPU: 16; 4 are
 // free now, 8 from the tenth minute on and 12 from the twentieth.
 TEST(RoomAt, IsWhenEnoughGpusAndCpuAreFree) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "test/support/builders.h"
 
 namespace berth::test::waste_potential_test {
@@ -59,6 +61,30 @@ TEST(WastePotential, OptimismLooksAtTheFillingsThatSuitTheNode) {
   EXPECT_LT(waste(0.5), waste(0));
   EXPECT_NEAR(waste(100), waste(0), 1);
   EXPECT_GE(waste(0.001), 0);
+}
+
+TEST(WastePotential, PodsThatAskForTooMuchCountUntilPatienceEnds) {
+  const Node node = ANode("n").Gpus(1).Cpu(10).Holding(APod("x").Share(700), {0}).Build();
+  const auto waste = [&](const RequestMix& mix, int patience) {
+    WasteParameters parameters;
+    parameters.optimism = 0;
+    parameters.fills = 256;
+    parameters.coverage = 1;
+    parameters.patience = patience;
+    return WastePotential(mix, {}, parameters).WasteMilli(node);
+  };
+  const RequestClass whole{APod("w").Whole(1).Shape(), 0.6},
+      large{APod("l").Share(650).Shape(), 0.3}, fits{APod("f").Share(300).Shape(), 0.1};
+  // One of six draws has to fit; five deviations.
+  EXPECT_NEAR(waste({whole, large, fits}, 5), 300 * std::pow(0.9, 6), 47);
+  EXPECT_EQ(waste({whole, large, fits}, 400), 0) << "one comes in the end";
+  // Pods without GPU do not count, but take what CPU there is.
+  const RequestClass light{APod("c").CpuMilli(1).Shape(), 1}, heavy{APod("h").Cpu(10).Shape(), 1};
+  RequestClass needs_cpu = fits;
+  needs_cpu.shape.cpu_milli = 10'000;
+  EXPECT_NEAR(waste({light, whole, large, fits}, 5), 300 * std::pow(0.9, 6), 47);
+  EXPECT_NEAR(waste({heavy, whole, large, needs_cpu}, 400), 300 * (1 - 0.1 / 1.1), 27)
+      << "if it comes before the first of them";
 }
 
 TEST(WastePotential, GpusAreNotToldApartAndThoseOutOfOrderDoNotCount) {

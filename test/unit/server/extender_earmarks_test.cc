@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+#include "scoring/explain/kept_room.h"
 #include "server/extender/extender.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"
@@ -77,6 +79,12 @@ class ExtenderEarmarksTest : public testing::Test {
     const PodId& id = pod.Request().id;
     return BindNow(extender_, {id.namespace_name, id.name, id.uid, node});
   }
+  // What the node's page says of it.
+  std::string Kept(const std::string& node) {
+    const auto now = extender_.Now();
+    const auto kept = KeptOn(*now.earmarks, *now.snapshot, now.snapshot->names().Find(node));
+    return Join(kept, "; ", [](const KeptFor& one) { return TextOf(one); });
+  }
   std::string Explained(const APod& pod) {
     return extender_.Explain(extender_.Now(), pod.Request()).sentence;
   }
@@ -89,6 +97,7 @@ class ExtenderEarmarksTest : public testing::Test {
   Woken waker_;
   NodeDomains domains_{{{"rack", {"rack"}}}};
   GangTable gangs_{{state_, waiting_, domains_}};
+  RunTimeTable run_times_;
   Extender extender_{{.state = state_,
                       .binder = binder_,
                       .sink = sink_,
@@ -98,7 +107,8 @@ class ExtenderEarmarksTest : public testing::Test {
                       .behind_scheduler = true,
                       .gangs = &gangs_,
                       .waiting = &waiting_,
-                      .waker = &waker_},
+                      .waker = &waker_,
+                      .run_times = &run_times_},
                      {.engine = EngineOf("best-fit"),
                       .reservation_time = seconds(30),
                       .gangs = {{"berth"}, seconds(50)},
@@ -117,9 +127,31 @@ TEST_F(ExtenderEarmarksTest, ALargePodGetsTheNodeThatBecomesFree) {
   EXPECT_EQ(Filter(small), "kept_for_waiting");
   EXPECT_EQ(Explained(small),
             "waits its turn: default/large has waited longer; the room on 1 node is kept for it");
+  EXPECT_EQ(Kept("n"), "8 idle GPUs are kept for default/large");
   EXPECT_EQ(Filter(large), "n");
   ASSERT_TRUE(Bind(large, "n"));
   EXPECT_EQ(Filter(small), "gpus_held") << "nothing is kept any more";
+}
+
+// Nobody says anything; others of its kind have ended.
+TEST_F(ExtenderEarmarksTest, ANodeIsReservedUntilPodsEndAsOthersLikeThemDid) {
+  Add(ANode("n").Gpus(8));
+  Bound(APod("old").Whole(7).Series(5), "n", {0, 1, 2, 3, 4, 5, 6}, {.started = clock_.Wall()});
+  const APod large = Arrive(APod("large").Whole(8), -100);
+  Filter(large);
+  extender_.LookAtEarmarks();
+  const APod small = Arrive(APod("small").Whole(1), 5);
+  EXPECT_EQ(Filter(small), "n") << "nothing is known yet";
+  for (int i = 0; i < 8; ++i) {
+    run_times_.Add(APod("past" + std::to_string(i)).Whole(7).Series(5).Request(), minutes(120 + i),
+                   clock_.Wall());
+  }
+  clock_.Advance(seconds(10));
+  extender_.LookAtEarmarks();
+  EXPECT_EQ(Explained(large),
+            "reserved: starts in about 2 h when 1 pod on n ends, if it runs as long as pods like "
+            "it did");
+  EXPECT_EQ(Filter(small), "kept_for_waiting");
 }
 
 TEST_F(ExtenderEarmarksTest, ANodeIsReservedUntilItsPodsEnd) {
@@ -130,6 +162,7 @@ TEST_F(ExtenderEarmarksTest, ANodeIsReservedUntilItsPodsEnd) {
   Filter(large);
   extender_.LookAtEarmarks();
   EXPECT_EQ(Explained(large), "reserved: starts in about 3 h when 1 pod on n ends");
+  EXPECT_EQ(Kept("n"), "reserved for default/large, which can start in about 3 h (1 idle GPU now)");
   const APod small = Arrive(APod("small").Whole(1), 5);
   EXPECT_EQ(Filter(small), "kept_for_waiting");
   EXPECT_EQ(Explained(small),

@@ -26,17 +26,19 @@ using std::chrono::seconds;
 
 class Trial {
  public:
-  explicit Trial(std::uint64_t seed) : random_(seed), chaos_(random_.Between(0, 3)) {
+  // idle_nodes: to be kept; then no large pod waits.
+  Trial(std::uint64_t seed, int idle_nodes) : random_(seed), chaos_(random_.Between(0, 3)) {
     config_ = RoomWorld::Acts();
     config_.moves_per_hour = 4;
     config_.moves_per_namespace = 3;
     config_.moves_per_node = 2;
+    config_.idle_nodes = idle_nodes;
     std::vector<int> gpus;
     for (int i = random_.Between(3, 6); i > 0; --i) gpus.push_back(4);
     world_.emplace(gpus, config_);
     world_->evictor.answer = [this](const PodId& pod) { return Evict(pod); };
     for (std::size_t i = 0; i < gpus.size(); ++i) Fill("n" + std::to_string(i));
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 2 && idle_nodes == 0; ++i) {
       const APod big = APod("big" + std::to_string(i)).Whole(random_.Between(2, 4));
       world_->Waits(big);
       pending_.emplace(big.Request().id.uid, big.Request());
@@ -227,18 +229,31 @@ class Trial {
   std::vector<Tried> tried_;
 };
 
-TEST(RoomMakerProperty, KeepsItsPromisesWhateverGoesWrong) {
-  constexpr std::uint64_t kTrials = 150;
+struct Sums {
   int done = 0, given_up = 0, evicted = 0;
-  for (std::uint64_t seed = 0; seed < kTrials; ++seed) {
+};
+Sums RunAll(std::uint64_t trials, int idle_nodes) {
+  Sums sums;
+  for (std::uint64_t seed = 0; seed < trials; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Trial trial(seed);
+    Trial trial(seed, idle_nodes);
     trial.Run();
-    if (testing::Test::HasFailure()) return;
-    done += trial.done;
-    given_up += trial.given_up;
-    evicted += trial.evicted;
+    if (testing::Test::HasFailure()) return sums;
+    sums.done += trial.done;
+    sums.given_up += trial.given_up;
+    sums.evicted += trial.evicted;
   }
+  return sums;
+}
+
+TEST(RoomMakerProperty, KeepsItsPromisesForIdleNodesToo) {
+  const Sums sums = RunAll(100, 1);
+  EXPECT_GT(sums.done, 20);
+  EXPECT_GT(sums.given_up, 5);
+}
+
+TEST(RoomMakerProperty, KeepsItsPromisesWhateverGoesWrong) {
+  const auto [done, given_up, evicted] = RunAll(150, 0);
   RecordProperty("done", done);
   RecordProperty("given_up", given_up);
   RecordProperty("evicted", evicted);

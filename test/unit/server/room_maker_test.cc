@@ -461,5 +461,84 @@ TEST_F(RoomMakerTest, WaitsNoLongerForAPodThatIsNotToldToEnd) {
   EXPECT_EQ(world_.evictor.asked, (Names{"b", "b"}));
 }
 
+// Nobody waits; one of the two nodes is to be idle.
+class IdleNodesTest : public RoomMakerTest {
+ protected:
+  void Keeps(int idle, int after_minutes = 0) {
+    MakeRoomConfig config = RoomWorld::Acts();
+    config.idle_nodes = idle;
+    config.after_minutes = after_minutes;
+    world_.maker->Use(config);
+  }
+};
+
+TEST_F(IdleNodesTest, ANodeIsEmptiedWhereTooFewAreIdle) {
+  Keeps(1);
+  world_.After(2);
+  ASSERT_EQ(world_.evictor.asked, Names{"b"}) << "which loses no work";
+  EXPECT_EQ(world_.maker->progress()->name, "1 idle node");
+  EXPECT_EQ(world_.sink.text(),
+            "Berth evicts it from n1 for 1 idle node; a place on n0 is held for its successor");
+  EXPECT_EQ(world_.Filter(APod("other").Whole(1).Request()), Names()) << "both places are kept";
+  EXPECT_EQ(world_.Comes(Successor()), Names{"n0"});
+  ASSERT_TRUE(world_.Bind(Successor().Request(), "n0"));
+  world_.Ends("b");
+  world_.After(2);
+  EXPECT_EQ(world_.sink.what(), What::kDone);
+  EXPECT_EQ(world_.StillHeld(), "");
+  EXPECT_EQ(world_.maker->stats().done, 1u);
+  EXPECT_EQ(world_.Filter(APod("other").Whole(1).Request()), Names{"n1"}) << "it is for anybody";
+  world_.After(40 * 60);
+  EXPECT_EQ(world_.evictor.asked.size(), 1u) << "one is idle";
+}
+
+TEST_F(IdleNodesTest, ItHasToHaveBeenSoForAsLongAsAPodHasToWait) {
+  Keeps(1, 30);
+  world_.After(30 * 60);  // a leader that is new looks at nothing
+  world_.After(29 * 60);
+  EXPECT_EQ(world_.evictor.asked, Names());
+  world_.After(2 * 60);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+}
+
+TEST_F(IdleNodesTest, WhoIsInNeedComesFirst) {
+  Keeps(1);
+  world_.Waits(big_);
+  world_.After(2);
+  EXPECT_EQ(world_.maker->progress()->name, "default/big");
+}
+
+TEST_F(IdleNodesTest, PodsOfAHigherPriorityStayAndMayCome) {
+  Keeps(2);
+  world_.After(2);
+  EXPECT_EQ(world_.evictor.asked, Names()) << "two nodes cannot be idle";
+  Keeps(1);
+  world_.After(5 * 60);
+  ASSERT_EQ(world_.evictor.asked, Names{"b"});
+  const APod other = APod("other").Whole(1).Priority(1);
+  EXPECT_EQ(world_.Comes(other), Names{"n1"});
+  ASSERT_TRUE(world_.Bind(other.Request(), "n1"));
+  world_.After(1);
+  ExpectGivenUp("default/other came to n1");
+}
+
+TEST_F(IdleNodesTest, NoPodOfAHigherPriorityIsMoved) {
+  world_.Ends("a");
+  world_.Ends("b");
+  world_.Runs(RoomWorld::Moves("c").Priority(1), "n0", {0});
+  world_.Runs(RoomWorld::Moves("d").Priority(1), "n1", {0});
+  Keeps(1);
+  world_.After(40 * 60);
+  EXPECT_EQ(world_.evictor.asked, Names());
+}
+
+TEST_F(IdleNodesTest, AnotherLeaderLeavesNothingBehind) {
+  Keeps(1);
+  world_.After(2);
+  ASSERT_EQ(world_.evictor.asked, Names{"b"});
+  world_.maker->LetGo();
+  ExpectGivenUp("this replica no longer leads");
+}
+
 }  // namespace
 }  // namespace berth::test::room_maker_test

@@ -83,6 +83,9 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(EarmarkLine::kMostAwaited, 64u);
   EXPECT_EQ(EarmarkLine::kMostReserved, 256u);
   EXPECT_EQ(EarmarkLine::kReserveWithin, std::chrono::hours(6));
+  EXPECT_EQ(RunTimeTable::kMostKinds, 4'096u);
+  EXPECT_EQ(RunTimeTable::kMostOfNamespace, 256u);
+  EXPECT_EQ(RunTimes::kPerKind, 32u);
   EXPECT_EQ(kube::ApiGangHistory::kMostPods, 20'000);
   EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);
   EXPECT_EQ(kube::ApiPodWaker::kMostWaiting, 1'024u);

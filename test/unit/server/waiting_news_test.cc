@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/why/waiting_news.h"
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <span>
 #include <string>
@@ -161,6 +163,119 @@ TEST_F(WaitingNewsTest, ExplanationsTakeNoMoreThanTheirTimeAndThoseOfAKindAreOne
   news.Look();
   EXPECT_GE(sink_.texts.size(), 10U) << "one explanation for all that are alike";
   EXPECT_LE(sink_.texts.size(), 12U) << "and few others";
+}
+
+// Nodes of eight GPUs, all held by pods that say when they end.
+class KeptRoomNewsTest : public testing::Test {
+ protected:
+  KeptRoomNewsTest() {
+    service_.extender().Use({.engine = EngineOf("best-fit"),
+                             .reservation_time = seconds(30),
+                             .earmarks = EarmarkLimits{100, minutes(60)}});
+    Holds("old1", "n1", minutes(300));
+    Holds("old2", "n2", minutes(60));
+  }
+  void Apply(const ClusterEvent& event) { ASSERT_TRUE(service_.state().Apply({&event, 1})); }
+  void Holds(const std::string& name, const std::string& node, minutes time) {
+    const APod pod = APod(name).Whole(7).EndsWithin(time);
+    Apply(PodBound{.pod = pod.Request(),
+                   .placement = pod.On(node, {0, 1, 2, 3, 4, 5, 6}),
+                   .life = {.started = service_.clock().Wall()}});
+  }
+  void Waits(const APod& pod) {
+    auto request = std::make_shared<PodRequest>(pod.Request());
+    request->scheduler = "default-scheduler";
+    pods_.push_back(request);
+    service_.waiting().Put(
+        {.pod = request, .unschedulable = true, .created = service_.clock().Wall()});
+  }
+  // kube-scheduler asks about all of them once a minute.
+  std::vector<std::string> After(minutes time) {
+    sink_.texts.clear();
+    for (seconds passed{0}; passed < time; passed += seconds(1)) {
+      if (passed % minutes(1) == seconds(0)) AskAgain();
+      service_.extender().LookAtEarmarks();
+      service_.clock().Advance(seconds(1));
+      news_.Look();
+    }
+    std::ranges::sort(sink_.texts);
+    return sink_.texts;
+  }
+  void AskAgain() {
+    std::vector<NodeIndex> nodes(service_.state().Current()->size());
+    std::iota(nodes.begin(), nodes.end(), NodeIndex{0});
+    for (const auto& pod : pods_) {
+      (void)service_.extender().Filter(service_.extender().Now(), *pod, nodes);
+    }
+  }
+
+  TestService service_{{MachineWith("n1", 8), MachineWith("n2", 8)}};
+  TellingSink sink_;
+  std::vector<std::shared_ptr<const PodRequest>> pods_;
+  WaitingNews news_{service_.live(), sink_, service_.clock()};
+};
+
+TEST_F(KeptRoomNewsTest, EachOfPodsThatAreAlikeIsToldOfItsOwnReservation) {
+  Waits(APod("a").Whole(8));
+  service_.clock().Advance(seconds(1));
+  Waits(APod("b").Whole(8));
+  const auto told = After(minutes(4));
+  ASSERT_EQ(told.size(), 4U) << "first that it fits nowhere, then the reservation";
+  EXPECT_TRUE(told[0].starts_with("default/a: fits none of 2 nodes")) << told[0];
+  EXPECT_EQ(told[1], "default/a: reserved: starts in about 60 min when 1 pod on n2 ends");
+  EXPECT_TRUE(told[2].starts_with("default/b: fits none of 2 nodes")) << told[2];
+  EXPECT_EQ(told[3], "default/b: reserved: starts in about 5 h when 1 pod on n1 ends");
+  EXPECT_TRUE(After(minutes(40)).empty()) << "the time alone is no other cause";
+}
+
+TEST_F(KeptRoomNewsTest, ThePagesSayTheSame) {
+  Waits(APod("a").Whole(8));
+  (void)After(minutes(2));
+  Waits(APod("small").Whole(1));
+  (void)After(minutes(1));
+  const auto page = [this](const std::string& path) {
+    return Json::parse(service_.Call("GET", "/debug/" + path).body);
+  };
+  const Json kept = page("nodes/n2")["kept_for"];
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0]["pod"], "default/a");
+  EXPECT_EQ(kept[0]["gpus"], 1);
+  EXPECT_EQ(kept[0]["reserved"], true);
+  EXPECT_EQ(kept[0]["text"],
+            "reserved for default/a, which can start in about 58 min (1 idle GPU now)");
+  EXPECT_FALSE(page("nodes/n1").contains("kept_for"));
+  EXPECT_EQ(page("pods/default/a")["reservation"]["node"], "n2");
+  EXPECT_EQ(page("pods/default/a")["reservation"]["pods_that_end"], 1);
+  const Json small = page("pods/default/small");
+  EXPECT_EQ(small["fitting"], 2);
+  EXPECT_EQ(small["kept_for_others"], 1);
+}
+
+TEST_F(KeptRoomNewsTest, AReservationThatIsGivenUpIsToldOnce) {
+  Waits(APod("a").Whole(8));
+  ASSERT_EQ(After(minutes(4)).size(), 2U);
+  Apply(NodeRemoved{"n2"});
+  Apply(NodeRemoved{"n1"});
+  const auto spec = MachineWith("n3", 4);
+  Apply(NodeUpserted{spec});
+  const auto told = After(minutes(10));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_TRUE(told[0].starts_with(
+      "default/a: its reservation is given up; does not fit the only node; nearest is n3"))
+      << told[0];
+}
+
+TEST_F(KeptRoomNewsTest, WhoIsPassedOverIsToldForWhom) {
+  Waits(APod("a").Whole(8));
+  service_.clock().Advance(seconds(1));
+  Waits(APod("b").Whole(8));
+  ASSERT_EQ(After(minutes(4)).size(), 4U);
+  Waits(APod("small").Whole(1));
+  const auto told = After(minutes(1));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0],
+            "default/small: passed over: it would delay default/b; it may go with "
+            "activeDeadlineSeconds of less than 4 h");
 }
 
 }  // namespace

@@ -18,18 +18,21 @@ class WaitingWhysTest : public testing::Test {
     return {.pod = std::make_shared<const PodRequest>(APod(name).Whole(gpus).Request())};
   }
   static std::shared_ptr<const Snapshot> Newer() {
-    const auto node = std::make_shared<const Node>(std::make_shared<const NodeSpec>());
+    NodeSpec spec;
+    spec.name = "n1";
+    const auto node = std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec));
     return std::make_shared<const Snapshot>(std::vector{node});
   }
   std::vector<std::string> Texts(const std::vector<WaitingPod>& pods) {
     std::vector<std::string> texts;
-    told_ = whys_.Of(pods, {snapshot_, policy_});
+    told_ = whys_.Of(pods, {snapshot_, policy_, earmarks_});
     for (const wire::WaitingWhy& why : told_.whys) texts.push_back(why.text);
     return texts;
   }
 
   std::shared_ptr<const Snapshot> snapshot_ = Newer();
   std::shared_ptr<const Extender::Policy> policy_ = std::make_shared<const Extender::Policy>();
+  std::shared_ptr<const Earmarks> earmarks_;
   Extender::Moment of_;  // the last explanation
   Instant now_{};
   Duration takes_{};
@@ -80,6 +83,18 @@ TEST_F(WaitingWhysTest, OneIsOfTheMomentOfTheList) {
   Texts({Asking("a", 1)});
   EXPECT_EQ(of_.snapshot, snapshot_);
   EXPECT_EQ(of_.policy, policy_);
+}
+
+TEST_F(WaitingWhysTest, WhatIsSaidOfOneForWhichRoomIsKeptHoldsForNoOther) {
+  const std::vector<WaitingPod> pods = {Asking("a", 1), Asking("b", 1)};
+  Texts(pods);
+  EarmarkOwner owner;
+  owner.pod = pods[1].pod->id;
+  earmarks_ = std::make_shared<const Earmarks>(
+      snapshot_, std::vector{Earmarks::OnNode{.node = 0, .owners = {owner}}});
+  now_ += WaitingWhys::kFresh;
+  EXPECT_EQ(Texts(pods), (std::vector<std::string>{"a", "the room on n1 is kept for it"}));
+  EXPECT_EQ(explained_, 2) << "what is kept may be what the other waits for";
 }
 
 TEST_F(WaitingWhysTest, AnotherPolicyMayFindAnother) {

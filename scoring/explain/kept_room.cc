@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/kept_room.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "scoring/explain/first_line.h"
+#include "scoring/explain/node_report.h"
+
+namespace berth {
+namespace {
+
+KeptFor Of(const EarmarkOwner& owner) {
+  const bool is_gang = !owner.gang.empty();
+  return {.name = is_gang ? owner.gang.full_name() : owner.pod.full_name(),
+          .is_gang = is_gang,
+          .gpus = owner.gpus};
+}
+
+}  // namespace
+
+std::string AboutText(std::chrono::minutes time) {
+  const auto minutes = std::max<std::int64_t>(time.count(), 1);
+  return time < kHoursFrom ? std::to_string(minutes) + " min"
+                           : std::to_string((minutes + 30) / 60) + " h";
+}
+
+std::optional<Reservation> ReservationOf(const Earmarks& earmarks, const PodRequest& pod) {
+  const PodEnds& ends = earmarks.ends();
+  for (const Earmarks::OnNode& on : earmarks.nodes()) {
+    if (on.then == nullptr || !on.from || !IsOwnedBy(on.awaiting, pod)) continue;
+    const Node& node = earmarks.snapshot()->node(on.node);
+    Reservation found{.node = node.spec().name,
+                      .in = std::chrono::ceil<std::chrono::minutes>(*on.from - ends.now())};
+    for (const auto& held : node.pods()) {
+      const auto end = ends.Of(*held);
+      if (!end || *end > *on.from) continue;
+      ++found.ends;
+      if (ends.IsLearned(*held)) ++found.learned;
+    }
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::string TextOf(const Reservation& reservation) {
+  return "reserved: starts in about " + AboutText(reservation.in) + " when " +
+         CountText(reservation.ends, "pod") + " on " + ShortName(reservation.node, 2 * kShortName) +
+         " end" + (reservation.ends == 1 ? "s" : "");
+}
+
+std::string ProvisoOf(const Reservation& reservation) {
+  if (reservation.learned == 0) return "";
+  return reservation.ends == 1 ? "if it runs as long as pods like it did"
+                               : "if they run as long as pods like them did";
+}
+
+OwnRooms OwnRoomsIn(const Earmarks& earmarks) {
+  OwnRooms rooms;
+  for (const Earmarks::OnNode& on : earmarks.nodes()) {
+    const std::string& node = earmarks.snapshot()->node(on.node).spec().name;
+    for (const EarmarkOwner& owner : on.owners) {
+      if (owner.gang.empty()) rooms[owner.pod.uid] = {node, false};
+    }
+    if (on.then != nullptr && on.awaiting.gang.empty()) {
+      rooms.try_emplace(on.awaiting.pod.uid, OwnRoom{node, true});
+    }
+  }
+  return rooms;
+}
+
+std::vector<KeptFor> KeptOn(const Earmarks& earmarks, const Snapshot& snapshot, NodeIndex node) {
+  const Earmarks::OnNode* const on = earmarks.On(snapshot, node);
+  if (on == nullptr) return {};
+  std::vector<KeptFor> kept;
+  for (const EarmarkOwner& owner : on->owners) {
+    KeptFor one = Of(owner);
+    const auto same = std::ranges::find(kept, one.name, &KeptFor::name);
+    if (same == kept.end()) {
+      kept.push_back(std::move(one));
+    } else {
+      same->gpus += one.gpus;  // another member of the gang
+    }
+  }
+  if (on->then != nullptr) {
+    KeptFor one = Of(on->awaiting);
+    one.awaits = true;
+    if (on->from) {
+      one.in = std::chrono::ceil<std::chrono::minutes>(*on->from - earmarks.ends().now());
+    }
+    kept.push_back(std::move(one));
+  }
+  return kept;
+}
+
+std::string TextOf(const KeptFor& kept) {
+  const std::string who = (kept.is_gang ? "gang " : "") + kept.name;
+  const std::string idle = CountText(kept.gpus, "idle GPU");
+  if (!kept.awaits) return idle + (kept.gpus == 1 ? " is" : " are") + " kept for " + who;
+  const std::string now = kept.gpus > 0 ? " (" + idle + " now)" : "";
+  if (kept.in)
+    return "reserved for " + who + ", which can start in about " + AboutText(*kept.in) + now;
+  return "reserved for " + who + " until pods here end" + now;
+}
+
+}  // namespace berth
