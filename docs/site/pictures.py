@@ -289,7 +289,8 @@ def results():
     names = served[0][1:6]
     order = lambda row: sorted(((names[i], float(row[1 + i])) for i in range(5)), key=lambda one: -one[1])
     row_of = lambda name: next(row for row in served if row[0] == name)
-    waits = [(row[0], [("before", number(row[3])), ("with kept room", number(row[4]))]) for row in of("Room that is kept for pods that wait", "trace, seed")[1:]]
+    kept = [row for row in of("Room that is kept for pods that wait", "trace, seed")[1:] if row[1] == "longest wait"]
+    waits = [(row[0], [("before", number(row[2])), ("with kept room", number(row[4])), ("run times said", number(row[5]))]) for row in kept]
     shares = grouped(of("Shares in two dimensions", "mix"), ["Berth", "hami-binpack", "gpushare", "volcano", "koordinator", "fluid"])
     classes = [row for row in of("Workload classes", "load") if row[0] in ("load", "1.0")]
     kinds = [(kind, [(row[1], number(row[classes[0].index(kind)])) for row in classes[1:]]) for kind in ("training", "batch")]

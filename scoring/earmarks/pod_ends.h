@@ -6,7 +6,7 @@
 // of the pod (`berth.dev/expected-duration`) is its owner's guess. It counts as long as the pods of
 // its namespace keep theirs: once more than one in kOverdueOf of those that run is past its word by
 // more than kTolerance of it, no word of that namespace counts. Who is past its own word says
-// nothing any more. Of a pod of which neither says anything it is what pods like it have shown
+// nothing any more. Where neither says anything, pods like it that have ended do
 // (run_times.h).
 #pragma once
 

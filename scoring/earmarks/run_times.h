@@ -34,14 +34,14 @@ namespace berth {
 class RunTimes {
  public:
   static constexpr std::size_t kPerKind = 32;
-  static constexpr std::size_t kEnough = 8;        // run times of a kind, to know anything of it
+  static constexpr std::size_t kEnough = 12;       // run times of a kind, to know anything of it
   static constexpr std::size_t kEnoughLonger = 2;  // than the pod's age
   static constexpr double kQuantile = 0.9;
   // Of the longer half of a kind's run times: of their kQuantile to their 1 - kQuantile. Of 32 that
-  // are log-normal 92 % pass where sigma is .39, and 1 % where it is 1.
-  static constexpr double kMostRatio = 2.25;
+  // are log-normal 77 % pass where sigma is .39, and .3 % where it is 1.
+  static constexpr double kMostRatio = 2;
 
-  // How long the pod runs in all, of which it has run for `age`: more than that. Empty: not known,
+  // How long the pod runs in all; it has run for `age` until now, which is less. Empty: not known,
   // as of every pod that is of no series.
   [[nodiscard]] std::optional<Duration> Of(const PodRequest& pod, Duration age) const;
   [[nodiscard]] bool empty() const { return kinds_.empty(); }

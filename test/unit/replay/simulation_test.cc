@@ -147,16 +147,16 @@ TEST(Simulate, PassesWhoWouldDelayALargePodWhereRunTimesAreKnown) {
       << "a word that nobody keeps is none";
 }
 
-// Eight pods of one GPU have run for an hour each. One more comes at 4 h, a pod of two a minute later,
-// and the next of one at 4:40, which would delay it to 5:40.
+// Twelve pods of one GPU have run for an hour each. One more comes at 6 h, a pod of two a minute later,
+// and the next of one at 6:40, which would delay it to 7:40.
 TEST(Simulate, LearnsRunTimesFromPodsThatHaveEnded) {
   const auto of = [](const std::string& policy) {
     std::vector<Arrival> arrivals;
-    for (int i = 0; i < 8; ++i) arrivals.push_back({kOne, hours(i / 2), minutes(60)});
-    arrivals.push_back({kOne, hours(4), minutes(60)});
-    arrivals.push_back({kTwo, minutes(241), minutes(10)});
-    arrivals.push_back({kOne, minutes(280), minutes(60)});
-    return OnTwoGpus(arrivals, hours(8), 0, kTasks, "first-fit+earmarks" + policy);
+    for (int i = 0; i < 12; ++i) arrivals.push_back({kOne, hours(i / 2), minutes(60)});
+    arrivals.push_back({kOne, hours(6), minutes(60)});
+    arrivals.push_back({kTwo, minutes(361), minutes(10)});
+    arrivals.push_back({kOne, minutes(400), minutes(60)});
+    return OnTwoGpus(arrivals, hours(9), 0, kTasks, "first-fit+earmarks" + policy);
   };
   EXPECT_DOUBLE_EQ(Of(of(""), SizeClass::kTwo).wait_longest_s, 99 * 60);
   EXPECT_DOUBLE_EQ(Of(of("+learned"), SizeClass::kTwo).wait_longest_s, 59 * 60);

@@ -48,9 +48,9 @@ TEST_F(RunTimesTest, ArePredictedByTheLongerOnesOfTheKind) {
 }
 
 TEST_F(RunTimesTest, AreOfTheSeriesOrElseOfTheNamespace) {
-  for (int i = 0; i < 7; ++i) Ran(Pod(1), minutes(20));
+  for (int i = 0; i < 11; ++i) Ran(Pod(1), minutes(20));
   EXPECT_EQ(Of(Pod(1)), std::nullopt) << "too few";
-  for (int i = 0; i < 8; ++i) Ran(Pod(2), minutes(20));
+  for (int i = 0; i < 12; ++i) Ran(Pod(2), minutes(20));
   EXPECT_EQ(Of(Pod(2)), minutes(20));
   EXPECT_EQ(Of(Pod(1)), minutes(20)) << "as the pods of the namespace";
   EXPECT_EQ(Of(Pod(3)), minutes(20));
@@ -117,7 +117,7 @@ TEST_F(RunTimesTest, APodThatDidNotRunIsLeftOut) {
 
 // A namespace with names without end has its part, and takes none of the others'.
 TEST_F(RunTimesTest, ANamespaceSpoilsNothingOfOthers) {
-  for (int i = 0; i < 10; ++i) Ran(Pod(1), minutes(60));
+  for (int i = 0; i < 12; ++i) Ran(Pod(1), minutes(60));
   for (int i = 0; i < 10'000; ++i) {
     Ran(Pod(static_cast<std::uint64_t>(i) + 1, 2, "hostile"), minutes(1));
   }
@@ -132,7 +132,7 @@ TEST_F(RunTimesTest, AreBoundedInAll) {
     }
   }
   EXPECT_EQ(table_.kinds(), RunTimeTable::kMostKinds);
-  for (int i = 0; i < 10; ++i) Ran(Pod(1), minutes(60));
+  for (int i = 0; i < 12; ++i) Ran(Pod(1), minutes(60));
   EXPECT_EQ(table_.kinds(), RunTimeTable::kMostKinds);
   EXPECT_EQ(Of(Pod(1)), minutes(60)) << "who has most makes place";
 }

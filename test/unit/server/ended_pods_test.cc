@@ -41,14 +41,14 @@ class EndedPodSinkTest : public testing::Test {
 
 TEST_F(EndedPodSinkTest, LearnsOfPodsThatEndAndOfThoseThatHadEndedBefore) {
   sink_.ListBegins();
-  for (int i = 0; i < 7; ++i) sink_.Listed(Padded(Ended(std::to_string(i), 40 + i).dump()));
+  for (int i = 0; i < 11; ++i) sink_.Listed(Padded(Ended(std::to_string(i), 40 + i).dump()));
   sink_.ListEnds();
-  for (int i = 0; i < 7; ++i) Show(Ended(std::to_string(i), 40 + i));
-  EXPECT_EQ(Learned(), std::nullopt) << "seven are too few, as often as they are shown";
-  Show(Ended("7", 47));
-  EXPECT_EQ(Learned(), std::chrono::minutes(47));
-  sink_.Deleted(Padded(Ended("7", 47).dump()));
-  EXPECT_EQ(Learned(), std::chrono::minutes(47));
+  for (int i = 0; i < 11; ++i) Show(Ended(std::to_string(i), 40 + i));
+  EXPECT_EQ(Learned(), std::nullopt) << "eleven are too few, as often as they are shown";
+  Show(Ended("11", 51));
+  EXPECT_EQ(Learned(), std::chrono::minutes(50));
+  sink_.Deleted(Padded(Ended("11", 51).dump()));
+  EXPECT_EQ(Learned(), std::chrono::minutes(50));
 }
 
 TEST_F(EndedPodSinkTest, WhatWasCutShortOrMakesNoSenseSaysNothing) {

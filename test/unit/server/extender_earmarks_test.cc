@@ -142,7 +142,7 @@ TEST_F(ExtenderEarmarksTest, ANodeIsReservedUntilPodsEndAsOthersLikeThemDid) {
   extender_.LookAtEarmarks();
   const APod small = Arrive(APod("small").Whole(1), 5);
   EXPECT_EQ(Filter(small), "n") << "nothing is known yet";
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 12; ++i) {
     run_times_.Add(APod("past" + std::to_string(i)).Whole(7).Series(5).Request(), minutes(120 + i),
                    clock_.Wall());
   }
