@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // WaitingWhys: why each pod that waits does so, for a list of all of them. An explanation takes
-// milliseconds per thousand nodes, so pods that are alike share one (but for those for which room
-// is kept, of which that is said), a call makes no more than fit into kBudget, and what was found
-// stays until it is kFresh old and the cluster or the policy has changed.
+// milliseconds per thousand nodes, so pods that are alike share one, a call makes no more than fit
+// into kBudget, and what was found stays until it is kFresh old and the cluster or the policy has
+// changed. Where room is kept for a pod that is all that is said of it.
 //
 // Any thread may call it, one at a time works.
 #pragma once
