@@ -505,7 +505,7 @@ std::vector<ClusterState::Doubt> ClusterState::Overdue(Instant now) const {
   std::vector<Doubt> overdue;
   for (const auto& [deadline, uid] : deadlines_) {
     if (deadline > now) break;
-    overdue.push_back({pods_.find(uid)->second->pod.id, unshown_.find(uid)->second.number});
+    overdue.push_back({(*pods_.find(uid))->pod.id, unshown_.find(uid)->second.number});
   }
   return overdue;
 }
@@ -573,8 +573,8 @@ std::vector<std::string> ClusterState::BoundUids() const {
   const MutexLock lock(mutex_);
   std::vector<std::string> uids;
   uids.reserve(pods_.size());
-  for (const auto& [uid, record] : pods_) {
-    if (record->state == PodState::kBound) uids.emplace_back(uid);
+  for (const auto& record : pods_) {
+    if (record->state == PodState::kBound) uids.push_back(record->pod.id.uid);
   }
   return uids;
 }
@@ -593,8 +593,7 @@ ClusterState::Contents ClusterState::Everything() const {
     // Only pointers are copied: decisions wait for this lock.
     const MutexLock lock(mutex_);
     contents.snapshot = current_;
-    records.reserve(pods_.size());
-    for (const auto& [uid, record] : pods_) records.push_back(record);
+    records.assign(pods_.begin(), pods_.end());
   }
   std::ranges::sort(records, {}, [](const std::shared_ptr<const PodRecord>& record) {
     return std::string_view(record->pod.id.uid);
@@ -606,7 +605,7 @@ ClusterState::Contents ClusterState::Everything() const {
 
 std::shared_ptr<const PodRecord> ClusterState::Find(std::string_view uid) const {
   const auto held = pods_.find(uid);
-  return held == pods_.end() ? nullptr : held->second;
+  return held == pods_.end() ? nullptr : *held;
 }
 
 const PodRecords& ClusterState::PodsOn(const std::string& node) const {
@@ -637,7 +636,7 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
   PodRecords& pods = pods_by_node_[node];
   ReserveOneMore(pods);
   pods.insert(PositionOf(pods, uid), record);
-  pods_.emplace(uid, record);
+  pods_.insert(record);
   held_.Add(*record, SpecOf(node));
   ChangeNode(node, [&record](Node& changed) { changed.Put(record); });
 }
@@ -651,7 +650,7 @@ void ClusterState::Unlist(const PodRecord& record) {
   pods->second.erase(PositionOf(pods->second, uid));
   if (pods->second.empty()) pods_by_node_.erase(pods);
   held_.Remove(record, SpecOf(record.placement.node));
-  pods_.erase(uid);
+  pods_.erase(pods_.find(uid));
 }
 
 void ClusterState::Erase(std::string_view uid) {

@@ -52,6 +52,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -228,8 +229,24 @@ class ClusterState {
   mutable Mutex mutex_;
   SpecMap specs_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, GpuPodsRefused> refusing_ BERTH_GUARDED_BY(mutex_);  // by node
-  // The keys are the UIDs inside the records.
-  std::unordered_map<std::string_view, std::shared_ptr<const PodRecord>> pods_
+  // By the UIDs inside the records, which are not written down a second time.
+  struct UidOf {
+    std::string_view operator()(std::string_view uid) const { return uid; }
+    std::string_view operator()(const std::shared_ptr<const PodRecord>& record) const {
+      return record->pod.id.uid;
+    }
+  };
+  struct UidHash {
+    using is_transparent = void;
+    std::size_t operator()(const auto& pod) const noexcept {
+      return std::hash<std::string_view>()(UidOf()(pod));
+    }
+  };
+  struct SameUid {
+    using is_transparent = void;
+    bool operator()(const auto& a, const auto& b) const { return UidOf()(a) == UidOf()(b); }
+  };
+  std::unordered_set<std::shared_ptr<const PodRecord>, UidHash, SameUid> pods_
       BERTH_GUARDED_BY(mutex_);
   // Also of nodes that are not known (yet).
   std::unordered_map<std::string, PodRecords> pods_by_node_ BERTH_GUARDED_BY(mutex_);
