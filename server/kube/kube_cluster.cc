@@ -170,6 +170,7 @@ void KubeCluster::Run(const std::stop_token& stop) {
     const bool has_label = !label_ || label_->written() == (why_not == nullptr);
     options_.on_unreachable(has_label ? nullptr : kLabelUnknown);
     ready_watch_ = why_not == nullptr ? watches_ : 0;
+    if (why_not == nullptr) WatchTheRest();
     std::this_thread::sleep_for(begins() ? kLookSoon : kLook);
   }
   options_.on_readiness("shutting down");
@@ -322,11 +323,28 @@ KubeCluster::Watched KubeCluster::Watch(WatchSource source) {
 void KubeCluster::Watch() {
   if (parts_.waiting != nullptr) parts_.waiting->HoldArrivalsBack();
   std::vector<Watched> watched;
-  for (WatchSource& source : Sources()) watched.push_back(Watch(std::move(source)));
+  later_.clear();
+  for (WatchSource& source : Sources()) {
+    if (source.kind.await == Await::kNot) {
+      later_.push_back(std::move(source));
+    } else {
+      watched.push_back(Watch(std::move(source)));
+    }
+  }
   const MutexLock lock(mutex_);
   watched_ = std::move(watched);
   watching_ = true;  // all of them, or memory ran out before
   ++watches_;
+}
+
+// The API server has one thing less to do while pods wait for the lists.
+void KubeCluster::WatchTheRest() {
+  for (WatchSource& source : later_) {
+    Watched watched = Watch(std::move(source));
+    const MutexLock lock(mutex_);
+    watched_.push_back(std::move(watched));
+  }
+  later_.clear();
 }
 
 void KubeCluster::Unwatch() {

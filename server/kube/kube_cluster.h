@@ -162,6 +162,7 @@ class KubeCluster final {
   [[nodiscard]] std::vector<WatchSource> Sources();
   [[nodiscard]] Watched Watch(WatchSource source);
   void Watch() BERTH_EXCLUDES(mutex_);
+  void WatchTheRest() BERTH_EXCLUDES(mutex_);
   void Unwatch() BERTH_EXCLUDES(mutex_);
   [[nodiscard]] const char* WhyNotLeading() const;
   [[nodiscard]] const char* WhyNotReady() const BERTH_EXCLUDES(mutex_);
@@ -197,8 +198,9 @@ class KubeCluster final {
 
   // The thread that watches alone.
   bool watching_ = false;
-  bool tells_arrivals_ = false;  // of pods that wait: once all that is there is known
-  std::uint64_t term_ = 0;       // in which it began to watch
+  bool tells_arrivals_ = false;     // of pods that wait: once all that is there is known
+  std::uint64_t term_ = 0;          // in which it began to watch
+  std::vector<WatchSource> later_;  // Await::kNot, until all others are there
   // How often it has begun to watch, while that is complete; 0 = it is not.
   std::uint64_t watches_ = 0;
   std::atomic<std::uint64_t> ready_watch_{0};

@@ -25,7 +25,7 @@
 namespace berth::kube {
 
 // Until when a kind keeps verbs from being answered: not at all, until the first list was answered
-// somehow, until a list was complete.
+// somehow, until a list was complete. One that does not is listed once the others do so no more.
 enum class Await { kNot, kAnswer, kList };
 
 // A collection of the API server.
