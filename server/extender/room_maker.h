@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoomMaker: makes room for pods and gangs that have waited long, by moves of others (makeRoom), and
-// idle nodes for those that come next.
+// RoomMaker: makes room for pods and gangs that have waited long, by moves of others (makeRoom),
+// and idle nodes for those that come next.
 //
 // It takes the most important one that waits, plans (scoring/room), and carries the plan out
 // (room_run.h): one plan at a time, one pod at a time. Mode advise only tells the plan. For a pod

@@ -67,8 +67,8 @@ TEST(DevicesAnnotation, SaysOnWhichGpusReplicasAre) {
   EXPECT_NE(error("[" + many + "]"), "none") << "a pod has as many as it asks for";
 }
 
-// A text with a list of MIG devices, if an empty one, is read by another function than one with GPUs
-// alone. Whatever somebody writes, they take and refuse the same in the same words.
+// A text with a list of MIG devices, if an empty one, is read by another function than one with
+// GPUs alone. Whatever somebody writes, they take and refuse the same in the same words.
 TEST(DevicesAnnotation, IsTheSameWhicheverFunctionReadsIt) {
   const std::string text =
       R"({"version":1,"node":"n1","containers":{"main":{"gpus":[{"index":2,"milli":1000,)"

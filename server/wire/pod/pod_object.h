@@ -35,7 +35,7 @@ struct ObservedPod {
   std::string nominated = {};  // the node on which kube-scheduler makes room for it, by evictions
   bool succeeded = false;      // it is over, and all of its containers have ended well
   std::optional<WallTime> finished = {};  // then: when it ended, unless it was told to
-  std::string controller;      // the UID of who made it; empty = nobody
+  std::string controller;                 // the UID of who made it; empty = nobody
   std::string resource_version;
   // Once bound: its effective request, and the devices by the first dialect that has recorded them.
   // A GPU pod without grants was bound past Berth, or has a problem; its node counts it all the

@@ -147,8 +147,8 @@ TEST(Simulate, PassesWhoWouldDelayALargePodWhereRunTimesAreKnown) {
       << "a word that nobody keeps is none";
 }
 
-// Twelve pods of one GPU have run for an hour each. One more comes at 6 h, a pod of two a minute later,
-// and the next of one at 6:40, which would delay it to 7:40.
+// Twelve pods of one GPU have run for an hour each. One more comes at 6 h, a pod of two a minute
+// later, and the next of one at 6:40, which would delay it to 7:40.
 TEST(Simulate, LearnsRunTimesFromPodsThatHaveEnded) {
   const auto of = [](const std::string& policy) {
     std::vector<Arrival> arrivals;
