@@ -137,6 +137,7 @@ func TestWholeGPUsOfDRAAndOfADevicePluginAreOneCluster(t *testing.T) {
 	if _, err := plane.Client.ResourceV1().DeviceTaintRules().Create(t.Context(), rule, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(time.Second) // kube-scheduler hears of the rule by a watch of its own, and does not say when
 	plane.CreatePods(harness.Pod("one", harness.Ask{byClass + gpuDriver: "1"}))
 	plane.WaitBound(30 * time.Second)
 	if got := specialDevices(t, plane, "one"); !slices.Equal(got, []string{"dra-0/gpu-0"}) {
