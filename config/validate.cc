@@ -143,10 +143,14 @@ void CheckAddresses(const ServerConfig& server, Problems& problems) {
 std::string NoteOnMoves(const MakeRoomConfig& room) {
   std::string whose = "any namespace";
   if (!room.namespaces.empty()) whose = "the namespaces " + Join(room.namespaces, ", ");
+  const std::string idle = room.idle_nodes == 0
+                               ? ""
+                               : ", or fewer than " + std::to_string(room.idle_nodes) +
+                                     " nodes have been idle for as long";
   return "makeRoom.mode: Berth evicts pods of " + whose + ", at most " +
          std::to_string(room.moves_per_hour) + " an hour, when a pod or gang has waited " +
-         std::to_string(room.after_minutes) +
-         " min; this needs the right to create pods/eviction (components/make-room)";
+         std::to_string(room.after_minutes) + " min" + idle +
+         "; this needs the right to create pods/eviction (components/make-room)";
 }
 
 }  // namespace

@@ -76,7 +76,9 @@ std::vector<KeptFor> KeptOn(const Earmarks& earmarks, const Snapshot& snapshot, 
   std::vector<KeptFor> kept;
   for (const EarmarkOwner& owner : on->owners) {
     KeptFor one = Of(owner);
-    const auto same = std::ranges::find(kept, one.name, &KeptFor::name);
+    const auto same = std::ranges::find_if(kept, [&one](const KeptFor& other) {
+      return other.name == one.name && other.is_gang == one.is_gang;
+    });
     if (same == kept.end()) {
       kept.push_back(std::move(one));
     } else {
@@ -101,7 +103,7 @@ std::string TextOf(const KeptFor& kept) {
   const std::string now = kept.gpus > 0 ? " (" + idle + " now)" : "";
   if (kept.in)
     return "reserved for " + who + ", which can start in about " + AboutText(*kept.in) + now;
-  return "reserved for " + who + " until pods here end" + now;
+  return "reserved for " + who + ", which waits for pods here to end" + now;
 }
 
 }  // namespace berth

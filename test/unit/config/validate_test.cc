@@ -122,5 +122,18 @@ profiles:
                           "which only berth-replay reads"));
 }
 
+TEST(NotesOn, SaysForWhomPodsAreMoved) {
+  Config config = DefaultConfig();
+  config.make_room.mode = MakeRoomMode::kAct;
+  const std::string begin =
+      "makeRoom.mode: Berth evicts pods of any namespace, at most 12 an hour, "
+      "when a pod or gang has waited 30 min";
+  const std::string end = "; this needs the right to create pods/eviction (components/make-room)";
+  EXPECT_EQ(NotesOn(config).back(), begin + end);
+  config.make_room.idle_nodes = 2;
+  EXPECT_EQ(NotesOn(config).back(),
+            begin + ", or fewer than 2 nodes have been idle for as long" + end);
+}
+
 }  // namespace
 }  // namespace berth::validate_test

@@ -226,6 +226,9 @@ TEST_F(ExtenderEarmarksTest, AGangGathersNodesBesidesSmallPods) {
   EXPECT_EQ(Filter(pair), "kept_for_waiting");
   EXPECT_EQ(Explained(pair),
             "waits its turn: default/train has waited longer; the room on 2 nodes is kept for it");
+  EXPECT_EQ(Kept("a"), "8 idle GPUs are kept for gang default/train");
+  EXPECT_EQ(Kept("c"), "reserved for gang default/train, which waits for pods here to end");
+  EXPECT_EQ(Kept("d"), "");
   End("x");
   clock_.Advance(seconds(5));
   extender_.LookAtGangs();
