@@ -11,6 +11,8 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+constexpr int kFirstYear = 1970, kLastYear = 2199;
+
 // The number that the text has at a place, as so many digits.
 std::optional<int> NumberAt(std::string_view text, std::size_t at, std::size_t digits, int most) {
   if (text.size() < at + digits) return std::nullopt;
@@ -39,10 +41,11 @@ std::optional<WallTime> ParseTime(std::string_view text) {
   for (std::size_t i = 0; i < kForm.size(); ++i) {
     if (kForm[i] != '0' && kForm[i] != text[i]) return std::nullopt;
   }
-  const auto year = NumberAt(text, 0, 4, 9999), month = NumberAt(text, 5, 2, 12),
+  const auto year = NumberAt(text, 0, 4, kLastYear), month = NumberAt(text, 5, 2, 12),
              day = NumberAt(text, 8, 2, 31), hour = NumberAt(text, 11, 2, 23),
              minute = NumberAt(text, 14, 2, 59), second = NumberAt(text, 17, 2, 60);
   if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
+  if (*year < kFirstYear) return std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year(*year),
                                          std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day))};
