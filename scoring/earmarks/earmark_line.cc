@@ -541,7 +541,8 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
   }
   const bool is_due = scope == Scope::kAll && (!ends_at_ || now - *ends_at_ >= kBetweenScans);
   if (is_due && !line_.empty()) {
-    ends_ = PodEnds(*snapshot_, time.wall, learned_ == nullptr ? nullptr : learned_->Newest());
+    ends_ =
+        PodEnds(*snapshot_, time.wall, learned_ == nullptr ? nullptr : learned_->Newest(), jobs_);
     ends_at_ = now;
   }
   ChooseGatherer(now, scope);

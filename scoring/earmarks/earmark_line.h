@@ -40,6 +40,7 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/earmarks/earmarks.h"
+#include "scoring/earmarks/job_ends.h"
 #include "scoring/earmarks/pod_ends.h"
 #include "scoring/earmarks/run_times.h"
 
@@ -81,8 +82,10 @@ class EarmarkLine {
   // kube-scheduler tries every pod again after five and a half minutes at the latest.
   static constexpr Duration kForgotten = std::chrono::minutes(10);
 
-  // learned: how long pods run by pods like them; nullptr: nobody learns it.
-  explicit EarmarkLine(const RunTimeTable* learned = nullptr) : learned_(learned) {}
+  // learned: how long pods run by pods like them; nullptr: nobody learns it. jobs: until when Jobs
+  // run; nullptr: nobody knows. Both outlive the line and its earmarks.
+  explicit EarmarkLine(const RunTimeTable* learned = nullptr, const JobEndTable* jobs = nullptr)
+      : learned_(learned), jobs_(jobs) {}
 
   // No node took it on that snapshot: it stands in line, in the place of what had its name before.
   // A pod has to do so again within kForgotten.
@@ -186,6 +189,7 @@ class EarmarkLine {
   void Publish();
 
   const RunTimeTable* learned_;
+  const JobEndTable* jobs_;
   std::unordered_map<std::string, std::unique_ptr<Waiter>> by_name_;
   std::set<Waiter*, Order> line_;
   std::size_t pods_ = 0, bytes_ = 0;            // of the line

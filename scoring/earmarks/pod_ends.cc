@@ -13,13 +13,6 @@ namespace {
 
 using std::chrono::seconds;
 
-// How long after its start a pod is past its word.
-Duration WordWithTolerance(const PodRequest& pod) {
-  const double most = static_cast<double>(pod.expected_seconds) * (1 + PodEnds::kTolerance);
-  return std::max<Duration>(seconds(static_cast<std::int64_t>(most)),
-                            seconds(pod.expected_seconds) + PodEnds::kStart);
-}
-
 // The pods that run and have given their word, by namespace, and how many are past it.
 struct Words {
   std::size_t running = 0, overdue = 0;
@@ -27,18 +20,23 @@ struct Words {
 
 }  // namespace
 
-PodEnds::PodEnds(const Snapshot& snapshot, WallTime now, std::shared_ptr<const RunTimes> learned)
-    : now_(now), learned_(std::move(learned)) {
+PodEnds::PodEnds(const Snapshot& snapshot, WallTime now, std::shared_ptr<const RunTimes> learned,
+                 const JobEndTable* jobs)
+    : now_(now),
+      learned_(std::move(learned)),
+      jobs_(jobs == nullptr ? nullptr : jobs->Newest()),
+      jobs_now_(jobs) {
   const bool learns = learned_ != nullptr && !learned_->empty();
   std::map<std::string, Words, std::less<>> words;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     for (const auto& held : snapshot.node(i).pods()) {
-      knows_ = knows_ || held->pod.expected_seconds > 0 || held->pod.deadline_seconds > 0 ||
-               (learns && held->pod.series != 0);
-      if (held->pod.expected_seconds == 0 || !held->life.started) continue;
+      const std::optional<WallTime> word = WordOf(*held);
+      knows_ =
+          knows_ || word || held->pod.deadline_seconds > 0 || (learns && held->pod.series != 0);
+      if (!word || !held->life.started) continue;
       Words& of = words[held->pod.id.namespace_name];
       ++of.running;
-      if (*held->life.started + WordWithTolerance(held->pod) < now) ++of.overdue;
+      if (IsPast(*word, *held->life.started)) ++of.overdue;
     }
   }
   std::set<std::string, std::less<>> unbelieved;
@@ -49,9 +47,26 @@ PodEnds::PodEnds(const Snapshot& snapshot, WallTime now, std::shared_ptr<const R
   unbelieved_ = std::make_shared<const std::set<std::string, std::less<>>>(std::move(unbelieved));
 }
 
+std::optional<WallTime> PodEnds::WordOf(const PodRequest& pod, WallTime started,
+                                        std::optional<WallTime> of_job) {
+  if (pod.expected_seconds == 0) return of_job;
+  const WallTime own = started + seconds(pod.expected_seconds);
+  return std::min(own, of_job.value_or(own));
+}
+
+std::optional<WallTime> PodEnds::WordOf(const PodRecord& held) const {
+  const WallTime started = held.life.started.value_or(now_);
+  return WordOf(held.pod, started, jobs_ == nullptr ? std::nullopt : jobs_->Of(held.pod, started));
+}
+
+bool PodEnds::IsPast(WallTime word, WallTime started) const {
+  const auto tolerated = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(word - started) * kTolerance);
+  return word + std::max(tolerated, kStart) < now_;
+}
+
 bool PodEnds::Believes(const PodRequest& pod) const {
-  return pod.expected_seconds > 0 &&
-         (unbelieved_ == nullptr || !unbelieved_->contains(pod.id.namespace_name));
+  return unbelieved_ == nullptr || !unbelieved_->contains(pod.id.namespace_name);
 }
 
 std::optional<WallTime> PodEnds::Said(const PodRecord& held) const {
@@ -65,8 +80,8 @@ std::optional<WallTime> PodEnds::Said(const PodRecord& held) const {
   if (held.pod.deadline_seconds > 0) {
     or_at(started + seconds(held.pod.deadline_seconds + held.pod.grace_seconds));
   }
-  const bool has_word = Believes(held.pod) && started + WordWithTolerance(held.pod) >= now_;
-  if (has_word) or_at(started + seconds(held.pod.expected_seconds));
+  const std::optional<WallTime> word = WordOf(held);
+  if (word && Believes(held.pod) && !IsPast(*word, started)) or_at(*word);
   return end;
 }
 
@@ -85,13 +100,13 @@ std::optional<WallTime> PodEnds::Of(const PodRecord& held) const {
 bool PodEnds::IsLearned(const PodRecord& held) const { return !Said(held) && Of(held); }
 
 std::optional<WallTime> PodEnds::OfNew(const PodRequest& pod) const {
-  std::int64_t most = 0;
-  if (pod.deadline_seconds > 0) most = pod.deadline_seconds + pod.grace_seconds;
-  if (Believes(pod)) {
-    most = most == 0 ? pod.expected_seconds : std::min(most, pod.expected_seconds);
-  }
-  if (most == 0) return Learned(pod, now_ + kStart);
-  return now_ + kStart + seconds(most);
+  const WallTime start = now_ + kStart;
+  std::optional<WallTime> end;
+  if (pod.deadline_seconds > 0) end = start + seconds(pod.deadline_seconds + pod.grace_seconds);
+  const std::optional<WallTime> word =
+      WordOf(pod, start, jobs_now_ == nullptr ? std::nullopt : jobs_now_->Of(pod, start));
+  if (word && *word > now_ && Believes(pod)) end = std::min(*word, end.value_or(*word));
+  return end ? end : Learned(pod, start);
 }
 
 std::optional<WallTime> RoomAt(const Node& node, const RequestShape& shape, const PodEnds& ends) {

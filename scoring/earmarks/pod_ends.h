@@ -2,12 +2,12 @@
 //
 // PodEnds: when pods end, if that is known, and when a node has room by that.
 //
-// Two say it. `activeDeadlineSeconds` is a promise of the kubelet: the pod has ended then. The word
-// of the pod (`berth.dev/expected-duration`) is its owner's guess. It counts as long as the pods of
-// its namespace keep theirs: once more than one in kOverdueOf of those that run is past its word by
-// more than kTolerance of it, no word of that namespace counts. Who is past its own word says
-// nothing any more. Where neither says anything, pods like it that have ended do
-// (run_times.h).
+// Three say it. `activeDeadlineSeconds` of the pod is a promise of the kubelet: the pod has ended
+// then. The pod's `berth.dev/expected-duration` and the deadline of its Job (job_ends.h) are its
+// owner's word: the sooner of the two ends. It counts as long as the pods of its namespace keep
+// theirs: once more than one in kOverdueOf of those that run is past its word by more than
+// kTolerance of it, no word of that namespace counts. Who is past its own word says nothing any
+// more. Where nobody says anything, pods like it that have ended do (run_times.h).
 #pragma once
 
 #include <chrono>
@@ -22,11 +22,12 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/earmarks/job_ends.h"
 #include "scoring/earmarks/run_times.h"
 
 namespace berth {
 
-// Immutable: any thread reads it.
+// Any thread reads it. What it says of pods that run does not change.
 class PodEnds {
  public:
   static constexpr std::size_t kOverdueOf = 10;
@@ -36,9 +37,9 @@ class PodEnds {
 
   // Nothing is known.
   PodEnds() = default;
-  // learned: nullptr: nothing is.
-  PodEnds(const Snapshot& snapshot, WallTime now,
-          std::shared_ptr<const RunTimes> learned = nullptr);
+  // learned: nullptr: nothing is. jobs: outlives the object; nullptr: nobody knows Jobs.
+  PodEnds(const Snapshot& snapshot, WallTime now, std::shared_ptr<const RunTimes> learned = nullptr,
+          const JobEndTable* jobs = nullptr);
 
   // Whether of any pod of a node more is known than that it leaves.
   [[nodiscard]] bool knows() const { return knows_; }
@@ -47,10 +48,15 @@ class PodEnds {
   [[nodiscard]] std::optional<WallTime> Of(const PodRecord& held) const;
   // Whether that is known from pods like it alone.
   [[nodiscard]] bool IsLearned(const PodRecord& held) const;
-  // When the pod has ended that is placed now.
+  // When the pod has ended that is placed now; by what is known of its Job at the time of the call.
   [[nodiscard]] std::optional<WallTime> OfNew(const PodRequest& pod) const;
 
  private:
+  // When a pod that started then has ended by its word; of_job: by its Job's.
+  [[nodiscard]] static std::optional<WallTime> WordOf(const PodRequest& pod, WallTime started,
+                                                      std::optional<WallTime> of_job);
+  [[nodiscard]] std::optional<WallTime> WordOf(const PodRecord& held) const;
+  [[nodiscard]] bool IsPast(WallTime word, WallTime started) const;
   [[nodiscard]] bool Believes(const PodRequest& pod) const;
   [[nodiscard]] std::optional<WallTime> Said(const PodRecord& held) const;
   [[nodiscard]] std::optional<WallTime> Learned(const PodRequest& pod, WallTime started) const;
@@ -60,6 +66,8 @@ class PodEnds {
   // Namespaces whose word does not count; nullptr: there are none.
   std::shared_ptr<const std::set<std::string, std::less<>>> unbelieved_ = nullptr;
   std::shared_ptr<const RunTimes> learned_ = nullptr;
+  std::shared_ptr<const JobEnds> jobs_ = nullptr;  // as they were at first
+  const JobEndTable* jobs_now_ = nullptr;
 };
 
 // When pods of the node have ended so that the shape, which asks for whole GPUs or none, has the

@@ -49,7 +49,7 @@ kube::MakeExtensions AllExtensions(const ExtensionParts& parts) {
                             .devices = parts.devices,
                             .open = parts.open_claims},
                            parts.chooses_devices));
-    all.push_back(WatchGroups(context, parts.groups, parts.pod_rules));
+    all.push_back(WatchGroups(context, parts.groups, parts.pod_rules, parts.job_ends));
     all.push_back(WatchInstaslice(context));
     all.push_back(WatchKoordinator(context, parts.links));
     all.push_back(std::make_unique<HamiBinds>(context.write, parts.pod_rules));

@@ -13,6 +13,7 @@
 #include "cluster/groups/pod_groups.h"
 #include "cluster/node/link_library.h"
 #include "config/config.h"
+#include "scoring/earmarks/job_ends.h"
 #include "server/kube/watch/watch_source.h"
 #include "server/wire/pod/dialect.h"
 #include "server/wire/pod/pod_rules.h"
@@ -28,7 +29,8 @@ struct ExtensionParts {
   OpenClaims& open_claims;
   const wire::PodRules& pod_rules;
   LinkLibrary& links;
-  bool chooses_devices = false;  // Berth chooses the devices of claims (DraConfig)
+  JobEndTable* job_ends = nullptr;  // nullptr: nobody asks for them
+  bool chooses_devices = false;     // Berth chooses the devices of claims (DraConfig)
 };
 
 // What each of them says on Nodes and Pods, and what its agent hears.

@@ -26,7 +26,8 @@ namespace berth {
 class EarmarkTable {
  public:
   // As EarmarkLine.
-  explicit EarmarkTable(const RunTimeTable* learned = nullptr) : line_(learned) {}
+  explicit EarmarkTable(const RunTimeTable* learned = nullptr, const JobEndTable* jobs = nullptr)
+      : line_(learned, jobs) {}
 
   // Whether the pod still waits for a node, as the cluster has it.
   using Waits = EarmarkLine::Waits;

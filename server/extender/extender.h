@@ -104,6 +104,7 @@ class Extender {
     const GangClaims* claims = nullptr;       // nullptr: Berth chooses no devices of claims
     MoveHolds* moves = nullptr;               // nullptr: nobody is moved
     const RunTimeTable* run_times = nullptr;  // nullptr: nobody learns how long pods run
+    const JobEndTable* job_ends = nullptr;    // nullptr: nobody knows until when Jobs run
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -124,7 +125,7 @@ class Extender {
   };
 
   Extender(const Parts& parts, Policy policy)
-      : parts_(parts), pending_(kMaxPendingPods), earmarks_(parts.run_times) {
+      : parts_(parts), pending_(kMaxPendingPods), earmarks_(parts.run_times, parts.job_ends) {
     Use(std::move(policy));
   }
 

@@ -104,7 +104,8 @@ class Service {
                    .rooms = &rooms_,
                    .claims = client_ && config_.dra.choose_devices ? &gang_claims_ : nullptr,
                    .moves = &move_holds_,
-                   .run_times = &run_times_},
+                   .run_times = &run_times_,
+                   .job_ends = &job_ends_},
                   PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_, EnginesBackground(),
                                          [this](const Config& changed) { UseClasses(changed); },
@@ -293,6 +294,7 @@ class Service {
             .open_claims = open_claims_,
             .pod_rules = pod_rules_,
             .links = *node_rules_.links,
+            .job_ends = &job_ends_,
             .chooses_devices = config_.dra.choose_devices};
   }
 
@@ -419,6 +421,7 @@ class Service {
   ClusterState state_;
   DisruptionBudgets budgets_;
   RunTimeTable run_times_;
+  JobEndTable job_ends_;
   Readiness readiness_{"the cluster is not loaded yet"};
   const std::unique_ptr<kube::HttpApiClient> client_;
   EmbeddedCluster embedded_;

@@ -33,6 +33,7 @@
 #include "server/why/growth_json.h"
 #include "server/why/plan_json.h"
 #include "server/wire/api/budget_json.h"
+#include "server/wire/api/job_json.h"
 #include "server/wire/api/lease_json.h"
 #include "server/wire/api/watch_json.h"
 #include "server/wire/extender/extender_v1.h"
@@ -174,6 +175,14 @@ void Objects(std::string_view input) {
   (void)dialects::DecodeResourceSlice(text);
   (void)dialects::DecodeDeviceClass(text, problem);
   (void)wire::DecodeBudget(text);
+  if (const auto job = wire::DecodeJobDeadline(text)) {
+    JobEndTable jobs;
+    jobs.Put(*job);
+    PodRequest pod;
+    pod.id.namespace_name = job->namespace_name;
+    pod.controller = job->uid;
+    (void)jobs.Of(pod, {});
+  }
   (void)dialects::DecodeAllocationClaim(text);
   (void)dialects::DecodeKoordinatorDevice(text);
   (void)dialects::DecodeLockedNode(text);

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/groups/group_watch.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "server/dialects/groups/controller_json.h"
+#include "server/dialects/groups/gang_by.h"
 #include "server/dialects/groups/group_apis.h"
 #include "server/dialects/groups/pod_group_json.h"
+#include "server/kube/watch/job_deadlines.h"
 #include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {
@@ -26,11 +29,12 @@ class Watched {
         paths_(kube::ApiPaths(group, versions, resource)),
         sink_(table, std::move(decode), name_, context.on_unreadable) {}
 
-  // why_not_ready: a constant.
-  kube::WatchSource Source(const char* why_not_ready) {
+  [[nodiscard]] Sink& sink() { return sink_; }
+  // why_not_ready: a constant. to: its sink, or one that passes everything on to it.
+  kube::WatchSource Source(const char* why_not_ready, kube::ObjectSink& to) {
     return {
         .kind = {.name = name_, .paths = paths_, .optional = true, .why_not_ready = why_not_ready},
-        .sink = sink_,
+        .sink = to,
         .unreadable = [this] { return sink_.unreadable(); }};
   }
 
@@ -42,8 +46,8 @@ class Watched {
 
 class GroupWatch final : public kube::ClusterExtension {
  public:
-  GroupWatch(const kube::ExtensionContext& context, PodGroups& groups,
-             const wire::PodRules& rules) {
+  GroupWatch(const kube::ExtensionContext& context, PodGroups& groups, const wire::PodRules& rules,
+             JobEndTable* job_ends) {
     for (const GroupApi& row : GroupApis()) {
       const auto decode = [convention = row.convention, &rules](const PaddedText& text,
                                                                 std::string& problem) {
@@ -58,30 +62,37 @@ class GroupWatch final : public kube::ClusterExtension {
       };
       controllers_.push_back(std::make_unique<Watched>(context, groups.Of(row.kind), decode,
                                                        row.resource, row.group, row.versions));
+      if (row.kind == kJob && job_ends != nullptr) {
+        jobs_.emplace(*job_ends, controllers_.back()->sink());
+      }
     }
   }
 
   std::vector<kube::WatchSource> Sources() override {
     std::vector<kube::WatchSource> sources;
     for (const auto& of : groups_) {
-      sources.push_back(of->Source("waiting for the list of podgroups"));
+      sources.push_back(of->Source("waiting for the list of podgroups", of->sink()));
     }
     for (std::size_t i = 0; i < controllers_.size(); ++i) {
-      sources.push_back(controllers_[i]->Source(ControllerApis()[i].why_not_ready));
+      const ControllerApi& api = ControllerApis()[i];
+      kube::ObjectSink& own = controllers_[i]->sink();
+      kube::ObjectSink& to = api.kind == kJob && jobs_ ? *jobs_ : own;
+      sources.push_back(controllers_[i]->Source(api.why_not_ready, to));
     }
     return sources;
   }
 
  private:
   std::vector<std::unique_ptr<Watched>> groups_, controllers_;
+  std::optional<kube::JobDeadlineSink> jobs_;  // in front of the sink of the Jobs
 };
 
 }  // namespace
 
 std::unique_ptr<kube::ClusterExtension> WatchGroups(const kube::ExtensionContext& context,
-                                                    PodGroups& groups,
-                                                    const wire::PodRules& rules) {
-  return std::make_unique<GroupWatch>(context, groups, rules);
+                                                    PodGroups& groups, const wire::PodRules& rules,
+                                                    JobEndTable* job_ends) {
+  return std::make_unique<GroupWatch>(context, groups, rules, job_ends);
 }
 
 }  // namespace berth::dialects

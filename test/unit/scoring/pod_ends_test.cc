@@ -105,6 +105,83 @@ TEST(PodEnds, WhoSaysNothingEndsAsPodsLikeItDid) {
   EXPECT_TRUE(PodEnds(*SnapshotOf({node}), kNow, table.Newest()).knows());
 }
 
+class PodEndsByJobTest : public testing::Test {
+ protected:
+  // Of the Job with that UID in the namespace of pods that say none.
+  void Job(const std::string& uid, minutes deadline, std::optional<WallTime> started) {
+    jobs_.Put({.namespace_name = APod("p").Request().id.namespace_name,
+               .uid = uid,
+               .started = started,
+               .seconds = seconds(deadline).count()});
+  }
+  [[nodiscard]] PodEnds Ends(const std::vector<ANode>& nodes = {}) const {
+    return {*SnapshotOf(nodes), kNow, nullptr, &jobs_};
+  }
+
+  JobEndTable jobs_;
+  const seconds grace_{30};
+};
+
+TEST_F(PodEndsByJobTest, APodEndsByTheDeadlineOfItsJob) {
+  Job("j", minutes(60), kNow - minutes(40));
+  const auto end = [&](const APod& pod) { return Ends().Of(Record(pod, Since(minutes(5)))); };
+  EXPECT_EQ(end(APod("p").Controller("j")), kNow + minutes(20) + grace_);
+  EXPECT_EQ(end(APod("p").Controller("other")), std::nullopt);
+  EXPECT_EQ(end(APod("p").Controller("j").Expects(minutes(10))), kNow + minutes(5))
+      << "the sooner of both is its word";
+  EXPECT_EQ(end(APod("p").Controller("j").Expects(minutes(60))), kNow + minutes(20) + grace_);
+  EXPECT_EQ(end(APod("p").Controller("j").EndsWithin(minutes(8))), kNow + minutes(3) + grace_);
+  EXPECT_FALSE(Ends().IsLearned(Record(APod("p").Controller("j"), Since({}))));
+  EXPECT_TRUE(Ends({ANode("a").Gpus(8).Holding(APod("x").Whole(1).Controller("j"), {0})}).knows());
+}
+
+TEST_F(PodEndsByJobTest, ANewPodHasWhatIsLeftOfTheDeadlineOfItsJob) {
+  const PodEnds ends = Ends();
+  const PodRequest pod = APod("p").Controller("j").Request();
+  EXPECT_EQ(ends.OfNew(pod), std::nullopt);
+  Job("j", minutes(60), std::nullopt);
+  EXPECT_EQ(ends.OfNew(pod), kNow + PodEnds::kStart + minutes(60) + grace_)
+      << "the Job came later, and has not started";
+  Job("j", minutes(60), kNow - minutes(40));
+  EXPECT_EQ(ends.OfNew(pod), kNow + minutes(20) + grace_);
+  EXPECT_EQ(ends.OfNew(APod("p").Controller("j").Expects(minutes(5)).Request()),
+            kNow + PodEnds::kStart + minutes(5));
+  EXPECT_EQ(ends.OfNew(APod("p").Controller("j").EndsWithin(minutes(5)).Request()),
+            kNow + PodEnds::kStart + minutes(5) + grace_);
+  Job("j", minutes(30), kNow - minutes(40));
+  EXPECT_EQ(ends.OfNew(pod), std::nullopt) << "it was said to be over, and makes pods yet";
+  EXPECT_EQ(ends.OfNew(APod("p").Controller("j").Expects(minutes(5)).Request()), std::nullopt);
+}
+
+// A Job says ten minutes, gets past a reservation by that, and then says ten hours.
+TEST_F(PodEndsByJobTest, AJobThatIsExtendedHasBrokenItsWord) {
+  Job("j", minutes(10), kNow - minutes(30));
+  Job("j", minutes(600), kNow - minutes(30));
+  Job("k", minutes(60), kNow - minutes(30));
+  const auto with = [](int of_j) {
+    ANode node("n");
+    node.Gpus(16);
+    for (int i = 0; i < 10; ++i) {
+      const APod pod = APod("p" + std::to_string(i)).Whole(1).Controller(i < of_j ? "j" : "k");
+      node.Holding(pod, {i}, Since(minutes(30)));
+    }
+    return node;
+  };
+  const PodRecord honest = Record(APod("x").Controller("k"), Since(minutes(30)));
+  EXPECT_EQ(Ends().Of(Record(APod("x").Controller("j"), Since(minutes(30)))), std::nullopt);
+  EXPECT_EQ(Ends({with(1)}).Of(honest), kNow + minutes(30) + grace_);
+  EXPECT_EQ(Ends({with(2)}).Of(honest), std::nullopt) << "two pods of ten";
+  EXPECT_EQ(Ends({with(2)}).OfNew(APod("x").Expects(minutes(1)).Request()), std::nullopt);
+  EXPECT_TRUE(Ends({with(2)}).OfNew(APod("x").EndsWithin(minutes(1)).Request()));
+}
+
+TEST_F(PodEndsByJobTest, TheControllerOfJobsHasAMomentToEndThePods) {
+  Job("j", minutes(60), kNow - minutes(61));
+  EXPECT_EQ(Ends().Of(Record(APod("p").Controller("j"), Since(minutes(60)))), kNow);
+  EXPECT_EQ(Ends().Of(Record(APod("p").Controller("j"), Since(minutes(1)))), std::nullopt)
+      << "a tenth of a short run, or ten seconds";
+}
+
 // Three pods: GPUs 0-1 end in 10 minutes, 2-3 in 20, 4 never. 5-7 are idle. CPU: 16; 4 are
 // free now, 8 from the tenth minute on and 12 from the twentieth.
 TEST(RoomAt, IsWhenEnoughGpusAndCpuAreFree) {

@@ -98,6 +98,7 @@ class ExtenderEarmarksTest : public testing::Test {
   NodeDomains domains_{{{"rack", {"rack"}}}};
   GangTable gangs_{{state_, waiting_, domains_}};
   RunTimeTable run_times_;
+  JobEndTable job_ends_;
   Extender extender_{{.state = state_,
                       .binder = binder_,
                       .sink = sink_,
@@ -108,7 +109,8 @@ class ExtenderEarmarksTest : public testing::Test {
                       .gangs = &gangs_,
                       .waiting = &waiting_,
                       .waker = &waker_,
-                      .run_times = &run_times_},
+                      .run_times = &run_times_,
+                      .job_ends = &job_ends_},
                      {.engine = EngineOf("best-fit"),
                       .reservation_time = seconds(30),
                       .gangs = {{"berth"}, seconds(50)},
@@ -174,6 +176,26 @@ TEST_F(ExtenderEarmarksTest, ANodeIsReservedUntilItsPodsEnd) {
   EXPECT_EQ(Explained(small),
             "waits its turn: default/large has waited longer; the room on 1 node is kept for it");
   EXPECT_EQ(Filter(large), "n");
+}
+
+// A Job and its pod come within a moment, between two looks at when pods end.
+TEST_F(ExtenderEarmarksTest, ThePodOfAShortJobIsNotInTheWay) {
+  const auto job = [this](const std::string& uid, minutes deadline, WallTime started) {
+    const std::string space = APod("p").Request().id.namespace_name;
+    job_ends_.Put({space, uid, started, seconds(deadline).count()});
+  };
+  Add(ANode("n").Gpus(8));
+  job("long", minutes(150), clock_.Wall());
+  Bound(APod("old").Whole(6).Controller("long"), "n", {0, 1, 2, 3, 4, 5},
+        {.started = clock_.Wall()});
+  const APod large = Arrive(APod("large").Whole(8), -100);
+  Filter(large);
+  extender_.LookAtEarmarks();
+  EXPECT_EQ(Explained(large), "reserved: starts in about 3 h when 1 pod on n ends");
+  job("short", minutes(60), clock_.Wall());
+  job("longer", minutes(180), clock_.Wall());
+  EXPECT_EQ(Filter(Arrive(APod("a").Whole(1).Controller("longer"), 5)), "kept_for_waiting");
+  EXPECT_EQ(Filter(Arrive(APod("b").Whole(1).Controller("short"), 6)), "n");
 }
 
 TEST_F(ExtenderEarmarksTest, WhoIsDeletedKeepsNothing) {

@@ -99,7 +99,8 @@ struct Process {
                                                                   .devices = devices,
                                                                   .open_claims = open_claims,
                                                                   .pod_rules = pod_rules,
-                                                                  .links = *node_rules.links})},
+                                                                  .links = *node_rules.links,
+                                                                  .job_ends = &job_ends})},
              OptionsFor(identity, change)) {
     kube.Start();
   }
@@ -158,6 +159,7 @@ struct Process {
   DeviceClasses device_classes;
   DeviceOffers devices;
   OpenClaims open_claims;
+  JobEndTable job_ends;
   std::atomic<int> arrived{0}, bound_when_listed{-1};
   WaitingPods waiting{
       [this](const WaitingPods::Pods& pods) { arrived += static_cast<int>(pods.size()); }};
@@ -921,6 +923,40 @@ TEST_F(KubeClusterTest, AControllerTellsHowManyPodsItMakes) {
     api_.Delete(path, "ns/c");
     EXPECT_TRUE(Eventually([&] { return !is_known(); })) << path;
   }
+}
+
+TEST_F(KubeClusterTest, AJobTellsUntilWhenItsPodsRun) {
+  const char* const kJobs = "/apis/batch/v1/jobs";
+  const auto job = [](int deadline) -> Json {
+    return {{"kind", "Job"},
+            {"metadata", {{"name", "j"}, {"namespace", "ns"}, {"uid", "u"}}},
+            {"spec", {{"activeDeadlineSeconds", deadline}}},
+            {"status", {{"startTime", "2026-11-27T10:00:00Z"}}}};
+  };
+  api_.Put(kJobs, job(600));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  PodRequest pod;
+  pod.id.namespace_name = "ns";
+  pod.controller = "u";
+  const auto end = [&] { return berth.job_ends.Of(pod, {}); };
+  ASSERT_TRUE(Eventually([&] { return end().has_value(); })) << "listed";
+  const WallTime said = *end();
+  api_.Put(kJobs, job(300));
+  EXPECT_TRUE(Eventually([&] { return end() == said - seconds(300); }));
+  api_.Put(kJobs, job(900));
+  api_.Delete(kJobs, "ns/j");
+  EXPECT_TRUE(Eventually([&] { return !end(); }));
+}
+
+// Somebody took the right to read Jobs out of the manifests.
+TEST_F(KubeClusterTest, WhoMayNotReadJobsIsToldOnceAndServes) {
+  api_.SetStatus("/apis/batch/v1/jobs", 403);
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  std::this_thread::sleep_for(milliseconds(700));  // it has tried again
+  EXPECT_EQ(berth.problems, 1);
+  EXPECT_EQ(berth.job_ends.jobs(), 0u);
 }
 
 TEST_F(KubeClusterTest, OneOfTwoLeadsAndTheOtherTakesOver) {

@@ -86,6 +86,8 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(RunTimeTable::kMostKinds, 4'096u);
   EXPECT_EQ(RunTimeTable::kMostOfNamespace, 256u);
   EXPECT_EQ(RunTimes::kPerKind, 32u);
+  EXPECT_EQ(JobEndTable::kMost, 32'768u);
+  EXPECT_EQ(JobEndTable::kMostOfNamespace, 8'192u);
   EXPECT_EQ(kube::ApiGangHistory::kMostPods, 20'000);
   EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);
   EXPECT_EQ(kube::ApiPodWaker::kMostWaiting, 1'024u);
