@@ -2,12 +2,14 @@
 //
 // Mutex and MutexLock as clang capabilities: reading a BERTH_GUARDED_BY member without its lock
 // does not compile under clang (-Wthread-safety). std::mutex itself carries no such annotation with
-// libstdc++.
+// libstdc++. SharedMutex with ReadLock and WriteLock are the same for many readers at once: a reader
+// never waits for another one, nor for a writer who waits for that one.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <shared_mutex>
 
 #if defined(__clang__)
 #define BERTH_THREAD_ANNOTATION(x) __attribute__((x))
@@ -42,6 +44,47 @@ class BERTH_THREAD_ANNOTATION(scoped_lockable) MutexLock {
 
  private:
   Mutex& mutex_;
+};
+
+class BERTH_THREAD_ANNOTATION(capability("mutex")) SharedMutex {
+ public:
+  void Lock() BERTH_THREAD_ANNOTATION(acquire_capability()) { mutex_.lock(); }
+  void Unlock() BERTH_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
+  void LockShared() BERTH_THREAD_ANNOTATION(acquire_shared_capability()) { mutex_.lock_shared(); }
+  void UnlockShared() BERTH_THREAD_ANNOTATION(release_shared_capability()) {
+    mutex_.unlock_shared();
+  }
+
+ private:
+  std::shared_mutex mutex_;
+};
+
+class BERTH_THREAD_ANNOTATION(scoped_lockable) WriteLock {
+ public:
+  explicit WriteLock(SharedMutex& mutex) BERTH_THREAD_ANNOTATION(acquire_capability(mutex))
+      : mutex_(mutex) {
+    mutex_.Lock();
+  }
+  ~WriteLock() BERTH_THREAD_ANNOTATION(release_capability()) { mutex_.Unlock(); }
+  WriteLock(const WriteLock&) = delete;
+  WriteLock& operator=(const WriteLock&) = delete;
+
+ private:
+  SharedMutex& mutex_;
+};
+
+class BERTH_THREAD_ANNOTATION(scoped_lockable) ReadLock {
+ public:
+  explicit ReadLock(SharedMutex& mutex) BERTH_THREAD_ANNOTATION(acquire_shared_capability(mutex))
+      : mutex_(mutex) {
+    mutex_.LockShared();
+  }
+  ~ReadLock() BERTH_THREAD_ANNOTATION(release_generic_capability()) { mutex_.UnlockShared(); }
+  ReadLock(const ReadLock&) = delete;
+  ReadLock& operator=(const ReadLock&) = delete;
+
+ private:
+  SharedMutex& mutex_;
 };
 
 class CondVar {

@@ -28,7 +28,7 @@ std::optional<WallTime> JobEnds::Of(const PodRequest& pod, WallTime started) con
 
 void JobEndTable::Put(const JobDeadline& job) {
   const Digest uid = DigestOf(job.uid);
-  const MutexLock lock(mutex_);
+  const WriteLock lock(mutex_);
   JobEnds::Run* run = Find(job.namespace_name, uid);
   const bool is_anew = run != nullptr && run->started && run->started != job.started;
   if (run != nullptr && (job.over || is_anew)) {
@@ -41,7 +41,7 @@ void JobEndTable::Put(const JobDeadline& job) {
     run = &now_.of_namespace_[job.namespace_name][uid];
     run->seconds = job.seconds;
     ++jobs_;
-    newest_ = nullptr;
+    ++changes_;
   }
   run->list = list_;
   const std::int64_t seconds =
@@ -49,7 +49,7 @@ void JobEndTable::Put(const JobDeadline& job) {
   if (run->started == job.started && run->seconds == seconds) return;
   run->started = job.started;
   run->seconds = seconds;
-  newest_ = nullptr;
+  ++changes_;
 }
 
 JobEnds::Run* JobEndTable::Find(const std::string& namespace_name, const Digest& uid) {
@@ -60,7 +60,7 @@ JobEnds::Run* JobEndTable::Find(const std::string& namespace_name, const Digest&
 }
 
 void JobEndTable::Remove(const JobDeadline& job) {
-  const MutexLock lock(mutex_);
+  const WriteLock lock(mutex_);
   Erase(job.namespace_name, DigestOf(job.uid));
 }
 
@@ -69,7 +69,7 @@ void JobEndTable::Erase(const std::string& namespace_name, const Digest& uid) {
   if (runs == now_.of_namespace_.end() || runs->second.erase(uid) == 0) return;
   if (runs->second.empty()) now_.of_namespace_.erase(runs);
   --jobs_;
-  newest_ = nullptr;
+  ++changes_;
 }
 
 bool JobEndTable::MakePlaceIn(const std::string& namespace_name) {
@@ -85,33 +85,35 @@ bool JobEndTable::MakePlaceIn(const std::string& namespace_name) {
 }
 
 void JobEndTable::ListBegins() {
-  const MutexLock lock(mutex_);
+  const WriteLock lock(mutex_);
   ++list_;
 }
 
 void JobEndTable::ListEnds() {
-  const MutexLock lock(mutex_);
+  const WriteLock lock(mutex_);
   const std::uint64_t list = list_;
   for (auto of = now_.of_namespace_.begin(); of != now_.of_namespace_.end();) {
     jobs_ -= std::erase_if(of->second, [list](const auto& run) { return run.second.list != list; });
     of = of->second.empty() ? now_.of_namespace_.erase(of) : std::next(of);
   }
-  newest_ = nullptr;
+  ++changes_;
 }
 
 std::optional<WallTime> JobEndTable::Of(const PodRequest& pod, WallTime started) const {
-  const MutexLock lock(mutex_);
+  const ReadLock lock(mutex_);
   return now_.Of(pod, started);
 }
 
 std::shared_ptr<const JobEnds> JobEndTable::Newest() const {
-  const MutexLock lock(mutex_);
-  if (newest_ == nullptr) newest_ = std::make_shared<const JobEnds>(now_);
+  const MutexLock publishing(newest_mutex_);
+  const ReadLock lock(mutex_);
+  if (newest_of_ != changes_) newest_ = std::make_shared<const JobEnds>(now_);
+  newest_of_ = changes_;
   return newest_;
 }
 
 std::size_t JobEndTable::jobs() const {
-  const MutexLock lock(mutex_);
+  const ReadLock lock(mutex_);
   return jobs_;
 }
 

@@ -53,7 +53,8 @@ class JobEnds {
   std::map<std::string, Runs, std::less<>> of_namespace_;  // none is empty
 };
 
-// Any thread may call any function; Put and the lists come from one.
+// Any thread may call any function; Put and the lists come from one. A request's Of waits for no
+// copy that Newest makes.
 class JobEndTable {
  public:
   static constexpr std::size_t kMost = 32'768;
@@ -72,7 +73,7 @@ class JobEndTable {
   [[nodiscard]] std::optional<WallTime> Of(const PodRequest& pod, WallTime started) const
       BERTH_EXCLUDES(mutex_);
   // What is known now; copied if something has changed, which takes some milliseconds at most.
-  [[nodiscard]] std::shared_ptr<const JobEnds> Newest() const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::shared_ptr<const JobEnds> Newest() const BERTH_EXCLUDES(mutex_, newest_mutex_);
   [[nodiscard]] std::size_t jobs() const BERTH_EXCLUDES(mutex_);
 
  private:
@@ -82,12 +83,16 @@ class JobEndTable {
   bool MakePlaceIn(const std::string& namespace_name) BERTH_REQUIRES(mutex_);
   void Erase(const std::string& namespace_name, const Digest& uid) BERTH_REQUIRES(mutex_);
 
-  mutable Mutex mutex_;
+  mutable SharedMutex mutex_;
   JobEnds now_ BERTH_GUARDED_BY(mutex_);
   std::size_t jobs_ BERTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t list_ BERTH_GUARDED_BY(mutex_) = 0;
-  // nullptr: something has changed since.
-  mutable std::shared_ptr<const JobEnds> newest_ BERTH_GUARDED_BY(mutex_) = nullptr;
+  std::uint64_t changes_ BERTH_GUARDED_BY(mutex_) = 0;
+
+  mutable Mutex newest_mutex_;  // before mutex_
+  mutable std::shared_ptr<const JobEnds> newest_ BERTH_GUARDED_BY(newest_mutex_) =
+      std::make_shared<const JobEnds>();
+  mutable std::uint64_t newest_of_ BERTH_GUARDED_BY(newest_mutex_) = 0;  // changes_ then
 };
 
 }  // namespace berth
