@@ -17,8 +17,9 @@ int Main(int argc, char** argv) {
   CLI::App app("Replays GPU workloads with Berth's engine", "berth-replay");
   const MadeWith made_with = MadeWithCommand(argc, argv);
   CommandLine line(app, made_with.version);
-  const std::array<std::pair<const char*, Command>, 15> commands = {{
+  const std::array<std::pair<const char*, Command>, 16> commands = {{
       {"run", AddRun(app)},
+      {"time", AddTime(app)},
       {"compare", AddCompare(app)},
       {"merge", AddMerge(app)},
       {"tune", AddTune(app)},

@@ -89,7 +89,8 @@ Result<ReplayPolicy> PolicyNamed(const std::string& name) {
   }
   if (const ProfileSpec* spec = FindBuiltinProfile(name)) return ReplayPolicy{name, *spec};
   return Invalid("policy: want one of " + Join(BuiltinProfiles(), " ", &ProfileSpec::name) + " " +
-                 Join(kSchedulers, " ", &SchedulerName::name) + ", got \"" + name + "\"");
+                 Join(kSchedulers, " ", &SchedulerName::name) + ", got \"" + name +
+                 "\" (behind a name: " + Join(kAdditions, " ", &Addition::name) + ")");
 }
 
 Result<ReplayPolicy> PolicyOfFile(const std::string& path) {

@@ -29,4 +29,19 @@ Progress TerminalProgress(std::string label) {
   };
 }
 
+Progress SharedProgress::Part() {
+  return [this, told = std::size_t{0}](std::size_t done, std::size_t of) mutable {
+    const std::size_t now = done * kPerPart / of;
+    if (now == told) return;
+    Add(now - told);
+    told = now;
+  };
+}
+
+void SharedProgress::Add(std::size_t more) {
+  const std::lock_guard lock(mutex_);
+  done_ += more;
+  if (progress_) progress_(done_, all_);
+}
+
 }  // namespace berth::replay

@@ -146,6 +146,15 @@ Status ReadCluster(const std::string& path, Workload& workload) {
   return {};
 }
 
+Result<Workload> ReadWorkload(const std::string& nodes, const std::string& tasks, TaskTimes times) {
+  Workload workload;
+  workload.name = TraceNameOf(tasks);
+  BERTH_TRY_STATUS(ReadCluster(nodes, workload));
+  BERTH_TRY(workload.tasks, ReadTasks(tasks, times));
+  if (workload.tasks.empty()) return Invalid(tasks + ": want at least one task, got none");
+  return workload;
+}
+
 Status WriteWorkload(const Workload& workload, const std::string& nodes_path,
                      const std::string& tasks_path) {
   std::ofstream nodes(nodes_path);

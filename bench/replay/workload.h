@@ -30,6 +30,10 @@ struct Workload {
 // StartState::Read.
 Status ReadCluster(const std::string& path, Workload& workload);
 
+// The same, and the tasks that arrive there. Error: also that of ReadTasks; no task at all.
+Result<Workload> ReadWorkload(const std::string& nodes, const std::string& tasks,
+                              TaskTimes times = TaskTimes::kIgnored);
+
 // The name of a trace in reports: the file's name without folder and extensions.
 std::string TraceNameOf(const std::string& path);
 

@@ -18,6 +18,7 @@ namespace berth::replay {
 using Command = std::function<Status(const MadeWith&)>;
 
 Command AddRun(CLI::App& app);
+Command AddTime(CLI::App& app);
 Command AddGenerate(CLI::App& app);
 Command AddDemo(CLI::App& app);
 Command AddCompare(CLI::App& app);

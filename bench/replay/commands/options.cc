@@ -55,16 +55,7 @@ void AddTraceOptions(CLI::App& command, TraceSource& source, std::uint64_t& firs
   AddSeeds(command, "--first-seed", first_seed, seeds);
 }
 
-void AddDepartureOptions(CLI::App& command, DepartureOptions& options) {
-  CLI::Option* const on = command.add_flag(
-      "--with-departures", options.on,
-      "Pods arrive, end and wait in a queue, at the trace's times or at drawn ones (--load)");
-  command
-      .add_option("--load", options.load,
-                  "Draw Poisson arrivals and lifetimes; the value is mean GPU demand over capacity")
-      ->check(CLI::Range(0.01, 10.0))
-      ->needs(on);
-  CLI::Option* const load = command.get_option("--load");
+void AddStreamOptions(CLI::App& command, DepartureOptions& options, CLI::Option* load) {
   const std::map<std::string, Lifetimes> kLifetimes = {{"lognormal", Lifetimes::kLogNormal},
                                                        {"pareto", Lifetimes::kBoundedPareto},
                                                        {"by-owner", Lifetimes::kByOwner}};
@@ -85,6 +76,20 @@ void AddDepartureOptions(CLI::App& command, DepartureOptions& options) {
       ->check(CLI::Range(0.01, 1e4))
       ->capture_default_str()
       ->needs(load);
+}
+
+void AddDepartureOptions(CLI::App& command, DepartureOptions& options) {
+  CLI::Option* const on = command.add_flag(
+      "--with-departures", options.on,
+      "Pods arrive, end and wait in a queue, at the trace's times or at drawn ones (--load)");
+  CLI::Option* const load =
+      command
+          .add_option("--load", options.load,
+                      "Draw Poisson arrivals and lifetimes; the value is mean GPU demand over "
+                      "capacity")
+          ->check(CLI::Range(0.01, 10.0))
+          ->needs(on);
+  AddStreamOptions(command, options, load);
 }
 
 }  // namespace berth::replay

@@ -44,6 +44,8 @@ void AddPolicyOptions(CLI::App& command, const std::string& option, PolicyFlags&
 void AddTraceOptions(CLI::App& command, TraceSource& source, std::uint64_t& first_seed,
                      std::uint64_t& seeds);
 
+// How streams are drawn, where `load` is given: lifetimes, and for how long.
+void AddStreamOptions(CLI::App& command, DepartureOptions& options, CLI::Option* load);
 // What there is with --with-departures.
 void AddDepartureOptions(CLI::App& command, DepartureOptions& options);
 

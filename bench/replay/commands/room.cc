@@ -3,7 +3,6 @@
 // berth-replay room: what it brings to move running pods for those that wait
 // (bench/replay/room/room_rules.h).
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "bench/replay/room/room_rules.h"
 #include "bench/replay/session.h"
 #include "bench/replay/time/departures.h"
+#include "bench/replay/time/seed_means.h"
 #include "bench/replay/time/service_report.h"
 
 namespace berth::replay {
@@ -43,21 +43,6 @@ struct RoomRow : SeededRuns<SimulationResult> {
   double load = 1;
   std::string rule;
 
-  [[nodiscard]] double MeanOf(SizeClass size, double ClassService::*figure) const {
-    return Mean([=](const SimulationResult& run) {
-      return run.service[static_cast<std::size_t>(size)].*figure;
-    });
-  }
-  [[nodiscard]] bool Any(SizeClass size, bool ClassService::*is) const {
-    return std::ranges::any_of(runs, [=](const SimulationResult& run) {
-      return run.service[static_cast<std::size_t>(size)].*is;
-    });
-  }
-  // Of so many GPU-hours asked for.
-  [[nodiscard]] double ServedPct() const {
-    return 100 * MeanOf(SizeClass::kAll, &ClassService::served_gpu_hours) /
-           MeanOf(SizeClass::kAll, &ClassService::demand_gpu_hours);
-  }
   [[nodiscard]] double MovedAndEvicted() const {
     return Mean(
         [](const SimulationResult& run) { return static_cast<double>(run.moved + run.evicted); });
@@ -66,12 +51,6 @@ struct RoomRow : SeededRuns<SimulationResult> {
     const double placed =
         Mean([](const SimulationResult& run) { return static_cast<double>(run.placed); });
     return placed == 0 ? 0 : 100 * MovedAndEvicted() / placed;
-  }
-  [[nodiscard]] std::string Waits(SizeClass size) const {
-    return WaitText(MeanOf(size, &ClassService::wait_p50_s),
-                    Any(size, &ClassService::p50_cut_off)) +
-           " / " +
-           WaitText(MeanOf(size, &ClassService::wait_p99_s), Any(size, &ClassService::p99_cut_off));
   }
 };
 
@@ -90,15 +69,17 @@ std::string Text(const RoomFlags& flags, const std::vector<RoomRow>& rows) {
   text += line;
   bool cut_off = false;
   for (const RoomRow& row : rows) {
-    std::snprintf(
-        line, sizeof line, "%-5.2f %-12s %9.0f %7.2f%% %21s %21s %7.0f %8.1f %8.2f %9.1f\n",
-        row.load, row.rule.c_str(), row.MeanOf(SizeClass::kAll, &ClassService::served_gpu_hours),
-        row.ServedPct(), row.Waits(SizeClass::kFour).c_str(), row.Waits(SizeClass::kEight).c_str(),
-        row.MovedAndEvicted(), row.MovedAndEvicted() / flags.departures.hours, row.PerHundred(),
-        row.Mean(&SimulationResult::lost_gpu_hours));
+    const SimulationResult mean = MeanOf(row.runs);
+    const ClassService& four = Of(mean, SizeClass::kFour);
+    const ClassService& eight = Of(mean, SizeClass::kEight);
+    std::snprintf(line, sizeof line,
+                  "%-5.2f %-12s %9.0f %7.2f%% %21s %21s %7.0f %8.1f %8.2f %9.1f\n", row.load,
+                  row.rule.c_str(), Of(mean, SizeClass::kAll).served_gpu_hours, ServedPct(mean),
+                  WaitsText(four).c_str(), WaitsText(eight).c_str(), row.MovedAndEvicted(),
+                  row.MovedAndEvicted() / flags.departures.hours, row.PerHundred(),
+                  row.Mean(&SimulationResult::lost_gpu_hours));
     text += line;
-    cut_off = cut_off || row.Any(SizeClass::kFour, &ClassService::p99_cut_off) ||
-              row.Any(SizeClass::kEight, &ClassService::p99_cut_off);
+    cut_off = cut_off || four.p99_cut_off || eight.p99_cut_off;
   }
   return cut_off ? text + kCutOffNote : text;
 }
@@ -147,10 +128,7 @@ Result<SimulationResult> Simulate(const RoomFlags& flags, const Workload& worklo
 }
 
 Status Run(const RoomFlags& flags, const MadeWith& made_with) {
-  Workload workload;
-  BERTH_TRY_STATUS(ReadCluster(flags.nodes, workload));
-  BERTH_TRY(workload.tasks, ReadTasks(flags.tasks));
-  if (workload.tasks.empty()) return Invalid(flags.tasks + ": want at least one task, got none");
+  BERTH_TRY(const Workload workload, ReadWorkload(flags.nodes, flags.tasks));
   BERTH_TRY(const ReplayPolicy policy, PolicyNamed(flags.policy));
   std::vector<RoomRow> rows;
   for (const double load : flags.loads) {

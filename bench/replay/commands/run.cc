@@ -43,11 +43,8 @@ struct Input {
 Result<Input> Read(const RunFlags& flags) {
   Input input;
   BERTH_TRY(input.policies, flags.policies.Read());
-  BERTH_TRY_STATUS(ReadCluster(flags.nodes, input.workload));
-  BERTH_TRY(input.workload.tasks, ReadTasks(flags.tasks, flags.departures.times()));
+  BERTH_TRY(input.workload, ReadWorkload(flags.nodes, flags.tasks, flags.departures.times()));
   const Workload& workload = input.workload;
-  if (workload.tasks.empty()) return Invalid(flags.tasks + ": want at least one task, got none");
-  input.workload.name = TraceNameOf(flags.tasks);
   if (flags.order.empty()) {
     input.arrivals = DrawArrivals(workload.nodes, workload.tasks, flags.seed, flags.inflate);
   } else {

@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <filesystem>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "bench/replay/engine_session.h"
 #include "bench/replay/parallel.h"
+#include "bench/replay/progress.h"
 #include "bench/replay/session.h"
 #include "bench/replay/time/service_report.h"
 
@@ -65,37 +65,6 @@ class IdleCurve {
   const std::int64_t capacity_;
   std::int64_t arrived_ = 0;
   std::vector<std::optional<IdleByCause>> points_;
-};
-
-// What several threads have done of runs, as one number.
-class SharedProgress {
- public:
-  SharedProgress(const Progress& progress, std::size_t parts)
-      : progress_(progress), all_(parts * kPerPart) {}
-
-  // Of one part: a replay or a simulation.
-  Progress Part() {
-    return [this, told = std::size_t{0}](std::size_t done, std::size_t of) mutable {
-      const std::size_t now = done * kPerPart / of;
-      if (now == told) return;
-      Add(now - told);
-      told = now;
-    };
-  }
-
- private:
-  static constexpr std::size_t kPerPart = 100;
-
-  void Add(std::size_t more) {
-    const std::lock_guard lock(mutex_);
-    done_ += more;
-    if (progress_) progress_(done_, all_);
-  }
-
-  std::mutex mutex_;
-  const Progress& progress_;
-  const std::size_t all_;
-  std::size_t done_ = 0;
 };
 
 Result<Json> RunArrivals(const Workload& workload, const Arrivals& arrivals,

@@ -70,10 +70,7 @@ Result<Trace> ReadOne(const std::string& tasks, const std::string& nodes, TaskTi
     BERTH_TRY(const std::string text, ReadTextFile(file));
     trace.fingerprint = Fingerprint(trace.fingerprint, text);
   }
-  trace.workload.name = TraceNameOf(tasks);
-  BERTH_TRY_STATUS(ReadCluster(nodes, trace.workload));
-  BERTH_TRY(trace.workload.tasks, ReadTasks(tasks, times));
-  if (trace.workload.tasks.empty()) return Invalid(tasks + ": want at least one task, got none");
+  BERTH_TRY(trace.workload, ReadWorkload(nodes, tasks, times));
   return trace;
 }
 

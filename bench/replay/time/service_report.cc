@@ -53,10 +53,6 @@ Json SamplesJson(const std::vector<Sample>& samples) {
           {"idle_gpus", std::move(idle)}};
 }
 
-const ClassService& Of(const SimulationResult& result, SizeClass size) {
-  return result.service[static_cast<std::size_t>(size)];
-}
-
 __attribute__((format(printf, 2, 3))) void Append(std::string& text, const char* format, ...) {
   char line[256];
   va_list arguments;
@@ -89,10 +85,6 @@ void AppendBySize(std::string& text, const char* title, const std::vector<Policy
     }
     text += '\n';
   }
-}
-
-std::string WaitsText(const ClassService& of) {
-  return WaitText(of.wait_p50_s, of.p50_cut_off) + " / " + WaitText(of.wait_p99_s, of.p99_cut_off);
 }
 
 // How much longer pods took than if nobody had waited, and the worst of them.
@@ -141,9 +133,37 @@ std::string WaitText(double seconds, bool cut_off) {
   return (cut_off ? "> " : "") + ShortDuration(seconds);
 }
 
+std::string WaitsText(const ClassService& figures) {
+  return WaitText(figures.wait_p50_s, figures.p50_cut_off) + " / " +
+         WaitText(figures.wait_p99_s, figures.p99_cut_off);
+}
+
 const char* const kCutOffNote =
     "a pod that never started counts as waiting until the end; > marks quantiles that this cuts "
     "off\n";
+
+double ServedPct(const SimulationResult& result) {
+  const ClassService& all = Of(result, SizeClass::kAll);
+  return 100 * all.served_gpu_hours / all.demand_gpu_hours;
+}
+
+std::string Against(const PolicyResult& base, const std::vector<PolicyResult>& results) {
+  const int width = WidthOf(results);
+  const double longest = Of(base.result, SizeClass::kEight).wait_longest_s;
+  std::string text;
+  Append(text, "\n%-*s %22s %22s\n", width, "", "GPU-hours served,", "longest wait of");
+  Append(text, "%-*s %22s %22s\n", width, ("against " + base.policy).c_str(),
+         "points of the demand", "8 GPUs, ratio");
+  for (const auto& [policy, result] : results) {
+    Append(text, "%-*s %+22.2f", width, policy.c_str(), ServedPct(result) - ServedPct(base.result));
+    if (longest > 0) {
+      Append(text, " %22.2f\n", Of(result, SizeClass::kEight).wait_longest_s / longest);
+    } else {
+      Append(text, " %22s\n", "-");
+    }
+  }
+  return text;
+}
 
 std::string SideBySide(const std::string& title, const std::vector<PolicyResult>& results) {
   const SimulationResult& first = results.front().result;
@@ -162,8 +182,8 @@ std::string SideBySide(const std::string& title, const std::vector<PolicyResult>
   for (const auto& [policy, result] : results) {
     const ClassService& all = Of(result, SizeClass::kAll);
     Append(text, "%-*s %12.1f %8.2f%% %10.1f %15.1f %10lld %10.1f\n", width, policy.c_str(),
-           all.served_gpu_hours, 100 * all.served_gpu_hours / all.demand_gpu_hours, result.kwh,
-           result.idle_gpu_hours_waiting, static_cast<long long>(all.never),
+           all.served_gpu_hours, ServedPct(result), result.kwh, result.idle_gpu_hours_waiting,
+           static_cast<long long>(all.never),
            static_cast<double>(result.attempts) / static_cast<double>(result.arrivals));
   }
   AppendBySize(text, "wait p50 / p99", results, WaitsText);

@@ -52,6 +52,10 @@ struct SimulationResult {
   std::uint64_t trace = 0;  // EventTrace
 };
 
+inline const ClassService& Of(const SimulationResult& result, SizeClass size) {
+  return result.service[static_cast<std::size_t>(size)];
+}
+
 // How pods wait, beside the placer's own rules.
 struct WaitRules {
   bool in_turn = false;  // no pod with GPUs passes the first one that waits

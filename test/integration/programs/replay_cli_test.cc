@@ -292,6 +292,46 @@ TEST_F(BerthReplayCompare, RunsPoliciesSideBySideWithDepartures) {
   EXPECT_EQ(result["policies"][0]["arrivals"], 5);
 }
 
+TEST_F(BerthReplayCompare, TimeSaysOfEachPolicyWhatRunSays) {
+  const std::vector<std::string> trace = {"--nodes", nodes_, "--tasks", tasks_, "--json", "-"};
+  std::vector<std::string> time = {"time", "--policy", "first-fit", "--rules",
+                                   "none,in-turn,earmarks+words*10"};
+  std::vector<std::string> run = {"run", "--with-departures", "--policy",
+                                  "first-fit,first-fit+in-turn,first-fit+earmarks+words*10"};
+  time.insert(time.end(), trace.begin(), trace.end());
+  run.insert(run.end(), trace.begin(), trace.end());
+  auto report = nlohmann::json::parse(OutOf(time));
+  EXPECT_EQ(report["missing_models"], nlohmann::json::array());
+  for (auto& row : report["results"]) {
+    EXPECT_TRUE(row["load"].is_null()) << "the times of the trace";
+    row.erase("load");
+    EXPECT_EQ(row["seed"], 42);
+    row.erase("seed");
+  }
+  EXPECT_EQ(report["results"], nlohmann::json::parse(OutOf(run))["policies"]);
+}
+
+TEST_F(BerthReplayCompare, TimePrintsAReportForEachLoadTheSameEachTime) {
+  const std::vector<std::string> time = {
+      "time", "--nodes", nodes_, "--tasks",         tasks_, "--loads", "0.9,1.2", "--hours",
+      "0.5",  "--seeds", "2",    "--mean-lifetime", "300"};
+  const std::string text = OutOf(time);
+  EXPECT_EQ(OutOf(time), text);
+  for (const char* part :
+       {"tasks, load 0.9, seed 42 to 43, means of the seeds", "tasks, load 1.2, ",
+        "expected-waste+in-turn ", "expected-waste+earmarks+words/10 ", "wait p50 / p99",
+        "against expected-waste "}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  std::vector<std::string> json = time;
+  json.insert(json.end(), {"--json", "-"});
+  EXPECT_EQ(nlohmann::json::parse(OutOf(json))["results"].size(), 7U * 2 * 2);
+  ExpectFailure({"time", "--nodes", nodes_, "--tasks", tasks_, "--rules", "kept"}, 1,
+                "got \"expected-waste+kept\" (behind a name: +earmarks ");
+  ExpectFailure({"time", "--nodes", nodes_, "--tasks", tasks_, "--hours", "1"}, 2,
+                "--hours requires --loads");
+}
+
 TEST_F(BerthReplayCompare, WritesAConfigurationThatBerthTakes) {
   const std::string out = folder_.WriteText("tuned.yaml", "");
   const std::string text =

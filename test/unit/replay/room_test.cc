@@ -45,10 +45,6 @@ SimulationResult Under(const std::string& rule, const Workload& workload,
   return *result;
 }
 
-const ClassService& Of(const SimulationResult& result, SizeClass size) {
-  return result.service[static_cast<std::size_t>(size)];
-}
-
 // Two nodes are half idle from minute 10 on, and a pod of two GPUs comes at minute 20.
 const std::vector<Arrival> kHalfIdle = {{kOne, minutes(0), hours(3)},
                                         {kOne, minutes(0), minutes(10)},

@@ -38,10 +38,6 @@ SimulationResult OnTwoGpus(const std::vector<Arrival>& arrivals, Millis horizon,
   return *result;
 }
 
-const ClassService& Of(const SimulationResult& result, SizeClass size) {
-  return result.service[static_cast<std::size_t>(size)];
-}
-
 TEST(Simulate, GivesDevicesBackWhenAPodHasRun) {
   // The second pod waits for the first one's GPUs: from 1 min to 60 min.
   const SimulationResult result =
