@@ -124,8 +124,9 @@ struct GpuNodesConfig {
 // Room that is kept for pods and gangs that wait.
 struct EarmarksConfig {
   bool keep = true;
-  int most_gpus_percent = 25;  // of all GPUs; one waiting pod alone may have more
-  int gang_minutes = 15;       // for a gang; 0: nothing is
+  int most_gpus_percent = 25;     // of all GPUs; one waiting pod alone may have more
+  int gang_minutes = 15;          // for a gang; 0: nothing is
+  int reserve_after_minutes = 1;  // that a large pod has waited; 0: no node is reserved
   friend bool operator==(const EarmarksConfig&, const EarmarksConfig&) = default;
 };
 

@@ -241,6 +241,10 @@ void Describe(Visitor& v, EarmarksConfig& earmarks) {
   v.Field("gangMinutes", earmarks.gang_minutes, Integers{0, 1440},
           "how long nodes are kept for a gang while it gathers them; then others go first for as "
           "long; 0: not at all");
+  v.Field(
+      "reserveAfterMinutes", earmarks.reserve_after_minutes, Integers{0, 1440},
+      "how long a pod of two or more whole GPUs has waited before a node is reserved for it, by "
+      "when the pods there end; 0: none is");
 }
 
 template <class Visitor>

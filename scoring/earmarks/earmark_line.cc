@@ -566,11 +566,13 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
 }
 
 // Whole GPUs, and several: one becomes free by itself soon enough.
-bool EarmarkLine::MayReserveFor(const Waiter& waiter, const Time& time) const {
+bool EarmarkLine::MayReserveFor(const Waiter& waiter, const EarmarkLimits& limits,
+                                const Time& time) const {
+  if (limits.reserve_after == Duration::zero()) return false;
   if (waiter.is_gang() || waiter.nodes.front() != kNoNode) return false;
   const RequestShape& shape = waiter.first().shape;
   return std::holds_alternative<WholeGpus>(shape.gpus) && shape.gpu_count() >= 2 &&
-         time.now >= waiter.passed_over && time.wall - waiter.since >= kReserveAfter;
+         time.now >= waiter.passed_over && time.wall - waiter.since >= limits.reserve_after;
 }
 
 bool EarmarkLine::LeavesReserved(NodeIndex node, const Waiter& waiter) const {
@@ -642,7 +644,7 @@ void EarmarkLine::Reserve(const EarmarkLimits& limits, const Time& time) {
   std::vector<Waiter*> waiters;
   for (Waiter* const waiter : line_) {
     const bool may =
-        ends_.knows() && waiters.size() < kMostReserved && MayReserveFor(*waiter, time);
+        ends_.knows() && waiters.size() < kMostReserved && MayReserveFor(*waiter, limits, time);
     if (may) {
       waiters.push_back(waiter);
     } else {

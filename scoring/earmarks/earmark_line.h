@@ -53,6 +53,8 @@ struct EarmarkLimits {
   // For a gang, which gets no more after that until it has been passed over for as long. 0: nothing
   // is kept for gangs.
   Duration gang = std::chrono::minutes(15);
+  // That a pod of two and more GPUs has waited before a node is reserved for it. 0: none is.
+  Duration reserve_after = std::chrono::minutes(1);
   friend bool operator==(const EarmarkLimits&, const EarmarkLimits&) = default;
 };
 
@@ -74,7 +76,6 @@ class EarmarkLine {
   static constexpr std::size_t kMostAwaited = 64;  // nodes, and pods, at a time
   static constexpr Duration kBetweenScans = std::chrono::seconds(5);  // of all nodes
   static constexpr std::size_t kMostReserved = 256;  // nodes, for pods that stand alone
-  static constexpr Duration kReserveAfter = std::chrono::minutes(1);  // that they have waited
   // Room that comes later is not reserved: what is idle there would be so for too long.
   static constexpr Duration kReserveWithin = std::chrono::hours(6);
   static constexpr std::size_t kMostShapesLater = 8;  // of these, for which a scan looks
@@ -176,7 +177,8 @@ class EarmarkLine {
   void AwaitOn(NodeIndex node, std::vector<std::size_t>& open, const EarmarkLimits& limits);
   void Await(const EarmarkLimits& limits, Instant now, Scope scope);
   void RenewAwaited(const EarmarkLimits& limits);
-  [[nodiscard]] bool MayReserveFor(const Waiter& waiter, const Time& time) const;
+  [[nodiscard]] bool MayReserveFor(const Waiter& waiter, const EarmarkLimits& limits,
+                                   const Time& time) const;
   [[nodiscard]] bool LeavesReserved(NodeIndex node, const Waiter& waiter) const;
   [[nodiscard]] std::optional<WallTime> RoomSoon(const Node& node, const RequestShape& shape) const;
   // All nodes that have it, the soonest first.

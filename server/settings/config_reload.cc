@@ -18,7 +18,8 @@ namespace {
 
 std::optional<EarmarkLimits> EarmarksOf(const EarmarksConfig& config) {
   if (!config.keep) return std::nullopt;
-  return EarmarkLimits{config.most_gpus_percent, std::chrono::minutes(config.gang_minutes)};
+  return EarmarkLimits{config.most_gpus_percent, std::chrono::minutes(config.gang_minutes),
+                       std::chrono::minutes(config.reserve_after_minutes)};
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ TEST(Reload, WhatDecidesIsTakenOverWithoutARestart) {
   for (const char* text :
        {"profile: best-fit", "profiles: [{name: x}]\nprofile: x", "requestMix: [{gpus: 8}]",
         "expectedWaste: {fills: 8}", "reservationSeconds: 7", "nodesToScore: 7", "logLevel: debug",
-        "gpuNodes: {guard: refuse}", "workloadClasses: [{name: a}]"}) {
+        "gpuNodes: {guard: refuse}", "workloadClasses: [{name: a}]",
+        "earmarks: {reserveAfterMinutes: 7}"}) {
     const Config wanted = Load(text);
     ASSERT_NE(wanted, DefaultConfig());
     EXPECT_EQ(Reloaded(DefaultConfig(), wanted), wanted) << text;

@@ -418,10 +418,28 @@ TEST_F(EarmarkLineTest, ReservesForPodsOfSeveralGpusThatHaveWaited) {
   Stand(APod("new").Whole(2), static_cast<int>(created.count()));
   Look();
   EXPECT_TRUE(line_.earmarks()->empty());
-  at_ += EarmarkLine::kReserveAfter;
+  at_ += EarmarkLimits().reserve_after;
   Look();
   ASSERT_NE(line_.earmarks()->On(*now_, 0), nullptr);
   EXPECT_EQ(line_.earmarks()->On(*now_, 0)->awaiting.pod.name, "new");
+}
+
+TEST_F(EarmarkLineTest, ReservesWhenPodsHaveWaitedAsLongAsIsSaidOrNever) {
+  Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Whole(8).EndsWithin(minutes(60)), kAll,
+                                        Started(minutes(0))));
+  const auto created = std::chrono::duration_cast<seconds>(Time().wall.time_since_epoch());
+  Stand(APod("large").Whole(8), static_cast<int>(created.count()));
+  limits_.reserve_after = minutes(8);
+  at_ += minutes(7);
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty());
+  at_ += minutes(1);
+  Look();
+  EXPECT_FALSE(line_.earmarks()->empty());
+  limits_.reserve_after = {};
+  at_ += EarmarkLine::kBetweenScans;
+  Look();
+  EXPECT_TRUE(line_.earmarks()->empty()) << "also what was reserved before";
 }
 
 // Who lies goes on no reserved node as long as a tenth of the pods of its namespace are past
