@@ -2,8 +2,8 @@
 //
 // Mutex and MutexLock as clang capabilities: reading a BERTH_GUARDED_BY member without its lock
 // does not compile under clang (-Wthread-safety). std::mutex itself carries no such annotation with
-// libstdc++. SharedMutex with ReadLock and WriteLock are the same for many readers at once: a reader
-// never waits for another one, nor for a writer who waits for that one.
+// libstdc++. SharedMutex with ReadLock and WriteLock are the same for many readers at once: where
+// one reads, another one that comes reads too.
 #pragma once
 
 #include <chrono>
