@@ -56,7 +56,11 @@ std::optional<WallTime> PodEnds::WordOf(const PodRequest& pod, WallTime started,
 
 std::optional<WallTime> PodEnds::WordOf(const PodRecord& held) const {
   const WallTime started = held.life.started.value_or(now_);
-  return WordOf(held.pod, started, jobs_ == nullptr ? std::nullopt : jobs_->Of(held.pod, started));
+  std::optional<WallTime> of_job;
+  if (jobs_ != nullptr) of_job = jobs_->Of(held.pod, started);
+  // It was placed since, and so may its Job have come.
+  if (!of_job && jobs_now_ != nullptr && started >= now_) of_job = jobs_now_->Of(held.pod, started);
+  return WordOf(held.pod, started, of_job);
 }
 
 bool PodEnds::IsPast(WallTime word, WallTime started) const {

@@ -27,7 +27,7 @@
 
 namespace berth {
 
-// Any thread reads it. What it says of pods that run does not change.
+// Any thread reads it. What it says of pods that had started before does not change.
 class PodEnds {
  public:
   static constexpr std::size_t kOverdueOf = 10;
