@@ -2,7 +2,6 @@
 #include "cluster/state/waiting_pods.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -42,6 +41,17 @@ bool SayTheSame(const WaitingPod& a, const WaitingPod& b) {
 
 }  // namespace
 
+std::optional<WaitingPods::InLine> WaitingPods::InLineOf(std::string_view uid,
+                                                         const WaitingPod& pod) {
+  if (pod.pod == nullptr || !pod.unschedulable || pod.gated || !pod.created) return std::nullopt;
+  const PodRequest& request = *pod.pod;
+  if (!request.shape.wants_several_gpus() || !request.gang.empty() || !request.refusal.empty() ||
+      pod.scheduler_said.find("Insufficient ") == std::string::npos) {
+    return std::nullopt;
+  }
+  return InLine{request.priority, *pod.created, uid};
+}
+
 void WaitingPods::SetPod(const std::string& uid, Entry& entry, WaitingPod pod, std::size_t bytes) {
   Uncount(uid, entry);
   entry.pod = std::move(pod);
@@ -51,11 +61,13 @@ void WaitingPods::SetPod(const std::string& uid, Entry& entry, WaitingPod pod, s
   if (has_request && !entry.outlined && entry.bytes > kSmallBytes) {
     large_.emplace(entry.bytes, uid);
   }
+  if (const auto place = InLineOf(uid, entry.pod)) lacking_.emplace(*place, entry.pod.pod);
 }
 
 void WaitingPods::Uncount(std::string_view uid, const Entry& entry) {
   bytes_ -= entry.bytes;
   large_.erase({entry.bytes, uid});
+  if (const auto place = InLineOf(uid, entry.pod)) lacking_.erase(*place);
 }
 
 void WaitingPods::OutlineLargest() {
@@ -240,6 +252,19 @@ std::vector<WaitingPod> WaitingPods::Everybody() const {
     const PodId& id = waiting.pod->id;
     return std::tie(id.namespace_name, id.name, id.uid);
   });
+  return pods;
+}
+
+std::vector<WaitingPods::LacksRoom> WaitingPods::LackingRoom(std::size_t most,
+                                                             std::size_t of_namespace) const {
+  std::vector<LacksRoom> pods;
+  std::map<std::string_view, std::size_t> counts;
+  const MutexLock lock(mutex_);
+  std::size_t looked_at = 0;
+  for (const auto& [place, pod] : lacking_) {
+    if (pods.size() == most || ++looked_at > kMostLookedAt) break;
+    if (++counts[pod->id.namespace_name] <= of_namespace) pods.push_back({pod, place.created});
+  }
   return pods;
 }
 

@@ -24,6 +24,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -86,6 +87,17 @@ class WaitingPods {
   [[nodiscard]] Pods Current() const BERTH_EXCLUDES(mutex_);
   // All that are kept whole: that ask for GPUs, name a gang or are refused. Sorted by name.
   [[nodiscard]] std::vector<WaitingPod> Everybody() const BERTH_EXCLUDES(mutex_);
+  // The large ones that wait for room: they ask for several GPUs, kube-scheduler has said that nodes
+  // have too little of something ("Insufficient ..."), and no gang decides about them. The first of
+  // them, by priority, then by age; so many at most, and so many of one namespace. Looks at
+  // kMostLookedAt at most.
+  struct LacksRoom {
+    std::shared_ptr<const PodRequest> pod;
+    WallTime created;
+  };
+  static constexpr std::size_t kMostLookedAt = 4096;
+  [[nodiscard]] std::vector<LacksRoom> LackingRoom(std::size_t most, std::size_t of_namespace) const
+      BERTH_EXCLUDES(mutex_);
   // Those with ResourceClaims that are kube-scheduler's alone otherwise, as long as there is room
   // for what they ask for; in no order / one of them by its UID.
   [[nodiscard]] std::vector<WaitingPod> Claiming() const BERTH_EXCLUDES(mutex_);
@@ -144,6 +156,17 @@ class WaitingPods {
     std::size_t bytes = 0;
     bool outlined = false;
   };
+  // In the order of LackingRoom; the UIDs are keys of by_uid_.
+  struct InLine {
+    int priority;
+    WallTime created;
+    std::string_view uid;
+    friend bool operator<(const InLine& a, const InLine& b) {
+      return std::tie(b.priority, a.created, a.uid) < std::tie(a.priority, b.created, b.uid);
+    }
+  };
+  // Empty: it does not lack room.
+  static std::optional<InLine> InLineOf(std::string_view uid, const WaitingPod& pod);
   struct Unit {
     std::map<std::string, const Entry*> members;  // by UID
     std::uint64_t changed = 0;
@@ -169,6 +192,7 @@ class WaitingPods {
   std::size_t bytes_ BERTH_GUARDED_BY(mutex_) = 0;
   // Those that can be made smaller, by their size; the UIDs are keys of by_uid_.
   std::set<std::pair<std::size_t, std::string_view>> large_ BERTH_GUARDED_BY(mutex_);
+  std::map<InLine, std::shared_ptr<const PodRequest>> lacking_ BERTH_GUARDED_BY(mutex_);
   std::size_t asked_ BERTH_GUARDED_BY(mutex_) = 0;  // that nobody has shown
   std::uint64_t added_ BERTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t changes_ BERTH_GUARDED_BY(mutex_) = 0;

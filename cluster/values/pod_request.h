@@ -147,6 +147,11 @@ struct RequestShape {
   [[nodiscard]] bool is_share() const { return std::holds_alternative<GpuShare>(gpus); }
   // nullptr where it does not ask for MIG devices.
   [[nodiscard]] const MigSlices* mig() const { return std::get_if<MigSlices>(&gpus); }
+  // Whole GPUs, two or more: these do not become free by themselves soon.
+  [[nodiscard]] bool wants_several_gpus() const {
+    const auto* const whole = std::get_if<WholeGpus>(&gpus);
+    return whole != nullptr && whole->count >= 2;
+  }
   // How many GPUs it uses, wholly or in part, that are not partitioned.
   [[nodiscard]] int gpu_count() const;
   // Compute asked of each of these, in thousandths; 0 for a share by memory alone (it depends on

@@ -160,7 +160,8 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
   entry->since = waiter.since;
   entry->stood = now;
   // A gang was refused because not all of it fits: some of it may.
-  entry->looks_everywhere = entry->is_gang() || !refused_on->SameNodes(*snapshot_);
+  entry->looks_everywhere =
+      waiter.may_fit || entry->is_gang() || !refused_on->SameNodes(*snapshot_);
   if (!entry->looks_everywhere) {
     snapshot_->ForEachDifference(*refused_on, [this](NodeIndex node) { changed_.insert(node); });
   }
@@ -565,14 +566,12 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
   return std::exchange(wakes_, {});
 }
 
-// Whole GPUs, and several: one becomes free by itself soon enough.
 bool EarmarkLine::MayReserveFor(const Waiter& waiter, const EarmarkLimits& limits,
                                 const Time& time) const {
   if (limits.reserve_after == Duration::zero()) return false;
   if (waiter.is_gang() || waiter.nodes.front() != kNoNode) return false;
-  const RequestShape& shape = waiter.first().shape;
-  return std::holds_alternative<WholeGpus>(shape.gpus) && shape.gpu_count() >= 2 &&
-         time.now >= waiter.passed_over && time.wall - waiter.since >= limits.reserve_after;
+  return waiter.first().shape.wants_several_gpus() && time.now >= waiter.passed_over &&
+         time.wall - waiter.since >= limits.reserve_after;
 }
 
 bool EarmarkLine::LeavesReserved(NodeIndex node, const Waiter& waiter) const {

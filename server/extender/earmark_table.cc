@@ -19,6 +19,13 @@ void EarmarkTable::Leave(std::string name) {
   if (news_.size() < 2 * kMostNews) news_.emplace_back(std::move(name));  // else LookAt finds out
 }
 
+bool EarmarkTable::IsTimeForUnasked(Instant now) {
+  const MutexLock lock(mutex_);
+  if (unasked_ && now - *unasked_ < EarmarkLine::kBetweenScans) return false;
+  unasked_ = now;
+  return true;
+}
+
 std::shared_ptr<const Earmarks> EarmarkTable::Newest() const {
   const MutexLock lock(mutex_);
   return newest_;

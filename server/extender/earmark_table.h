@@ -40,6 +40,13 @@ class EarmarkTable {
   // Who has its node: by the UID of the pod, by the text of the gang's id.
   void Leave(std::string name) BERTH_EXCLUDES(mutex_);
 
+  // Of pods that nobody asks about so many stand in line: kube-scheduler tries all pods that wait,
+  // and takes as long to come to the one that room is kept for.
+  static constexpr std::size_t kMostUnasked = 256;
+  static constexpr std::size_t kMostOfNamespace = 64;  // of these: some may fit no node at all
+  // Whether it is time for them again, once in kBetweenScans: true to one thread.
+  [[nodiscard]] bool IsTimeForUnasked(Instant now) BERTH_EXCLUDES(mutex_);
+
   // What is kept at this moment. limits: empty: nothing. wake: gets the pods that may go now, after
   // all locks. scope: kAll for a thread on which nobody waits.
   [[nodiscard]] std::shared_ptr<const Earmarks> On(const std::shared_ptr<const Snapshot>& snapshot,
@@ -75,7 +82,8 @@ class EarmarkTable {
       std::make_shared<const Earmarks>();
   std::shared_ptr<const Snapshot> looked_at_ BERTH_GUARDED_BY(mutex_);
   std::optional<Instant> next_ BERTH_GUARDED_BY(mutex_);
-  bool is_empty_ BERTH_GUARDED_BY(mutex_) = true;  // nobody stands in line
+  std::optional<Instant> unasked_ BERTH_GUARDED_BY(mutex_);  // when it was time for these last
+  bool is_empty_ BERTH_GUARDED_BY(mutex_) = true;            // nobody stands in line
 };
 
 }  // namespace berth

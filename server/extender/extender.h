@@ -361,6 +361,8 @@ class Extender {
   [[nodiscard]] Moment WithEarmarks(Moment now, EarmarkLine::Scope scope);
   // No node takes the pod: it stands in line for what becomes free.
   void StandInLine(const Moment& now, const PodRequest& pod);
+  // The same for pods about which kube-scheduler asks nobody.
+  void StandUnasked();
   void TakeUpGangs(GangActions& actions);
   [[nodiscard]] bool StillWaits(const PodRequest& pod) const;
   // kFits unless the newest state has the pod's group in another domain than its node's.

@@ -19,6 +19,7 @@ Extender::Moment Extender::WithEarmarks(Moment now, EarmarkLine::Scope scope) {
 }
 
 void Extender::LookAtEarmarks() {
+  StandUnasked();
   (void)WithEarmarks({Current(), policy()}, EarmarkLine::Scope::kAll);
 }
 
@@ -34,6 +35,19 @@ void Extender::StandInLine(const Moment& now, const PodRequest& pod) {
   if (waits == nullptr) return;
   const WallTime since = CreatedOf(pod.id).value_or(parts_.clock.Wall());
   earmarks_.Stand({{std::move(waits)}, since}, now.snapshot);
+}
+
+// kube-scheduler counts GPUs too where the kubelet has them, and asks nobody about a pod that all
+// nodes have too few for.
+void Extender::StandUnasked() {
+  if (!policy()->earmarks || parts_.waiting == nullptr || !parts_.watches_arrivals) return;
+  if (!earmarks_.IsTimeForUnasked(parts_.clock.Now())) return;
+  const std::set<std::string> askers = Askers();
+  for (auto& [pod, created] :
+       parts_.waiting->LackingRoom(EarmarkTable::kMostUnasked, EarmarkTable::kMostOfNamespace)) {
+    if (!askers.contains(pod->scheduler) || parts_.state.FindPod(pod->id.uid)) continue;
+    earmarks_.Stand({.pods = {std::move(pod)}, .since = created, .may_fit = true}, Current());
+  }
 }
 
 void Extender::TakeUpGangs(GangActions& actions) {

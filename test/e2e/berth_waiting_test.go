@@ -45,3 +45,45 @@ func TestAGangGetsItsNodesBesideSmallPods(t *testing.T) {
 	watched.WaitWhole(1, 20*time.Second)
 	plane.CheckGrants()
 }
+
+// jobUntil is a Job of one pod that runs for that long at most.
+func jobUntil(name string, gpus, seconds int) string {
+	return fmt.Sprintf(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: %s, namespace: default}
+spec:
+  activeDeadlineSeconds: %d
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: none, resources: {limits: {nvidia.com/gpu: %d}}}]
+`, name, seconds, gpus)
+}
+
+// A Job with half of the only node says until when it runs. Once a pod of the whole node has waited for a minute, the node is
+// reserved for it, though kube-scheduler asks nobody about that pod: its own count leaves no node. Of the Jobs that come then the one
+// that ends before gets in.
+func TestTheDeadlineOfAJobReservesItsNode(t *testing.T) {
+	c := startControlled(t, 1)
+	apply(t, c.Plane, jobUntil("long", 4, 3600))
+	c.waitRunning(t, ofJob, "long", 1, 30*time.Second)
+	c.CreatePods(harness.Pod("whole", harness.Ask{harness.GPUResource: "8"}))
+	harness.Eventually(t, "the node to be reserved", 100*time.Second, func() error {
+		return contains(c.ask("explain", "pod", "default/whole"), " when 1 pod on node-0000 ends")
+	})
+
+	apply(t, c.Plane, jobUntil("later", 1, 7200))
+	harness.Eventually(t, "the Job that ends later to be passed over", 30*time.Second, func() error {
+		for _, pod := range c.podsOf(t, ofJob, "later") {
+			return contains(c.ask("explain", "pod", "default/"+pod.Name), "passed over: it would delay default/whole")
+		}
+		return fmt.Errorf("it has no pod yet")
+	})
+	apply(t, c.Plane, jobUntil("sooner", 1, 600))
+	c.waitRunning(t, ofJob, "sooner", 1, 30*time.Second)
+	if runs := c.runningOf(t, ofJob, "later"); runs != 0 {
+		t.Errorf("the Job that ends later runs")
+	}
+	c.check(t)
+}

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -365,6 +366,57 @@ TEST(WaitingPodsMemory, ArrivalsThatAreHeldBackAreSmallAndFew) {
   for (int i = 0; i < 5; ++i) waiting.Put(Large("s-" + std::to_string(i), 1000));
   waiting.TellArrivals();
   EXPECT_EQ(arrived, 5u);
+}
+
+// What kube-scheduler says of a pod that it asks nobody about.
+WaitingPod Lacking(
+    const APod& pod, int created,
+    const std::string& said = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.") {
+  WaitingPod waiting = Waiting(pod);
+  waiting.created = WallTime(std::chrono::seconds(created));
+  waiting.scheduler_said = said;
+  return waiting;
+}
+
+TEST_F(WaitingPodsTest, ThoseThatLackRoomAreInLine) {
+  const auto line = [this](std::size_t most = 10, std::size_t of_namespace = 10) {
+    Names names;
+    for (const auto& [pod, created] : waiting_.LackingRoom(most, of_namespace)) {
+      names.push_back(pod->id.name);
+    }
+    return names;
+  };
+  waiting_.Put(Lacking(APod("young").Whole(8), 9));
+  waiting_.Put(Lacking(APod("old").Whole(2), 2));
+  waiting_.Put(Lacking(APod("urgent").Whole(2).Priority(5), 10));
+  EXPECT_EQ(line(), (Names{"urgent", "old", "young"}));
+  EXPECT_EQ(line(2), (Names{"urgent", "old"}));
+  EXPECT_EQ(waiting_.LackingRoom(2, 2)[1].created, WallTime(std::chrono::seconds(2)));
+  waiting_.Put(Lacking(APod("other").Namespace("b").Whole(2), 20));
+  EXPECT_EQ(line(3, 2), (Names{"urgent", "old", "other"}));
+  waiting_.Remove("uid-other");
+
+  waiting_.Put(Lacking(APod("old").Whole(2).Priority(9), 2));
+  EXPECT_EQ(line(), (Names{"old", "urgent", "young"})) << "as it is shown last";
+  waiting_.Remove("uid-old");
+  waiting_.Put(Waiting(APod("urgent").Whole(2), false));
+  EXPECT_EQ(line(), (Names{"young"})) << "and those that are gone, or not refused any more";
+}
+
+TEST_F(WaitingPodsTest, OnlyLargePodsThatLackRoomAreInLine) {
+  waiting_.Put(Lacking(APod("one").Whole(1), 1));
+  waiting_.Put(Lacking(APod("volume").Whole(2), 1, "0/1 nodes are available: unbound volumes."));
+  waiting_.Put(Lacking(APod("none"), 1, "0/1 nodes are available: 1 Insufficient cpu."));
+  waiting_.Put(Lacking(Member("member").Whole(2), 1));
+  WaitingPod gated = Lacking(APod("gated").Whole(2), 1);
+  gated.gated = true;
+  waiting_.Put(gated);
+  PodRequest refused = APod("refused").Whole(2).Request();
+  refused.refusal = "no";
+  WaitingPod at_fault = Lacking(APod("refused").Whole(2), 1);
+  at_fault.pod = std::make_shared<const PodRequest>(refused);
+  waiting_.Put(at_fault);
+  EXPECT_TRUE(waiting_.LackingRoom(10, 10).empty());
 }
 
 }  // namespace

@@ -135,6 +135,36 @@ TEST_F(ExtenderEarmarksTest, ALargePodGetsTheNodeThatBecomesFree) {
   EXPECT_EQ(Filter(small), "gpus_held") << "nothing is kept any more";
 }
 
+// On a full cluster kube-scheduler's own count leaves no node, and it asks nobody about the pod.
+TEST_F(ExtenderEarmarksTest, APodThatNobodyAsksAboutStandsInLineToo) {
+  const auto refuse = [this](const APod& pod, const std::string& said, int second = 0) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod.Request()),
+                  .unschedulable = true,
+                  .created = clock_.Wall() + seconds(second),
+                  .scheduler_said = said});
+  };
+  const auto look = [this] {
+    clock_.Advance(EarmarkLine::kBetweenScans);
+    extender_.LookAtEarmarks();
+  };
+  Add(ANode("n").Gpus(8));
+  Bound(APod("old").Whole(8), "n", {0, 1, 2, 3, 4, 5, 6, 7});
+  const APod large = APod("large").Whole(8), volume = APod("volume").Whole(8);
+  refuse(volume, "pod has unbound immediate PersistentVolumeClaims", -50);
+  refuse(large, "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.");
+  look();
+  End("old");
+  const APod small = Arrive(APod("small").Whole(1), 5);
+  EXPECT_EQ(Filter(small), "n") << "nobody who decides for the pod's scheduler has asked yet";
+  look();
+  EXPECT_EQ(Kept("n"), "8 idle GPUs are kept for default/large");
+  EXPECT_EQ(Filter(small), "kept_for_waiting");
+  EXPECT_EQ(Filter(large), "n");
+  ASSERT_TRUE(Bind(large, "n"));
+  look();
+  EXPECT_EQ(Kept("n"), "");
+}
+
 // Nobody says anything; others of its kind have ended.
 TEST_F(ExtenderEarmarksTest, ANodeIsReservedUntilPodsEndAsOthersLikeThemDid) {
   Add(ANode("n").Gpus(8));
@@ -194,8 +224,13 @@ TEST_F(ExtenderEarmarksTest, ThePodOfAShortJobIsNotInTheWay) {
   EXPECT_EQ(Explained(large), "reserved: starts in about 3 h when 1 pod on n ends");
   job("short", minutes(60), clock_.Wall());
   job("longer", minutes(180), clock_.Wall());
-  EXPECT_EQ(Filter(Arrive(APod("a").Whole(1).Controller("longer"), 5)), "kept_for_waiting");
-  EXPECT_EQ(Filter(Arrive(APod("b").Whole(1).Controller("short"), 6)), "n");
+  const APod a = Arrive(APod("a").Whole(1).Controller("longer"), 5);
+  const APod b = Arrive(APod("b").Whole(1).Controller("short"), 6);
+  EXPECT_EQ(Filter(a), "kept_for_waiting");
+  EXPECT_EQ(Filter(b), "n");
+  ASSERT_TRUE(Bind(b, "n"));
+  EXPECT_EQ(Filter(a), "kept_for_waiting") << "the node stays reserved";
+  EXPECT_EQ(Explained(large), "reserved: starts in about 3 h when 2 pods on n end");
 }
 
 TEST_F(ExtenderEarmarksTest, WhoIsDeletedKeepsNothing) {
