@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // WaitingPods: the pods without a node, as the API server has them: which ones have arrived, which
-// are the members of a gang that wait, and which ask for MIG devices and found no node. The
-// extender does not learn of all of them: if kube-scheduler's own filters leave no node, it is not
-// called. And it may be asked about pods that do not exist, by programs that simulate scheduling.
+// wait as members of a gang, which large ones lack room, and which ask for MIG devices and found no
+// node. The extender does not learn of all of them: if kube-scheduler's own filters leave no node,
+// it is not called. And programs that simulate scheduling may ask it about pods that do not exist.
 //
 // Pods that neither ask for GPUs nor name a gang, nor are refused, are kube-scheduler's alone:
 // their names are kept, and not what they ask for, but of those with ResourceClaims.
@@ -87,10 +87,10 @@ class WaitingPods {
   [[nodiscard]] Pods Current() const BERTH_EXCLUDES(mutex_);
   // All that are kept whole: that ask for GPUs, name a gang or are refused. Sorted by name.
   [[nodiscard]] std::vector<WaitingPod> Everybody() const BERTH_EXCLUDES(mutex_);
-  // The large ones that wait for room: they ask for several GPUs, kube-scheduler has said that nodes
-  // have too little of something ("Insufficient ..."), and no gang decides about them. The first of
-  // them, by priority, then by age; so many at most, and so many of one namespace. Looks at
-  // kMostLookedAt at most.
+  // The large ones that wait for room: they ask for several GPUs, kube-scheduler has said that
+  // nodes have too little of something ("Insufficient ..."), and no gang decides about them. The
+  // first of them, by priority, then by age; so many at most, and so many of one namespace. Looks
+  // at kMostLookedAt at most.
   struct LacksRoom {
     std::shared_ptr<const PodRequest> pod;
     WallTime created;
