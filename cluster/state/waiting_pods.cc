@@ -39,6 +39,14 @@ bool SayTheSame(const WaitingPod& a, const WaitingPod& b) {
          x.refusal == y.refusal && x.domain == y.domain && x.priority == y.priority;
 }
 
+// Where a volume keeps a pod from nodes, room there would be kept in vain.
+bool SaysOnlyRoomLacks(std::string_view scheduler_said) {
+  const auto has = [&](std::string_view word) {
+    return scheduler_said.find(word) != std::string_view::npos;
+  };
+  return has("Insufficient ") && !has("volume") && !has("Volume");
+}
+
 }  // namespace
 
 std::optional<WaitingPods::InLine> WaitingPods::InLineOf(std::string_view uid,
@@ -46,7 +54,7 @@ std::optional<WaitingPods::InLine> WaitingPods::InLineOf(std::string_view uid,
   if (pod.pod == nullptr || !pod.unschedulable || pod.gated || !pod.created) return std::nullopt;
   const PodRequest& request = *pod.pod;
   if (!request.shape.wants_several_gpus() || !request.gang.empty() || !request.refusal.empty() ||
-      pod.scheduler_said.find("Insufficient ") == std::string::npos) {
+      !SaysOnlyRoomLacks(pod.scheduler_said)) {
     return std::nullopt;
   }
   return InLine{request.priority, *pod.created, uid};
@@ -258,13 +266,19 @@ std::vector<WaitingPod> WaitingPods::Everybody() const {
 std::vector<WaitingPods::LacksRoom> WaitingPods::LackingRoom(std::size_t most,
                                                              std::size_t of_namespace) const {
   std::vector<LacksRoom> pods;
-  std::map<std::string_view, std::size_t> counts;
-  const MutexLock lock(mutex_);
-  std::size_t looked_at = 0;
-  for (const auto& [place, pod] : lacking_) {
-    if (pods.size() == most || ++looked_at > kMostLookedAt) break;
-    if (++counts[pod->id.namespace_name] <= of_namespace) pods.push_back({pod, place.created});
+  {
+    const MutexLock lock(mutex_);
+    pods.reserve(std::min(lacking_.size(), kMostLookedAt));
+    for (const auto& [place, pod] : lacking_) {
+      if (pods.size() == kMostLookedAt) break;
+      pods.push_back({pod, place.created});
+    }
   }
+  std::map<std::string_view, std::size_t> counts;
+  std::erase_if(pods, [&](const LacksRoom& one) {
+    return ++counts[one.pod->id.namespace_name] > of_namespace;
+  });
+  if (pods.size() > most) pods.resize(most);
   return pods;
 }
 

@@ -88,9 +88,9 @@ class WaitingPods {
   // All that are kept whole: that ask for GPUs, name a gang or are refused. Sorted by name.
   [[nodiscard]] std::vector<WaitingPod> Everybody() const BERTH_EXCLUDES(mutex_);
   // The large ones that wait for room: they ask for several GPUs, kube-scheduler has said that
-  // nodes have too little of something ("Insufficient ..."), and no gang decides about them. The
-  // first of them, by priority, then by age; so many at most, and so many of one namespace. Looks
-  // at kMostLookedAt at most.
+  // nodes have too little of something ("Insufficient ...") and nothing of volumes, and no gang
+  // decides about them. The first of them, by priority, then by age; so many at most, and so many
+  // of one namespace. Looks at kMostLookedAt at most.
   struct LacksRoom {
     std::shared_ptr<const PodRequest> pod;
     WallTime created;

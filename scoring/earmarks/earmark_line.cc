@@ -160,8 +160,7 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
   entry->since = waiter.since;
   entry->stood = now;
   // A gang was refused because not all of it fits: some of it may.
-  entry->looks_everywhere =
-      waiter.may_fit || entry->is_gang() || !refused_on->SameNodes(*snapshot_);
+  entry->looks_everywhere = entry->is_gang() || !refused_on->SameNodes(*snapshot_);
   if (!entry->looks_everywhere) {
     snapshot_->ForEachDifference(*refused_on, [this](NodeIndex node) { changed_.insert(node); });
   }

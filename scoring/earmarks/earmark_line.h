@@ -62,8 +62,6 @@ struct InLine {
   // A pod, or members of one gang: as many as it lacks. Never empty; all ask for GPUs.
   std::vector<std::shared_ptr<const PodRequest>> pods;
   WallTime since;
-  // It was refused on nodes as they were before: some may fit by now.
-  bool may_fit = false;
 };
 
 class EarmarkLine {

@@ -362,7 +362,7 @@ class Extender {
   // No node takes the pod: it stands in line for what becomes free.
   void StandInLine(const Moment& now, const PodRequest& pod);
   // The same for pods about which kube-scheduler asks nobody.
-  void StandUnasked();
+  void StandUnasked(const Moment& now);
   void TakeUpGangs(GangActions& actions);
   [[nodiscard]] bool StillWaits(const PodRequest& pod) const;
   // kFits unless the newest state has the pod's group in another domain than its node's.

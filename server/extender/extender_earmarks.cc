@@ -19,8 +19,9 @@ Extender::Moment Extender::WithEarmarks(Moment now, EarmarkLine::Scope scope) {
 }
 
 void Extender::LookAtEarmarks() {
-  StandUnasked();
-  (void)WithEarmarks({Current(), policy()}, EarmarkLine::Scope::kAll);
+  const Moment now{Current(), policy()};
+  StandUnasked(now);
+  (void)WithEarmarks(now, EarmarkLine::Scope::kAll);
 }
 
 bool Extender::StillWaits(const PodRequest& pod) const {
@@ -38,15 +39,16 @@ void Extender::StandInLine(const Moment& now, const PodRequest& pod) {
 }
 
 // kube-scheduler counts GPUs too where the kubelet has them, and asks nobody about a pod that all
-// nodes have too few for.
-void Extender::StandUnasked() {
-  if (!policy()->earmarks || parts_.waiting == nullptr || !parts_.watches_arrivals) return;
+// nodes have too few for. What has room at this moment it would have taken: what keeps the pod from
+// there Berth does not know.
+void Extender::StandUnasked(const Moment& now) {
+  if (!now.policy->earmarks || parts_.waiting == nullptr || !parts_.watches_arrivals) return;
   if (!earmarks_.IsTimeForUnasked(parts_.clock.Now())) return;
   const std::set<std::string> askers = Askers();
   for (auto& [pod, created] :
        parts_.waiting->LackingRoom(EarmarkTable::kMostUnasked, EarmarkTable::kMostOfNamespace)) {
     if (!askers.contains(pod->scheduler) || parts_.state.FindPod(pod->id.uid)) continue;
-    earmarks_.Stand({.pods = {std::move(pod)}, .since = created, .may_fit = true}, Current());
+    earmarks_.Stand({{std::move(pod)}, created}, now.snapshot);
   }
 }
 

@@ -406,6 +406,9 @@ TEST_F(WaitingPodsTest, ThoseThatLackRoomAreInLine) {
 TEST_F(WaitingPodsTest, OnlyLargePodsThatLackRoomAreInLine) {
   waiting_.Put(Lacking(APod("one").Whole(1), 1));
   waiting_.Put(Lacking(APod("volume").Whole(2), 1, "0/1 nodes are available: unbound volumes."));
+  waiting_.Put(Lacking(APod("zonal").Whole(2), 1,
+                       "0/9 nodes are available: 1 Insufficient nvidia.com/gpu, 8 node(s) had "
+                       "volume node affinity conflict."));
   waiting_.Put(Lacking(APod("none"), 1, "0/1 nodes are available: 1 Insufficient cpu."));
   waiting_.Put(Lacking(Member("member").Whole(2), 1));
   WaitingPod gated = Lacking(APod("gated").Whole(2), 1);

@@ -148,20 +148,36 @@ TEST_F(ExtenderEarmarksTest, APodThatNobodyAsksAboutStandsInLineToo) {
     extender_.LookAtEarmarks();
   };
   Add(ANode("n").Gpus(8));
+  Add(ANode("open").Gpus(8));
   Bound(APod("old").Whole(8), "n", {0, 1, 2, 3, 4, 5, 6, 7});
   const APod large = APod("large").Whole(8), volume = APod("volume").Whole(8);
   refuse(volume, "pod has unbound immediate PersistentVolumeClaims", -50);
-  refuse(large, "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.");
+  refuse(large, "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) are odd.");
   look();
+  EXPECT_EQ(Filter(Arrive(APod("first").Whole(1), 4)), "open");
+  look();
+  EXPECT_EQ(Kept("open"), "") << "kube-scheduler has refused it as it is";
   End("old");
   const APod small = Arrive(APod("small").Whole(1), 5);
-  EXPECT_EQ(Filter(small), "n") << "nobody who decides for the pod's scheduler has asked yet";
-  look();
+  EXPECT_EQ(Filter(small), "open");
   EXPECT_EQ(Kept("n"), "8 idle GPUs are kept for default/large");
-  EXPECT_EQ(Filter(small), "kept_for_waiting");
-  EXPECT_EQ(Filter(large), "n");
+  EXPECT_EQ(Filter(large), "n open");
   ASSERT_TRUE(Bind(large, "n"));
   look();
+  EXPECT_EQ(Kept("n"), "");
+}
+
+// Who asks for whom: pods of a scheduler that does not ask this Berth keep no room.
+TEST_F(ExtenderEarmarksTest, APodOfASchedulerThatAsksNothingKeepsNoRoom) {
+  Add(ANode("n").Gpus(8));
+  Bound(APod("old").Whole(8), "n", {0, 1, 2, 3, 4, 5, 6, 7});
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(APod("large").Whole(8).Request()),
+                .unschedulable = true,
+                .created = clock_.Wall(),
+                .scheduler_said = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."});
+  extender_.LookAtEarmarks();
+  End("old");
+  EXPECT_EQ(Filter(Arrive(APod("small").Whole(1), 5)), "n");
   EXPECT_EQ(Kept("n"), "");
 }
 
