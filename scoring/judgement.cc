@@ -15,6 +15,17 @@
 namespace berth {
 namespace {
 
+void LeaveWhatIsKept(const Snapshot& snapshot, const Question& question,
+                     std::span<Reason> reasons) {
+  if (question.reservations == nullptr || question.reservations->empty()) return;
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    if (reasons[i] != Reason::kFits) continue;
+    const auto* const owner = question.reservations->KeptFor(
+        question.pod, snapshot, question.candidates[i], question.claims);
+    if (owner != nullptr) reasons[i] = Reason::kKeptForWaiting;
+  }
+}
+
 // The reasons where the pod's shape plays no part; nothing: it decides.
 std::optional<std::vector<Reason>> WhateverItsShape(const Snapshot& snapshot,
                                                     const Question& question) {
@@ -24,10 +35,12 @@ std::optional<std::vector<Reason>> WhateverItsShape(const Snapshot& snapshot,
     return reasons;
   }
   if (!question.behind_scheduler || !AsksForNothingOfOurs(question.pod)) return std::nullopt;
-  if (!IsTurnedAway(question.pod, question.guard)) return reasons;
-  std::ranges::transform(question.candidates, reasons.begin(), [&](NodeIndex node) {
-    return IsGpuNode(snapshot.node(node).spec()) ? Reason::kKeptForGpuPods : Reason::kFits;
-  });
+  if (IsTurnedAway(question.pod, question.guard)) {
+    std::ranges::transform(question.candidates, reasons.begin(), [&](NodeIndex node) {
+      return IsGpuNode(snapshot.node(node).spec()) ? Reason::kKeptForGpuPods : Reason::kFits;
+    });
+  }
+  if (question.claims) LeaveWhatIsKept(snapshot, question, reasons);
   return reasons;
 }
 
@@ -51,14 +64,7 @@ void Refine(const Snapshot& snapshot, const Question& question, std::span<Reason
       reasons[i] = AfterEvictions(node, pod, reasons[i]);
     }
   }
-  if (question.earmarks != nullptr && !question.earmarks->empty()) {
-    for (std::size_t i = 0; i < reasons.size(); ++i) {
-      if (reasons[i] != Reason::kFits) continue;
-      if (question.earmarks->KeptFor(pod, snapshot, candidates[i]) != nullptr) {
-        reasons[i] = Reason::kKeptForWaiting;
-      }
-    }
-  }
+  LeaveWhatIsKept(snapshot, question, reasons);
   if (question.group.tree && pod.domain.required) {
     RequireDomain(snapshot, *question.group.tree, pod, question.group.members, candidates, reasons);
   }
@@ -163,15 +169,26 @@ tl::expected<Placement, Reason> PlaceInGroup(Engine& engine,
 std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, const PodRequest& pod,
                                                   const GroupPlaces& group, NodeIndex index,
                                                   std::span<const std::string> given,
-                                                  const EvictionLimits& limits) {
+                                                  const EvictionLimits& limits,
+                                                  const Reservations* reservations) {
   const Node& node = snapshot.node(index);
   const bool in_domain = group.tree && pod.domain.required;
   if (Admits(node.spec(), pod) != Reason::kFits) return std::nullopt;
-  if (GetsClaimOn(node, pod)) return std::vector<std::string>();  // kube-scheduler knows whom
+  const bool anything_kept = reservations != nullptr && !reservations->empty();
+  if (GetsClaimOn(node, pod)) {  // kube-scheduler knows whom
+    const bool kept = anything_kept && KeptNodeFrom(reservations->nodes(), node.spec().name, pod);
+    return kept ? std::nullopt : std::optional(std::vector<std::string>());
+  }
   if (in_domain && MayJoin(*group.tree, pod, group.members, index) != Reason::kFits) {
     return std::nullopt;
   }
-  auto added = AddedVictims(node, pod, given, limits);
+  NodeSuffices is_left;
+  if (anything_kept) {
+    is_left = [&](const Node& left) {
+      return !reservations->IsKeptWithout(pod, snapshot, index, left);
+    };
+  }
+  auto added = AddedVictims(node, pod, given, limits, is_left);
   if (!added || !in_domain) return added;
   std::vector<std::string> all(given.begin(), given.end());
   all.insert(all.end(), added->begin(), added->end());
@@ -183,23 +200,26 @@ std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, cons
 
 std::optional<VictimSet> LighterVictimsOn(const Snapshot& snapshot, const PodRequest& pod,
                                           const GroupPlaces& group, NodeIndex index,
-                                          const VictimSet& proposed, const EvictionLimits& limits) {
+                                          const VictimSet& proposed, const EvictionLimits& limits,
+                                          const Reservations* reservations) {
   auto lighter = LighterVictims(snapshot.node(index), pod, proposed, limits);
   if (!lighter) return std::nullopt;
   // The rest of the pod's group may need what other victims would have left.
-  const auto added = VictimsOn(snapshot, pod, group, index, lighter->uids, limits);
+  const auto added = VictimsOn(snapshot, pod, group, index, lighter->uids, limits, reservations);
   if (!added || !added->empty()) return std::nullopt;
   return lighter;
 }
 
 std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodRequest& pod,
                                        const GroupPlaces& group, NodeIndex index,
-                                       const VictimSet& proposed, const EvictionLimits& limits) {
-  const auto added = VictimsOn(snapshot, pod, group, index, proposed.uids, limits);
+                                       const VictimSet& proposed, const EvictionLimits& limits,
+                                       const Reservations* reservations) {
+  const auto added = VictimsOn(snapshot, pod, group, index, proposed.uids, limits, reservations);
   if (!added) return std::nullopt;
   VictimSet all = proposed;
   all.uids.insert(all.uids.end(), added->begin(), added->end());
-  if (auto lighter = LighterVictimsOn(snapshot, pod, group, index, all, limits)) return lighter;
+  auto lighter = LighterVictimsOn(snapshot, pod, group, index, all, limits, reservations);
+  if (lighter) return lighter;
   return all;
 }
 

@@ -15,7 +15,7 @@
 //   2. the filters (Engine::Filter): GPUs, CPU, memory, disk, model, links, MIG;
 //   3. admission: taints, node selector, required affinity;
 //   4. what is short now: whether evictions could make room for this pod;
-//   5. what is kept for pods that have waited longer;
+//   5. what is kept for others that wait (Reservations);
 //   6. the topology domain that the pod's group requires.
 #pragma once
 
@@ -29,12 +29,12 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/earmarks/earmarks.h"
 #include "scoring/engine/engine.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/lighter_victims.h"
 #include "scoring/node_guard.h"
 #include "scoring/reason.h"
+#include "scoring/reservations/reservations.h"
 #include "scoring/victims.h"
 #include "topology/domains/domain_tree.h"
 
@@ -58,8 +58,9 @@ struct Question {
   GroupPlaces group = {};
   // kube-scheduler is in front and decides about pods that ask for nothing of ours: all nodes fit.
   bool behind_scheduler = false;
-  NodeGuard guard = NodeGuard::kOff;   // of GPU nodes, against such pods
-  const Earmarks* earmarks = nullptr;  // what is kept for others that wait; nullptr: nothing
+  NodeGuard guard = NodeGuard::kOff;           // of GPU nodes, against such pods
+  const Reservations* reservations = nullptr;  // what is kept for others; nullptr: nothing
+  bool claims = false;                         // the pod has claims that are to get devices
 };
 
 struct Judgement {
@@ -95,23 +96,27 @@ tl::expected<Placement, Reason> PlaceInGroup(Engine& engine,
                                              NodeIndex node);
 
 // The pods to evict from the node beside the given ones so that the pod may go there and, where it
-// is the first of its group, so may the rest. Empty optional: no set that is allowed suffices.
+// is the first of its group, so may the rest. Empty optional: no set that is allowed suffices, or
+// what they leave is kept for others (reservations; nullptr: nothing is kept).
 std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, const PodRequest& pod,
                                                   const GroupPlaces& group, NodeIndex index,
                                                   std::span<const std::string> given,
-                                                  const EvictionLimits& limits);
+                                                  const EvictionLimits& limits,
+                                                  const Reservations* reservations = nullptr);
 
 // The pods to evict from the node in place of the proposed ones, with which VictimsOn adds none
 // (lighter_victims.h). Nothing: these stay.
 std::optional<VictimSet> LighterVictimsOn(const Snapshot& snapshot, const PodRequest& pod,
                                           const GroupPlaces& group, NodeIndex index,
-                                          const VictimSet& proposed, const EvictionLimits& limits);
+                                          const VictimSet& proposed, const EvictionLimits& limits,
+                                          const Reservations* reservations = nullptr);
 
 // What Berth answers where kube-scheduler would evict the proposed pods from the node: these and
 // those that VictimsOn adds, or others in their place. Empty optional: nobody is to go there.
 std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodRequest& pod,
                                        const GroupPlaces& group, NodeIndex index,
-                                       const VictimSet& proposed, const EvictionLimits& limits);
+                                       const VictimSet& proposed, const EvictionLimits& limits,
+                                       const Reservations* reservations = nullptr);
 
 // Engine::Prioritize. Candidates with a taint of effect PreferNoSchedule that the pod does not
 // tolerate come behind all others, with 0, if there are others.

@@ -121,7 +121,7 @@ constexpr auto kRows = [] {
   set(kCapabilityTooLow, kNever, "capability_too_low",
       "node(s) had GPUs whose compute capability is too low for the pod, or unknown");
   set(kKeptForWaiting, kNever, "kept_for_waiting",
-      "node(s) had room that is kept for pods that have waited longer");
+      "node(s) had room that is kept for other pods that wait");
   set(kKeptForGpuPods, kNever, "kept_for_gpu_pods",
       "node(s) had GPUs, and the guard keeps them for pods that ask for GPUs");
   set(kNodeNotSelected, kNever, "node_not_selected",

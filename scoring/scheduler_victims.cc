@@ -9,6 +9,7 @@
 
 #include "scoring/admission.h"
 #include "scoring/by_claim.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/registry.h"
 #include "scoring/taken_away.h"
 
@@ -117,10 +118,16 @@ class Reprieve {
     for (std::size_t i = 0; i < asked_.size(); ++i) {
       if (asked_[i] > 0 && asked_[i] > free_[i]) return false;
     }
-    return pod_.shape.mig() == nullptr || berth::Fits(Left(), pod_.shape);
+    if (pod_.shape.mig() != nullptr && !berth::Fits(Left(), pod_.shape)) return false;
+    return !MayLackMore() || LackOf(Left(), pod_).empty();
   }
 
  private:
+  // Of devices of other plugins, or of the number of pods.
+  [[nodiscard]] bool MayLackMore() const {
+    const std::int64_t most = node_.spec().most_pods;
+    return most >= 0 && (pod_.others != nullptr || std::ssize(node_.pods()) >= most);
+  }
   [[nodiscard]] Node Left() const {
     return node_.Without(
         [this](const PodRecord& held) { return std::ranges::find(gone_, &held) != gone_.end(); });

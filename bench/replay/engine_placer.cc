@@ -71,7 +71,7 @@ Judgement EnginePlacer::Look(const PodRequest& asked, Instant now) {
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
   Question question{.pod = pod, .candidates = all_, .group = GroupOf(snapshot, pod)};
   if (earmarks_ && line_.size() > 0) {
-    question.earmarks = EarmarksNow(now);
+    question.reservations = ReservationsNow(now);
   }
   Judgement judged = Judge(engine_, snapshot, question);
   if (nodes_to_score_ != 0 && pod.shape.wants_gpu() && !waiting_.contains(pod.id.uid)) {
@@ -141,10 +141,11 @@ Status EnginePlacer::Take(std::span<const PodPlacement> pods) {
   return {};
 }
 
-const Earmarks* EnginePlacer::EarmarksNow(Instant now) {
+const Reservations* EnginePlacer::ReservationsNow(Instant now) {
   if (!earmarks_) return nullptr;
   line_.Look(state_.Current(), *earmarks_, {now, WallTime(now.time_since_epoch())});
-  return line_.earmarks().get();
+  reservations_ = Reservations(line_.earmarks());
+  return &reservations_;
 }
 
 void EnginePlacer::Remove(const std::string& uid) {

@@ -96,7 +96,7 @@ class EnginePlacer final : public Placer {
   // places first, all of them. Error: as ClusterState::Reserve, of the first that does not fit.
   Status Take(std::span<const PodPlacement> pods);
   // What is kept for pods that wait; nullptr: nothing. Until the next call.
-  [[nodiscard]] const Earmarks* EarmarksNow(Instant now);
+  [[nodiscard]] const Reservations* ReservationsNow(Instant now);
   // The pod has ended, as the watch would say it.
   void Remove(const std::string& uid);
 
@@ -122,6 +122,7 @@ class EnginePlacer final : public Placer {
   PodRequest with_wishes_;
   NodeDomains domains_;
   TieBreaker ties_;
+  Reservations reservations_;
   std::optional<KubeChoice> scheduler_;
   ClusterState state_;
   std::vector<NodeIndex> all_;

@@ -8,16 +8,11 @@
 
 #include "cluster/values/held_bytes.h"
 #include "scoring/admission.h"
-#include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
+#include "scoring/victims.h"
 
 namespace berth {
 namespace {
-
-int GpusOf(const RequestShape& shape) {
-  const int whole = shape.gpu_count();
-  return whole > 0 ? whole : 1;  // MIG devices are of one GPU at least
-}
 
 bool IsWorthKeepingFor(const PodRequest& pod) {
   return pod.shape.wants_gpu() && pod.refusal.empty() && !pod.domain.required;
@@ -27,20 +22,6 @@ std::int64_t HealthyGpus(const Snapshot& snapshot) {
   std::int64_t sum = 0;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) sum += snapshot.node(i).healthy_gpus();
   return sum;
-}
-
-// The node with the pod on it; nullptr: it does not fit.
-std::shared_ptr<const Node> With(const Node& node, const PodRequest& pod) {
-  if (!Fits(node, pod.shape)) return nullptr;
-  const auto choices = DeviceChoices(node, pod.shape, DeviceRule::kTightest);
-  if (choices.empty()) return nullptr;
-  auto record = std::make_shared<PodRecord>();
-  record->pod = pod;
-  record->placement = PlacementFor(node, pod.shape, choices.front());
-  record->state = PodState::kPlanned;
-  auto with = std::make_shared<Node>(node);
-  with->Put(std::move(record));
-  return with;
 }
 
 bool IsBefore(const PodRequest& one, WallTime since, const PodRequest& other,
@@ -100,6 +81,11 @@ std::size_t EarmarkLine::Waiter::kept() const {
 
 bool EarmarkLine::Order::operator()(const Waiter* a, const Waiter* b) const {
   return IsBefore(a->first(), a->since, b->first(), b->since);
+}
+
+int EarmarkLine::GpusOf(const RequestShape& shape) {
+  const int whole = shape.gpu_count();
+  return whole > 0 ? whole : 1;  // MIG devices are of one GPU at least
 }
 
 std::string EarmarkLine::NameOf(const PodRequest& first) {
@@ -168,6 +154,7 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
   bytes_ += entry->bytes;
   line_.insert(entry.get());
   by_name_.emplace(name, std::move(entry));
+  is_other_line_ = true;
 }
 
 void EarmarkLine::Release(Waiter& waiter) {
@@ -184,12 +171,15 @@ void EarmarkLine::Release(Waiter& waiter) {
     is_new_ = true;
   }
   waiter.offered.reset();
+  waiter.nominated.reset();
 }
 
 void EarmarkLine::Leave(std::string_view name) {
   const auto found = by_name_.find(std::string(name));
   if (found == by_name_.end()) return;
   Release(*found->second);
+  ForgetAgreed(*found->second);
+  is_other_line_ = true;
   pods_ -= found->second->pods.size();
   bytes_ -= found->second->bytes;
   for (const RequestShape* const shape : found->second->shapes) {
@@ -233,6 +223,7 @@ void EarmarkLine::FindChanged(const std::shared_ptr<const Snapshot>& snapshot) {
       if (now == kNoNode) {
         kept_gpus_ -= GpusOf(waiter->pods[pod]->shape);
         waiter->looks_everywhere = true;
+        waiter->nominated.reset();
       }
     }
     if (now != kNoNode) marked.emplace(now, std::move(mark));
@@ -245,26 +236,40 @@ void EarmarkLine::FindChanged(const std::shared_ptr<const Snapshot>& snapshot) {
     if (then == kNoNode || snapshot->shared(i) != before->shared(then)) changed_.insert(i);
   }
   for (const auto& [node, mark] : marked_) changed_.insert(node);
+  IndexAgreed();
   gpus_ = HealthyGpus(*snapshot);
   is_new_ = true;
 }
 
 // Puts the owners on the node as it is now, the first in line first; who does not fit any more has
 // nothing kept there.
-void EarmarkLine::Rebuild(NodeIndex node) {
+void EarmarkLine::Rebuild(NodeIndex node, Instant now) {
   const auto found = marked_.find(node);
   if (found == marked_.end()) return;
   Marked& mark = found->second;
   std::shared_ptr<const Node> as_if = snapshot_->shared(node);
+  const bool nominated = std::ranges::any_of(
+      mark.owners, [](const auto& owner) { return owner.first->nominated.has_value(); });
+  std::erase_if(mark.leaving, [&](const std::string& uid) {
+    return !nominated || as_if->FindPod(uid) == nullptr;
+  });
+  if (!mark.leaving.empty()) {
+    as_if = std::make_shared<const Node>(WithoutPods(*as_if, mark.leaving));
+  }
   std::erase_if(mark.owners, [&](const auto& owner) {
     auto& [waiter, pod] = owner;
     const PodRequest& request = *waiter->pods[pod];
-    const bool admits = Admits(as_if->spec(), request) == Reason::kFits;
-    if (auto with = admits ? With(*as_if, request) : nullptr) {
+    const bool admits = Admits(as_if->spec(), request) == Reason::kFits && !IsKept(node, request);
+    if (auto with = admits ? WithPod(*as_if, request) : nullptr) {
       as_if = std::move(with);
+      if (waiter->nominated && mark.leaving.empty() && !waiter->offered) {
+        waiter->offered = now;
+        ForgetAgreed(*waiter);
+      }
       return false;
     }
     waiter->nodes[pod] = kNoNode;
+    waiter->nominated.reset();
     waiter->looks_everywhere = true;
     kept_gpus_ -= GpusOf(request.shape);
     return true;
@@ -342,7 +347,7 @@ std::vector<NodeIndex> EarmarkLine::NodesToAwait(const Waiter& gang) const {
     const Node& node = snapshot_->node(i);
     const Later later = LaterOn(node, ends_);
     if (later.busy == 0 || later.gpus < GpusOf(gang.first().shape)) continue;
-    if (Admits(node.spec(), gang.first()) != Reason::kFits) continue;
+    if (Admits(node.spec(), gang.first()) != Reason::kFits || IsKept(i, gang.first())) continue;
     found.emplace_back(!awaited_.contains(i), later.end, later.busy, i);
   }
   const auto most = std::min(found.size(), kMostAwaited);
@@ -360,13 +365,13 @@ void EarmarkLine::AwaitOn(NodeIndex node, std::vector<std::size_t>& open,
   Awaited awaited{{}, std::make_shared<const Node>(snapshot_->node(node).Without(leaves))};
   if (const auto mark = marked_.find(node); mark != marked_.end()) {
     for (const auto& [waiter, pod] : mark->second.owners) {
-      if (auto with = With(*awaited.then, *waiter->pods[pod])) awaited.then = std::move(with);
+      if (auto with = WithPod(*awaited.then, *waiter->pods[pod])) awaited.then = std::move(with);
     }
   }
   std::erase_if(open, [&](std::size_t pod) {
     const PodRequest& member = *gatherer_->pods[pod];
     if (!MayKeep(*gatherer_, GpusOf(member.shape) + awaited_gpus_, limits)) return false;
-    auto with = With(*awaited.then, member);
+    auto with = WithPod(*awaited.then, member);
     if (with == nullptr) return false;
     awaited.then = std::move(with);
     awaited.pods.push_back(pod);
@@ -428,10 +433,12 @@ void EarmarkLine::OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& l
   for (std::size_t i = 0; i < waiter.pods.size(); ++i) {
     if (waiter.nodes[i] != kNoNode) continue;
     const PodRequest& pod = *waiter.pods[i];
-    if (!MayKeep(waiter, GpusOf(pod.shape), limits)) return;
+    if (!MayKeep(waiter, GpusOf(pod.shape), limits) || IsKept(node, pod)) return;
     const auto mark = marked_.find(node);
+    const bool ending = mark != marked_.end() && !mark->second.leaving.empty();
+    if (ending && !Fits(snapshot_->node(node), pod.shape)) return;  // what victims still have
     const Node& free = mark == marked_.end() ? snapshot_->node(node) : *mark->second.as_if;
-    auto with = With(free, pod);
+    auto with = WithPod(free, pod);
     if (with == nullptr) {
       if (i + 1 < waiter.pods.size() && waiter.shapes[i + 1] != waiter.shapes[i]) continue;
       return;
@@ -504,6 +511,7 @@ void EarmarkLine::PassOver(const EarmarkLimits& limits, Instant now) {
   }
   for (const std::string& name : forgotten) Leave(name);
   for (Waiter* const waiter : line_) {
+    if (IsInVain(*waiter, now)) Release(*waiter);
     if (!waiter->offered) continue;
     const Duration most = waiter->is_gang() ? limits.gang : kOffer;
     if (now - *waiter->offered < most) continue;
@@ -521,6 +529,7 @@ std::optional<Instant> EarmarkLine::NextLook() const {
   const auto or_at = [&next](Instant at) { next = next ? std::min(*next, at) : at; };
   for (const Waiter* const waiter : line_) {
     if (waiter->offered && !waiter->is_gang()) or_at(*waiter->offered + kOffer);
+    if (waiter->nominated && !waiter->offered) or_at(*waiter->nominated + kOffer);
     if (waiter->looks_everywhere && !waiter->is_gang()) or_at(waiter->passed_over);
   }
   return next;
@@ -528,10 +537,13 @@ std::optional<Instant> EarmarkLine::NextLook() const {
 
 std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snapshot,
                                      const EarmarkLimits& limits, const Time& time,
-                                     const Waits& waits, Scope scope) {
+                                     const Waits& waits, Scope scope,
+                                     std::shared_ptr<const KeptNodes> kept) {
   const Instant now = time.now;
   FindChanged(snapshot);
+  TakeUpKept(std::move(kept));
   PassOver(limits, now);
+  Nominate(now);
   if (waits) {
     std::vector<std::string> gone;
     for (const Waiter* const waiter : line_) {
@@ -546,7 +558,7 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
     ends_at_ = now;
   }
   ChooseGatherer(now, scope);
-  for (const NodeIndex node : changed_) Rebuild(node);
+  for (const NodeIndex node : changed_) Rebuild(node, now);
   if (is_due) {
     Reserve(limits, time);
   } else {
@@ -561,6 +573,7 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
     const bool awaits = waiter == gatherer_ && !awaited_.empty();
     if (waiter->offered && waiter->kept() == 0 && !awaits) waiter->offered.reset();
   }
+  if (is_new_ || std::exchange(is_other_line_, false)) ListAhead();
   if (std::exchange(is_new_, false)) Publish();
   return std::exchange(wakes_, {});
 }
@@ -600,7 +613,7 @@ std::optional<WallTime> EarmarkLine::RoomSoon(const Node& node, const RequestSha
 bool EarmarkLine::ReserveOn(Waiter& waiter, NodeIndex node) {
   const PodRequest& pod = waiter.first();
   const Node& now = snapshot_->node(node);
-  if (marked_.contains(node) || awaited_.contains(node)) return false;
+  if (marked_.contains(node) || awaited_.contains(node) || IsKept(node, pod)) return false;
   if (Admits(now.spec(), pod) != Reason::kFits) return false;
   const std::optional<WallTime> from = RoomSoon(now, pod.shape);
   if (!from) return false;
@@ -612,7 +625,7 @@ bool EarmarkLine::ReserveOn(Waiter& waiter, NodeIndex node) {
     const auto end = ends_.Of(held);
     return end && *end <= *from;
   };
-  auto then = With(now.Without(ends_by), pod);
+  auto then = WithPod(now.Without(ends_by), pod);
   if (then == nullptr) return false;
   Reserved reserved{&waiter, {.node = node}, snapshot_->shared(node)};
   reserved.on.awaiting = OwnerOf(pod, waiter.since);
@@ -692,6 +705,7 @@ void EarmarkLine::Publish() {
           !on.owners.empty() && waiter->is_gang() && on.owners.back().gang == request.gang.id;
       if (!same_gang) on.owners.push_back(OwnerOf(request, waiter->since));
       on.owners.back().gpus += GpusOf(request.shape);
+      on.pods.push_back(waiter->pods[pod]);
     }
     nodes.emplace(index, std::move(on));
   }

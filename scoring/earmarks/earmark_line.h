@@ -12,6 +12,10 @@
 // not take what is kept for it is passed over for a while: what keeps it away is nothing that Berth
 // knows.
 //
+// What kube-scheduler frees by evictions is first that of the pod that it evicts for, as in its own
+// queue: once a victim is seen to leave, the pod is nominated. The node is kept for it without the
+// victims, also against pods that have waited longer; only pods of a higher priority go before it.
+//
 //   line.Stand({.pods = {pod}, .since = created}, snapshot, now);   // no node took it
 //   line.Look(snapshot, now);                                  // after every change of the nodes
 //   line.earmarks()->KeptFor(other, *snapshot, node);
@@ -43,6 +47,7 @@
 #include "scoring/earmarks/job_ends.h"
 #include "scoring/earmarks/pod_ends.h"
 #include "scoring/earmarks/run_times.h"
+#include "scoring/reservations/reservations.h"
 
 namespace berth {
 
@@ -82,6 +87,9 @@ class EarmarkLine {
   static constexpr Duration kBetweenHopes = std::chrono::minutes(1);
   // kube-scheduler tries every pod again after five and a half minutes at the latest.
   static constexpr Duration kForgotten = std::chrono::minutes(10);
+  // Nodes on which evictions were agreed on for one pod in line; and victims on all. Of more the
+  // first are remembered.
+  static constexpr std::size_t kMostAgreed = 256, kMostVictims = 65'536;
 
   // learned: how long pods run by pods like them; nullptr: nobody learns it. jobs: until when Jobs
   // run; nullptr: nobody knows. Both outlive the line and its earmarks.
@@ -93,6 +101,13 @@ class EarmarkLine {
   void Stand(InLine waiter, const std::shared_ptr<const Snapshot>& refused_on, Instant now);
   // By the UID of the pod / the text of the gang's id.
   void Leave(std::string_view name);
+  // kube-scheduler may evict these pods of one of the nodes for a pod in line, within kOffer; of
+  // others nothing is remembered.
+  struct Agreed {
+    std::string node;
+    std::vector<std::string> victims = {};  // UIDs
+  };
+  void Agree(std::string_view uid, std::vector<Agreed> nodes, Instant now);
   // Whether a pod, the first of a gang, still waits.
   using Waits = std::function<bool(const PodRequest& first)>;
   // Those for which the function is false leave.
@@ -107,14 +122,18 @@ class EarmarkLine {
   enum class Scope { kChanges, kAll };
   // Takes up what changed. Returns the pods that may go now by what others left to them, and that
   // no change of a node tells kube-scheduler to try again. waits: asked of those for whom something
-  // is kept, or is to be; empty: all do.
+  // is kept, or is to be; empty: all do. kept: nodes that are for one pod or gang: others are
+  // offered nothing there.
   std::vector<PodId> Look(const std::shared_ptr<const Snapshot>& snapshot,
                           const EarmarkLimits& limits, const Time& time, const Waits& waits = {},
-                          Scope scope = Scope::kAll);
+                          Scope scope = Scope::kAll,
+                          std::shared_ptr<const KeptNodes> kept = nullptr);
   // When a Look is due though nothing changes; empty: never.
   [[nodiscard]] std::optional<Instant> NextLook() const;
 
   [[nodiscard]] const std::shared_ptr<const Earmarks>& earmarks() const { return earmarks_; }
+  // Pods without gangs for which nothing is kept now.
+  [[nodiscard]] const std::shared_ptr<const PodsInLine>& ahead() const { return ahead_; }
   [[nodiscard]] std::size_t size() const { return line_.size(); }
 
  private:
@@ -133,6 +152,9 @@ class EarmarkLine {
     std::optional<Instant> judged;  // of a gang: when it was last asked whether it could all fit
     bool has_hope = false;          // it could
     NodeIndex reserved = kNoNode;   // of a pod that stands alone: the node that it awaits
+    std::vector<Agreed> agreed;     // where kube-scheduler may evict for it, since...
+    Instant agreed_at;
+    std::optional<Instant> nominated;  // since then it has, on nodes.front()
     [[nodiscard]] const PodRequest& first() const { return *pods.front(); }
     [[nodiscard]] bool is_gang() const { return !first().gang.empty(); }
     [[nodiscard]] std::size_t kept() const;
@@ -144,6 +166,7 @@ class EarmarkLine {
   struct Marked {
     std::vector<std::pair<Waiter*, std::size_t>> owners;  // and which of their pods; in line
     std::shared_ptr<const Node> as_if;
+    std::vector<std::string> leaving = {};  // that are evicted for owners, until they have gone
   };
   // A node that is awaited for the gang that gathers, and its pods that will go there.
   struct Awaited {
@@ -159,12 +182,23 @@ class EarmarkLine {
   // Which shapes fit a node as it is at the moment.
   class Fitting;
 
+  static int GpusOf(const RequestShape& shape);
   static std::string NameOf(const PodRequest& first);
+  void IndexAgreed();
+  void ForgetAgreed(Waiter& waiter);
+  void Nominate(Instant now);
+  void NominateOn(Waiter& waiter, NodeIndex node, const std::vector<std::string>& victims,
+                  Instant now);
+  [[nodiscard]] bool IsInVain(const Waiter& waiter, Instant now) const;
+  void TakeUpKept(std::shared_ptr<const KeptNodes> kept);
+  // Whether the node is kept for others, against the pod.
+  [[nodiscard]] bool IsKept(NodeIndex node, const PodRequest& pod) const;
+  void ListAhead();
   bool MakePlace(const InLine& waiter, std::size_t bytes);
   void Release(Waiter& waiter);
   void PassOver(const EarmarkLimits& limits, Instant now);
   void FindChanged(const std::shared_ptr<const Snapshot>& snapshot);
-  void Rebuild(NodeIndex node);
+  void Rebuild(NodeIndex node, Instant now);
   void Offer(NodeIndex node, const EarmarkLimits& limits, Instant now, const Waits& waits);
   void OfferTo(Waiter& waiter, NodeIndex node, const EarmarkLimits& limits, Instant now);
   void LookEverywhere(const EarmarkLimits& limits, Instant now, const Waits& waits);
@@ -205,9 +239,14 @@ class EarmarkLine {
   std::map<NodeIndex, Reserved> reserved_;
   std::int64_t reserved_gpus_ = 0;
   PodEnds ends_;
-  std::optional<Instant> ends_at_;  // when these were last looked at, and nodes reserved
-  std::set<NodeIndex> changed_;     // to be looked at
-  std::set<NodeIndex> released_;    // of these: what was kept there is for others
+  std::optional<Instant> ends_at_;            // when these were last looked at, and nodes reserved
+  std::set<NodeIndex> changed_;               // to be looked at
+  std::set<NodeIndex> released_;              // of these: what was kept there is for others
+  std::multimap<NodeIndex, Waiter*> agreed_;  // Waiter::agreed, by node
+  std::size_t agreed_victims_ = 0;
+  std::shared_ptr<const KeptNodes> kept_;
+  std::shared_ptr<const PodsInLine> ahead_;
+  bool is_other_line_ = false;  // ahead_ is to be made anew
   std::shared_ptr<const Snapshot> snapshot_ = std::make_shared<const Snapshot>();
   std::int64_t gpus_ = 0, kept_gpus_ = 0;  // of snapshot_; that are kept
   bool is_new_ = false;                    // to be published

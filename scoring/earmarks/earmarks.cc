@@ -4,9 +4,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
 
 namespace berth {
+
+std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod) {
+  if (!Fits(node, pod.shape)) return nullptr;
+  const auto choices = DeviceChoices(node, pod.shape, DeviceRule::kTightest);
+  if (choices.empty()) return nullptr;
+  auto record = std::make_shared<PodRecord>();
+  record->pod = pod;
+  record->placement = PlacementFor(node, pod.shape, choices.front());
+  record->state = PodState::kPlanned;
+  auto with = std::make_shared<Node>(node);
+  with->Put(std::move(record));
+  return with;
+}
 
 bool IsOwnedBy(const EarmarkOwner& owner, const PodRequest& pod) {
   return owner.gang.empty() ? owner.pod.uid == pod.id.uid : owner.gang == pod.gang.id;
@@ -17,11 +31,35 @@ bool GoesBefore(const PodRequest& pod, const EarmarkOwner& owner) {
   return !owner.gang.empty() && owner.may_preempt && pod.priority < owner.priority;
 }
 
-bool LeavesAwaited(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends) {
-  if (on.then == nullptr || GoesBefore(pod, on.awaiting) || Fits(*on.then, pod.shape)) return true;
+namespace {
+
+// Whether the pod has ended when the one that the node is awaited for can start there.
+bool EndsByThen(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends) {
   if (!on.from) return false;
   const std::optional<WallTime> end = ends.OfNew(pod);
   return end && *end <= *on.from;
+}
+
+bool AreAllFree(const Earmarks::OnNode& on, const PodRequest& pod) {
+  return std::ranges::all_of(on.owners,
+                             [&pod](const EarmarkOwner& owner) { return GoesBefore(pod, owner); });
+}
+
+bool IsAnOwner(const Earmarks::OnNode& on, const PodRequest& pod) {
+  return std::ranges::any_of(on.owners,
+                             [&pod](const EarmarkOwner& owner) { return IsOwnedBy(owner, pod); });
+}
+
+}  // namespace
+
+bool LeavesAwaited(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends) {
+  return on.then == nullptr || GoesBefore(pod, on.awaiting) || Fits(*on.then, pod.shape) ||
+         EndsByThen(on, pod, ends);
+}
+
+const std::shared_ptr<const Earmarks>& Earmarks::None() {
+  static const auto kNone = std::make_shared<const Earmarks>();
+  return kNone;
 }
 
 Earmarks::Earmarks(std::shared_ptr<const Snapshot> snapshot, std::vector<OnNode> nodes,
@@ -53,12 +91,29 @@ const EarmarkOwner* Earmarks::KeptFor(const PodRequest& pod, const Snapshot& sna
                                       NodeIndex node) const {
   const OnNode* const on = On(snapshot, node);
   if (on == nullptr) return nullptr;
-  const auto is_free = [&pod](const EarmarkOwner& owner) { return GoesBefore(pod, owner); };
-  const auto is_owned = [&pod](const EarmarkOwner& owner) { return IsOwnedBy(owner, pod); };
-  if (std::ranges::any_of(on->owners, is_owned)) return nullptr;
+  if (IsAnOwner(*on, pod)) return nullptr;
   if (!LeavesAwaited(*on, pod, ends_)) return &on->awaiting;
-  if (on->owners.empty() || std::ranges::all_of(on->owners, is_free)) return nullptr;
+  if (AreAllFree(*on, pod)) return nullptr;
   return Fits(*on->as_if, pod.shape) ? nullptr : &on->owners.front();
+}
+
+bool Earmarks::IsKeptWithout(const PodRequest& pod, const Snapshot& snapshot, NodeIndex node,
+                             const Node& left, std::shared_ptr<const Node>& beside) const {
+  beside = nullptr;
+  const OnNode* const on = On(snapshot, node);
+  if (on == nullptr || IsAnOwner(*on, pod)) return false;
+  if (on->then != nullptr && !GoesBefore(pod, on->awaiting) && !EndsByThen(*on, pod, ends_)) {
+    const Node& now = snapshot.node(node);
+    const auto goes = [&](const PodRecord& held) {
+      return now.FindPod(held.pod.id.uid) != nullptr && left.FindPod(held.pod.id.uid) == nullptr;
+    };
+    if (!Fits(on->then->Without(goes), pod.shape)) return true;
+  }
+  if (AreAllFree(*on, pod)) return false;
+  for (const auto& owner : on->pods) {  // as the line puts them there once the pods have gone
+    if (auto with = WithPod(beside == nullptr ? left : *beside, *owner)) beside = std::move(with);
+  }
+  return beside != nullptr && !Fits(*beside, pod.shape);
 }
 
 }  // namespace berth

@@ -38,8 +38,10 @@ class Earmarks {
   struct OnNode {
     NodeIndex node = kNoNode;               // of the snapshot
     std::vector<EarmarkOwner> owners = {};  // the first in line first
-    // The node with its owners on it; nullptr: there are none.
+    // The node with its owners on it, without the pods that are evicted for one of them; nullptr:
+    // there are none.
     std::shared_ptr<const Node> as_if = nullptr;
+    std::vector<std::shared_ptr<const PodRequest>> pods = {};  // the owners', in the same order
     // For whom the node is awaited, and the node then with it, or its member, on it; nullptr:
     // nobody.
     EarmarkOwner awaiting = {};
@@ -49,6 +51,8 @@ class Earmarks {
   };
 
   Earmarks() = default;
+  // One that keeps nothing.
+  static const std::shared_ptr<const Earmarks>& None();
   // Requires: `nodes` sorted by index.
   Earmarks(std::shared_ptr<const Snapshot> snapshot, std::vector<OnNode> nodes, PodEnds ends = {});
 
@@ -67,6 +71,10 @@ class Earmarks {
   // To whom the pod, which fits the node as it is, has to leave it; nullptr: to nobody.
   [[nodiscard]] const EarmarkOwner* KeptFor(const PodRequest& pod, const Snapshot& snapshot,
                                             NodeIndex node) const;
+  // Whether the pod, which fits the node without some of its pods, `left`, has to leave it then.
+  // beside: becomes the node with those that it may not push aside on it; nullptr: there are none.
+  [[nodiscard]] bool IsKeptWithout(const PodRequest& pod, const Snapshot& snapshot, NodeIndex node,
+                                   const Node& left, std::shared_ptr<const Node>& beside) const;
 
  private:
   std::shared_ptr<const Snapshot> snapshot_;
@@ -74,6 +82,16 @@ class Earmarks {
   std::vector<bool> has_;  // by index: it is among nodes_
   PodEnds ends_;
 };
+
+// A pod that stands in line, without its gang, and for which nothing is kept.
+struct PodInLine {
+  std::shared_ptr<const PodRequest> pod;
+  Instant passed_over;  // nothing is kept for it until then
+};
+using PodsInLine = std::vector<PodInLine>;  // the first first
+
+// The node with the pod on it, as a plan; nullptr: the pod does not fit.
+std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod);
 
 // Whether it is the pod's own, or its gang's.
 bool IsOwnedBy(const EarmarkOwner& owner, const PodRequest& pod);

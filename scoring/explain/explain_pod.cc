@@ -131,15 +131,15 @@ class Explaining {
   }
 
   void FindKept(std::span<const NodeIndex> fitting) {
-    if (ask_.earmarks == nullptr || told_.placed) return;
+    if (ask_.reservations == nullptr || told_.placed) return;
     for (const NodeIndex node : fitting) {
-      const EarmarkOwner* const owner = ask_.earmarks->KeptFor(pod_, *snapshot_, node);
+      const EarmarkOwner* const owner = ask_.reservations->KeptFor(pod_, *snapshot_, node);
       if (owner == nullptr) continue;
       ++told_.kept;
-      const Earmarks::OnNode& on = *ask_.earmarks->On(*snapshot_, node);
-      const bool is_later =
-          owner == &on.awaiting && on.from && (!delays_at_ || *on.from > *delays_at_);
-      if (is_later) delays_at_ = on.from;
+      const Earmarks::OnNode* const on = ask_.reservations->earmarks().On(*snapshot_, node);
+      const bool is_later = on != nullptr && owner == &on->awaiting && on->from &&
+                            (!delays_at_ || *on->from > *delays_at_);
+      if (is_later) delays_at_ = on->from;
       if (kept_for_.empty() || is_later) {
         kept_for_ = owner->gang.empty() ? owner->pod.full_name() : owner->gang.full_name();
       }
@@ -147,8 +147,8 @@ class Explaining {
   }
 
   void FindReserved() {
-    if (ask_.earmarks == nullptr || told_.placed) return;
-    told_.reservation = ReservationOf(*ask_.earmarks, pod_);
+    if (ask_.reservations == nullptr || told_.placed) return;
+    told_.reservation = ReservationOf(ask_.reservations->earmarks(), pod_);
   }
 
   [[nodiscard]] std::vector<Reason> InOrder(const Question& question,
@@ -175,10 +175,10 @@ class Explaining {
       NodeReport facts = ReportOf(snapshot_->node(near.node));
       told_.nearest.push_back({std::move(near), std::move(facts)});
     }
-    told_.preemption =
-        ask_.said.room.empty()
-            ? OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits, ask_.said.nominated})
-            : RoomMade();
+    told_.preemption = ask_.said.room.empty()
+                           ? OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits,
+                                        ask_.said.nominated, ask_.reservations})
+                           : RoomMade();
     if (!told_.preemption->helps) {
       told_.rollout = FindRolloutBlock(*snapshot_, pod_, ask_.said.replica_set);
     }
@@ -213,8 +213,8 @@ class Explaining {
       const auto fits = static_cast<std::int64_t>(told_.fitting);
       if (delays_at_) {
         // In whole hours it is not to be too much.
-        auto left =
-            std::chrono::floor<std::chrono::minutes>(*delays_at_ - ask_.earmarks->ends().now());
+        auto left = std::chrono::floor<std::chrono::minutes>(
+            *delays_at_ - ask_.reservations->earmarks().ends().now());
         if (left >= kHoursFrom) left = std::chrono::floor<std::chrono::hours>(left);
         return {{"passed over: it would delay " + kept_for_},
                 {"it may go with activeDeadlineSeconds of less than " + AboutText(left), 1}};

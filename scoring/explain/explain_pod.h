@@ -54,7 +54,7 @@ struct PodToExplain {
   bool behind_scheduler = false;      // as in Question
   NodeGuard guard = NodeGuard::kOff;  // the same
   PodSaid said = {};
-  const Earmarks* earmarks = nullptr;  // as in Question
+  const Reservations* reservations = nullptr;  // as in Question
 };
 
 struct ReasonCount {

@@ -70,10 +70,19 @@ OwnRooms OwnRoomsIn(const Earmarks& earmarks) {
   return rooms;
 }
 
-std::vector<KeptFor> KeptOn(const Earmarks& earmarks, const Snapshot& snapshot, NodeIndex node) {
-  const Earmarks::OnNode* const on = earmarks.On(snapshot, node);
-  if (on == nullptr) return {};
+std::vector<KeptFor> KeptOn(const Reservations& reservations, const Snapshot& snapshot,
+                            NodeIndex node) {
   std::vector<KeptFor> kept;
+  if (const KeptNodes* const nodes = reservations.nodes()) {
+    const auto room = nodes->find(snapshot.names().name(node));
+    if (room != nodes->end()) {
+      kept.push_back(Of(room->second.owner));
+      kept.back().awaits = true;
+    }
+  }
+  const Earmarks& earmarks = reservations.earmarks();
+  const Earmarks::OnNode* const on = earmarks.On(snapshot, node);
+  if (on == nullptr) return kept;
   for (const EarmarkOwner& owner : on->owners) {
     KeptFor one = Of(owner);
     const auto same = std::ranges::find_if(kept, [&one](const KeptFor& other) {

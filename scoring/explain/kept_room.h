@@ -13,7 +13,7 @@
 
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/earmarks/earmarks.h"
+#include "scoring/reservations/reservations.h"
 
 namespace berth {
 
@@ -48,9 +48,10 @@ struct KeptFor {
   bool awaits = false;                          // pods of the node have to end before it can start
   std::optional<std::chrono::minutes> in = {};  // after which it can; empty: not known
 };
-// Of a node of `snapshot`, which may be another one than that of the earmarks; the first in line
-// first.
-std::vector<KeptFor> KeptOn(const Earmarks& earmarks, const Snapshot& snapshot, NodeIndex node);
+// Of a node of `snapshot`, which may be another one than that of the earmarks; for whom pods are
+// evicted or moved first, then the first in line.
+std::vector<KeptFor> KeptOn(const Reservations& reservations, const Snapshot& snapshot,
+                            NodeIndex node);
 // "2 idle GPUs are kept for ml/train-0"; "reserved for ml/train-0, which can start in about 2 h".
 std::string TextOf(const KeptFor& kept);
 

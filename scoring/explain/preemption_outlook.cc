@@ -121,7 +121,7 @@ class Search {
       if (asked >= (best ? kMostCompared : kMostAsked)) break;
       ++asked;
       auto agreed = AgreedVictims(ask_.snapshot, ask_.pod, ask_.group, candidate.node,
-                                  candidate.victims, ask_.limits);
+                                  candidate.victims, ask_.limits, ask_.reservations);
       if (!agreed) continue;
       const EvictionRank rank = RankOf(NodeAt(candidate.node), *agreed);
       Eviction found{rank, candidate.node, *std::move(agreed)};
@@ -170,7 +170,8 @@ class Search {
       const bool is_full = !HasSchedulersRoom(NodeAt(i), ask_.pod);
       if (is_full || NodeAt(i).lowest_priority() >= ask_.pod.priority) continue;
       ++tries;
-      const auto victims = VictimsOn(ask_.snapshot, ask_.pod, ask_.group, i, {}, ask_.limits);
+      const auto victims =
+          VictimsOn(ask_.snapshot, ask_.pod, ask_.group, i, {}, ask_.limits, ask_.reservations);
       if (!victims || victims->empty()) continue;
       const std::string names = Join(NamesOf(i, *victims), " ");
       return PreemptionOutlook{

@@ -34,7 +34,8 @@ struct PreemptionAsk {
   const PodRequest& pod;
   const GroupPlaces& group;
   const EvictionLimits& limits;
-  std::string_view nominated = {};  // status.nominatedNodeName of the pod; empty: none
+  std::string_view nominated = {};             // status.nominatedNodeName of the pod; empty: none
+  const Reservations* reservations = nullptr;  // as in Question
 };
 
 // The nodes on which Berth's answer is asked for; more until one is found.

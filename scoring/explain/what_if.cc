@@ -128,7 +128,7 @@ class WhatIfPlanner {
   // As the Extender asks.
   [[nodiscard]] Question QuestionAbout(const PodRequest& pod) const {
     Question question{.pod = pod, .candidates = all_, .guard = ask_.guard};
-    question.earmarks = ask_.earmarks;
+    question.reservations = ask_.reservations;
     if (!NeedsGroup(pod) || !pod.refusal.empty()) return question;
     question.group.tree = tree_;
     if (!pod.gang.empty()) question.group.members = MembersOf(pod);
@@ -233,7 +233,7 @@ class WhatIfPlanner {
                                           .group = question.group,
                                           .limits = ask_.limits,
                                           .guard = ask_.guard,
-                                          .earmarks = ask_.earmarks});
+                                          .reservations = ask_.reservations});
   }
 
   // Of a pod that nodes would take but for what kube-scheduler counts there beside.

@@ -52,7 +52,7 @@ struct WhatIfAsk {
   std::function<bool(const PodRequest& pod)> starts_whole = {};
   EvictionLimits limits = {};  // as VictimsOn takes them
   NodeGuard guard = NodeGuard::kOff;
-  const Earmarks* earmarks = nullptr;  // as in Question; they outlive the ask
+  const Reservations* reservations = nullptr;  // as in Question; they outlive the ask
   // Why nobody places the pod, one text per pod: it arrives and gets no place. "": somebody does.
   // Empty: that is so of all.
   std::span<const std::string_view> held_back = {};

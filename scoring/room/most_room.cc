@@ -159,7 +159,7 @@ class MostFinder {
 
   // Earmarks are kept for one pod and not for another that is like it: nothing is proven then.
   [[nodiscard]] bool HasEarmarks() const {
-    return wish_.ask.earmarks != nullptr && !wish_.ask.earmarks->empty();
+    return wish_.ask.reservations != nullptr && !wish_.ask.reservations->empty();
   }
 
   // By bisection: more than a number are too many, then that many and more.

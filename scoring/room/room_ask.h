@@ -12,8 +12,8 @@
 
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/earmarks/earmarks.h"
 #include "scoring/node_guard.h"
+#include "scoring/reservations/reservations.h"
 #include "scoring/room/move_cost.h"
 
 namespace berth {
@@ -37,7 +37,7 @@ struct RoomAsk {
   RoomGoal goal = {};
   MoveRules rules = {};
   NodeGuard guard = NodeGuard::kOff;
-  const Earmarks* earmarks = nullptr;  // as in Question; they outlive the ask
+  const Reservations* reservations = nullptr;  // as in Question; they outlive the ask
   // Set: no plan with more moves counts; of the others that with the fewest is the best, then the
   // cheapest. Empty: the cheapest is.
   std::optional<int> most_moves = {};

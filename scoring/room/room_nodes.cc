@@ -77,8 +77,8 @@ bool RoomNodes::MayGo(const PodRequest& pod, NodeIndex index) const {
   if (!node.spec().ready || Admits(node.spec(), pod) != Reason::kFits) return false;
   if (IsTurnedAway(pod, ask_.guard) && IsGpuNode(node.spec())) return false;
   if (GetsClaimOn(node, pod)) return false;
-  return ask_.earmarks == nullptr || ask_.earmarks->empty() ||
-         ask_.earmarks->KeptFor(pod, *ask_.snapshot, index) == nullptr;
+  return ask_.reservations == nullptr || ask_.reservations->empty() ||
+         ask_.reservations->KeptFor(pod, *ask_.snapshot, index) == nullptr;
 }
 
 Amounts RoomNodes::Missing(const PodRequest& pod, NodeIndex index) const {

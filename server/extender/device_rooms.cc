@@ -29,8 +29,7 @@ bool DeviceRooms::Put(DeviceRoom room) {
   const bool opens = before != next->end() && IsClosed(before->second) && !IsClosed(room);
   std::string node = room.node;
   next->insert_or_assign(std::move(node), std::move(room));
-  rooms_ = std::move(next);
-  any_ = true;
+  Publish(std::move(next));
   if (opens) ++openings_;
   return true;
 }
@@ -40,17 +39,30 @@ void DeviceRooms::Drop(const std::string& node) {
   if (rooms_ == nullptr || !rooms_->contains(node)) return;
   auto next = std::make_shared<ByNode>(*rooms_);
   next->erase(node);
-  any_ = !next->empty();
-  rooms_ = next->empty() ? nullptr : std::move(next);
+  Publish(std::move(next));
   ++openings_;
 }
 
-bool IsClosed(const DeviceRoom& room) { return !room.held || room.own_claims; }
-
-bool KeepsOut(const DeviceRoom& room, const PodRequest& pod, bool claims) {
-  if (!room.gang.empty() && room.gang == pod.gang.id) return false;
-  return IsClosed(room) && room.pod.uid != pod.id.uid && (pod.shape.wants_gpu() || claims) &&
-         pod.priority <= room.priority;
+void DeviceRooms::Publish(std::shared_ptr<ByNode> next) {
+  KeptNodes kept;
+  for (const auto& [node, room] : *next) {
+    if (IsClosed(room)) kept.emplace(node, KeptNode{{room.pod, room.gang, room.priority}});
+  }
+  if (kept.empty()) {
+    kept_ = nullptr;
+  } else if (kept_ == nullptr || kept != *kept_) {
+    kept_ = std::make_shared<const KeptNodes>(std::move(kept));
+  }
+  any_ = !next->empty();
+  rooms_ = next->empty() ? nullptr : std::move(next);
 }
+
+std::shared_ptr<const KeptNodes> DeviceRooms::Kept() const {
+  if (!any_.load()) return nullptr;
+  const MutexLock lock(mutex_);
+  return kept_;
+}
+
+bool IsClosed(const DeviceRoom& room) { return !room.held || room.own_claims; }
 
 }  // namespace berth

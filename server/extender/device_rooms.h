@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/reservations/reservations.h"
 
 namespace berth {
 
@@ -42,6 +43,8 @@ class DeviceRooms {
   using ByNode = std::map<std::string, DeviceRoom, std::less<>>;
   // nullptr: there are none.
   [[nodiscard]] std::shared_ptr<const ByNode> Current() const BERTH_EXCLUDES(mutex_);
+  // Those that keep others out; nullptr: none does. The same object as long as these are the same.
+  [[nodiscard]] std::shared_ptr<const KeptNodes> Kept() const BERTH_EXCLUDES(mutex_);
   // That of the pod.
   [[nodiscard]] std::optional<DeviceRoom> Of(const std::string& uid) const BERTH_EXCLUDES(mutex_);
 
@@ -53,15 +56,16 @@ class DeviceRooms {
   void Drop(const std::string& node) BERTH_EXCLUDES(mutex_);
 
  private:
+  void Publish(std::shared_ptr<ByNode> next) BERTH_REQUIRES(mutex_);
+
   std::atomic<bool> any_{false};
   std::atomic<std::uint64_t> openings_{0};
   mutable Mutex mutex_;
   std::shared_ptr<const ByNode> rooms_ BERTH_GUARDED_BY(mutex_);
+  std::shared_ptr<const KeptNodes> kept_ BERTH_GUARDED_BY(mutex_);
 };
 
 // Whether it keeps anybody out.
 bool IsClosed(const DeviceRoom& room);
-// Whether the room keeps that pod out of its node. claims: it has some that are to get devices.
-bool KeepsOut(const DeviceRoom& room, const PodRequest& pod, bool claims);
 
 }  // namespace berth

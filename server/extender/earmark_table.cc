@@ -19,6 +19,11 @@ void EarmarkTable::Leave(std::string name) {
   if (news_.size() < 2 * kMostNews) news_.emplace_back(std::move(name));  // else LookAt finds out
 }
 
+void EarmarkTable::Agree(std::string uid, std::vector<EarmarkLine::Agreed> nodes) {
+  const MutexLock lock(mutex_);
+  if (news_.size() < kMostNews) news_.emplace_back(Agreed{std::move(uid), std::move(nodes)});
+}
+
 bool EarmarkTable::IsTimeForUnasked(Instant now) {
   const MutexLock lock(mutex_);
   if (unasked_ && now - *unasked_ < EarmarkLine::kBetweenScans) return false;
@@ -26,44 +31,47 @@ bool EarmarkTable::IsTimeForUnasked(Instant now) {
   return true;
 }
 
-std::shared_ptr<const Earmarks> EarmarkTable::Newest() const {
+Reservations EarmarkTable::Newest(std::shared_ptr<const KeptNodes> kept, Instant now) const {
   const MutexLock lock(mutex_);
-  return newest_;
+  return Reservations(newest_, std::move(kept), ahead_, now);
 }
 
-bool EarmarkTable::IsDue(const std::shared_ptr<const Snapshot>& snapshot, Instant now) const {
+bool EarmarkTable::IsDue(const std::shared_ptr<const Snapshot>& snapshot,
+                         const std::shared_ptr<const KeptNodes>& kept, Instant now) const {
   const MutexLock lock(mutex_);
   if (!news_.empty()) return true;
   if (is_empty_) return false;
-  return looked_at_ != snapshot || (next_ && *next_ <= now);
+  return looked_at_ != snapshot || kept_then_ != kept || (next_ && *next_ <= now);
 }
 
-std::shared_ptr<const Earmarks> EarmarkTable::On(const std::shared_ptr<const Snapshot>& snapshot,
-                                                 const std::optional<EarmarkLimits>& limits,
-                                                 const EarmarkLine::Time& time, const Waits& waits,
-                                                 const Wake& wake, EarmarkLine::Scope scope) {
-  static const auto kNothing = std::make_shared<const Earmarks>();
-  if (!limits) return kNothing;
+Reservations EarmarkTable::On(const std::shared_ptr<const Snapshot>& snapshot,
+                              const std::shared_ptr<const KeptNodes>& kept,
+                              const std::optional<EarmarkLimits>& limits,
+                              const EarmarkLine::Time& time, const Waits& waits, const Wake& wake,
+                              EarmarkLine::Scope scope) {
+  if (!limits) return Reservations(nullptr, kept, nullptr, time.now);
   // A request's look may have left something to do.
   const auto is_anybody = [this] {
     const MutexLock lock(mutex_);
     return !is_empty_ || !news_.empty();
   };
-  const bool is_due = scope == EarmarkLine::Scope::kAll ? is_anybody() : IsDue(snapshot, time.now);
+  const bool is_due =
+      scope == EarmarkLine::Scope::kAll ? is_anybody() : IsDue(snapshot, kept, time.now);
   if (is_due && !looks_.exchange(true)) {
     std::vector<PodId> wakes;
     {
       const Cleanup over([this] { looks_ = false; });
-      LookAt(snapshot, *limits, time, waits, scope, wakes);
+      LookAt(snapshot, kept, *limits, time, waits, scope, wakes);
     }
     if (!wakes.empty()) wake(wakes);
   }
-  return Newest();
+  return Newest(kept, time.now);
 }
 
 void EarmarkTable::LookAt(const std::shared_ptr<const Snapshot>& snapshot,
-                          const EarmarkLimits& limits, const EarmarkLine::Time& time,
-                          const Waits& waits, EarmarkLine::Scope scope, std::vector<PodId>& wakes) {
+                          const std::shared_ptr<const KeptNodes>& kept, const EarmarkLimits& limits,
+                          const EarmarkLine::Time& time, const Waits& waits,
+                          EarmarkLine::Scope scope, std::vector<PodId>& wakes) {
   const Instant now = time.now;
   std::vector<News> news;
   {
@@ -77,6 +85,8 @@ void EarmarkTable::LookAt(const std::shared_ptr<const Snapshot>& snapshot,
     if (auto* const stood = std::get_if<Stood>(&one)) {
       if (!may_stand(*stood->waiter.pods.front())) continue;
       line_.Stand(std::move(stood->waiter), stood->refused_on, now);
+    } else if (auto* const agreed = std::get_if<Agreed>(&one)) {
+      line_.Agree(agreed->uid, std::move(agreed->nodes), now);
     } else {
       line_.Leave(std::get<std::string>(one));
     }
@@ -85,12 +95,14 @@ void EarmarkTable::LookAt(const std::shared_ptr<const Snapshot>& snapshot,
     line_.KeepIf([&](const PodRequest& first) { return may_stand(first) && waits(first); });
     counted_ = now;
   }
-  wakes = line_.Look(snapshot, limits, time, waits, scope);
+  wakes = line_.Look(snapshot, limits, time, waits, scope, kept);
   std::optional<Instant> next = line_.NextLook();
   if (line_.size() > 0) next = std::min(next.value_or(Instant::max()), counted_ + kBetweenCounts);
   const MutexLock lock(mutex_);
   newest_ = line_.earmarks();
+  ahead_ = line_.ahead();
   looked_at_ = snapshot;
+  kept_then_ = kept;
   next_ = next;
   is_empty_ = line_.size() == 0 && newest_->empty();
 }

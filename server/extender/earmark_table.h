@@ -39,6 +39,8 @@ class EarmarkTable {
   void Stand(InLine waiter, std::shared_ptr<const Snapshot> refused_on) BERTH_EXCLUDES(mutex_);
   // Who has its node: by the UID of the pod, by the text of the gang's id.
   void Leave(std::string name) BERTH_EXCLUDES(mutex_);
+  // As EarmarkLine::Agree.
+  void Agree(std::string uid, std::vector<EarmarkLine::Agreed> nodes) BERTH_EXCLUDES(mutex_);
 
   // Of pods that nobody asks about so many stand in line: kube-scheduler tries all pods that wait,
   // and takes as long to come to the one that room is kept for.
@@ -47,28 +49,35 @@ class EarmarkTable {
   // Whether it is time for them again, once in kBetweenScans: true to one thread.
   [[nodiscard]] bool IsTimeForUnasked(Instant now) BERTH_EXCLUDES(mutex_);
 
-  // What is kept at this moment. limits: empty: nothing. wake: gets the pods that may go now, after
-  // all locks. scope: kAll for a thread on which nobody waits.
-  [[nodiscard]] std::shared_ptr<const Earmarks> On(const std::shared_ptr<const Snapshot>& snapshot,
-                                                   const std::optional<EarmarkLimits>& limits,
-                                                   const EarmarkLine::Time& time,
-                                                   const Waits& waits, const Wake& wake,
-                                                   EarmarkLine::Scope scope) BERTH_EXCLUDES(mutex_);
-  // What was found last.
-  [[nodiscard]] std::shared_ptr<const Earmarks> Newest() const BERTH_EXCLUDES(mutex_);
+  // What is kept at this moment, by it and of `kept`. limits: empty: nothing in line. wake: gets the
+  // pods that may go now, after all locks. scope: kAll for a thread on which nobody waits.
+  [[nodiscard]] Reservations On(const std::shared_ptr<const Snapshot>& snapshot,
+                                const std::shared_ptr<const KeptNodes>& kept,
+                                const std::optional<EarmarkLimits>& limits,
+                                const EarmarkLine::Time& time, const Waits& waits, const Wake& wake,
+                                EarmarkLine::Scope scope) BERTH_EXCLUDES(mutex_);
+  // What was found last, and `kept`.
+  [[nodiscard]] Reservations Newest(std::shared_ptr<const KeptNodes> kept, Instant now) const
+      BERTH_EXCLUDES(mutex_);
 
  private:
   struct Stood {
     InLine waiter;
     std::shared_ptr<const Snapshot> refused_on;
   };
-  using News = std::variant<Stood, std::string>;
+  struct Agreed {
+    std::string uid;
+    std::vector<EarmarkLine::Agreed> nodes;
+  };
+  using News = std::variant<Stood, std::string, Agreed>;
   static constexpr Duration kBetweenCounts = std::chrono::seconds(1);  // of who still waits
 
   // Whether a look would find anything new.
-  [[nodiscard]] bool IsDue(const std::shared_ptr<const Snapshot>& snapshot, Instant now) const
+  [[nodiscard]] bool IsDue(const std::shared_ptr<const Snapshot>& snapshot,
+                           const std::shared_ptr<const KeptNodes>& kept, Instant now) const
       BERTH_EXCLUDES(mutex_);
-  void LookAt(const std::shared_ptr<const Snapshot>& snapshot, const EarmarkLimits& limits,
+  void LookAt(const std::shared_ptr<const Snapshot>& snapshot,
+              const std::shared_ptr<const KeptNodes>& kept, const EarmarkLimits& limits,
               const EarmarkLine::Time& time, const Waits& waits, EarmarkLine::Scope scope,
               std::vector<PodId>& wakes) BERTH_EXCLUDES(mutex_);
 
@@ -78,9 +87,10 @@ class EarmarkTable {
 
   mutable Mutex mutex_;
   std::vector<News> news_ BERTH_GUARDED_BY(mutex_);
-  std::shared_ptr<const Earmarks> newest_ BERTH_GUARDED_BY(mutex_) =
-      std::make_shared<const Earmarks>();
+  std::shared_ptr<const Earmarks> newest_ BERTH_GUARDED_BY(mutex_) = Earmarks::None();
+  std::shared_ptr<const PodsInLine> ahead_ BERTH_GUARDED_BY(mutex_);
   std::shared_ptr<const Snapshot> looked_at_ BERTH_GUARDED_BY(mutex_);
+  std::shared_ptr<const KeptNodes> kept_then_ BERTH_GUARDED_BY(mutex_);
   std::optional<Instant> next_ BERTH_GUARDED_BY(mutex_);
   std::optional<Instant> unasked_ BERTH_GUARDED_BY(mutex_);  // when it was time for these last
   bool is_empty_ BERTH_GUARDED_BY(mutex_) = true;            // nobody stands in line

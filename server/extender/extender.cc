@@ -9,23 +9,6 @@
 #include "scoring/by_claim.h"
 
 namespace berth {
-namespace {
-
-bool IsKeptFrom(const DeviceRooms::ByNode* rooms, const Snapshot& snapshot, NodeIndex node,
-                const PodRequest& pod, bool claims) {
-  if (rooms == nullptr) return false;
-  const auto room = rooms->find(snapshot.names().name(node));
-  return room != rooms->end() && KeepsOut(room->second, pod, claims);
-}
-
-// Whether it has claims that are to get devices.
-bool IsToGetDevices(const GangClaims* claims, const PodRequest& pod) {
-  if (claims == nullptr || pod.claims.empty()) return false;
-  const ClaimState state = claims->StateOf(pod);
-  return state == ClaimState::kOpen || state == ClaimState::kUnseen;
-}
-
-}  // namespace
 
 void Extender::Use(Policy policy) {
   if (parts_.gangs != nullptr) parts_.gangs->Use(policy.gangs);
@@ -39,6 +22,23 @@ std::shared_ptr<const Extender::Policy> Extender::policy() const {
   return policy_;
 }
 
+Extender::Moment Extender::Now() const {
+  Moment now{Current(), policy()};
+  std::shared_ptr<const KeptNodes> kept;
+  if (parts_.rooms != nullptr) {
+    now.openings = parts_.rooms->openings();  // before: what opens now is news then
+    kept = parts_.rooms->Kept();
+  }
+  now.reservations = earmarks_.Newest(std::move(kept), parts_.clock.Now());
+  return now;
+}
+
+bool Extender::IsToGetDevices(const PodRequest& pod) const {
+  if (parts_.claims == nullptr || pod.claims.empty()) return false;
+  const ClaimState state = parts_.claims->StateOf(pod);
+  return state == ClaimState::kOpen || state == ClaimState::kUnseen;
+}
+
 void Extender::PassBy(const Moment& now, const PodRequest& pod) {
   if (pending_.Remember(pod)) Arrived(*now.policy->engine, now.snapshot, pod.shape);
   parts_.sink.Record({.verb = Verb::kFilter, .pod = &pod.id});
@@ -50,11 +50,11 @@ bool Extender::WouldFit(const Moment& now, const PodRequest& asked, ClaimRoom* r
   if (room != nullptr) pod.shape = room->shape();
   std::vector<NodeIndex> all(now.snapshot->size());
   std::iota(all.begin(), all.end(), NodeIndex{0});
-  const auto reasons = ReasonsFor(*now.policy->engine, now.snapshot, QuestionAbout(now, pod, all));
-  const auto rooms = parts_.rooms == nullptr ? nullptr : parts_.rooms->Current();
+  Question question = QuestionAbout(now, pod, all);
+  question.claims = room != nullptr;
+  const auto reasons = ReasonsFor(*now.policy->engine, now.snapshot, question);
   for (const NodeIndex node : all) {
     if (reasons[node] != Reason::kFits) continue;
-    if (IsKeptFrom(rooms.get(), *now.snapshot, node, pod, room != nullptr)) continue;
     if (room == nullptr || room->Has(now.snapshot->node(node)) || room->ran_out()) return true;
   }
   return false;
@@ -86,8 +86,8 @@ FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
   if (StartsWithGang(*policy, pod)) {
     if (auto answer = FilterMember(now, pod, candidates)) return *std::move(answer);
   }
-  Judgement judged = Judge(*policy->engine, snapshot, QuestionAbout(now, pod, candidates));
-  const auto kept_out = KeepOutOfRooms(*snapshot, pod, candidates, judged);
+  const Question question = QuestionAbout(now, pod, candidates);
+  Judgement judged = Judge(*policy->engine, snapshot, question);
   parts_.sink.Record({.verb = Verb::kFilter,
                       .pod = &pod.id,
                       .candidates = candidates.size(),
@@ -108,7 +108,7 @@ FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
   } else if (!answer.fits) {
     answer.may_change =
         std::ranges::any_of(judged.reasons, MayChangeSoon) || (some_unknown && pod.refusal.empty());
-    answer.kept_out = kept_out;
+    answer.kept_out = KeptOut(now, question, judged.reasons);
     answer.for_evicted = !looks_again && evictions_.Awaited(pod.id.uid, *snapshot, candidates);
     StandInLine(now, pod);
   }
@@ -136,31 +136,15 @@ std::optional<FilterAnswer> Extender::FilterInDoubt(const std::shared_ptr<const 
   return OnlyOn(node, pod, candidates);
 }
 
-std::optional<std::uint64_t> Extender::KeepOutOfRooms(const Snapshot& snapshot,
-                                                      const PodRequest& pod,
-                                                      std::span<const NodeIndex> candidates,
-                                                      Judgement& judged) const {
-  if (parts_.rooms == nullptr) return std::nullopt;
-  const std::uint64_t openings = parts_.rooms->openings();  // before: what opens now is news then
-  const auto rooms = parts_.rooms->Current();
-  if (rooms == nullptr) return std::nullopt;
-  const bool claims = IsToGetDevices(parts_.claims, pod);
-  std::size_t fit = 0, kept = 0;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (judged.reasons[i] != Reason::kFits) continue;
-    if (IsKeptFrom(rooms.get(), snapshot, candidates[i], pod, claims)) {
-      judged.reasons[i] = Reason::kGpusBusy;
-      if (judged.first_reason == Reason::kFits) judged.first_reason = Reason::kGpusBusy;
-    } else {
-      judged.fitting[kept] = judged.fitting[fit];
-      if (!judged.pull.empty()) judged.pull[kept] = judged.pull[fit];
-      ++kept;
-    }
-    ++fit;
+std::optional<std::uint64_t> Extender::KeptOut(const Moment& now, const Question& question,
+                                               std::span<const Reason> reasons) {
+  const KeptNodes* const nodes = now.reservations.nodes();
+  for (std::size_t i = 0; nodes != nullptr && i < reasons.size(); ++i) {
+    if (reasons[i] != Reason::kKeptForWaiting) continue;
+    const std::string_view name = now.snapshot->names().name(question.candidates[i]);
+    if (KeptNodeFrom(nodes, name, question.pod, question.claims)) return now.openings;
   }
-  judged.fitting.resize(kept);
-  if (!judged.pull.empty()) judged.pull.resize(kept);
-  return kept < fit ? std::optional(openings) : std::nullopt;
+  return std::nullopt;
 }
 
 DeviceVictims Extender::VictimsForDevices(const Moment& now, const PodRequest& pod,
@@ -213,7 +197,7 @@ PodExplanation Extender::Explain(const Moment& now, const PodRequest& pod,
                                           .behind_scheduler = parts_.behind_scheduler,
                                           .guard = now.policy->guard,
                                           .said = said,
-                                          .earmarks = now.earmarks.get()});
+                                          .reservations = &now.reservations});
 }
 
 WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods,
@@ -227,7 +211,7 @@ WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods
                               const PodRequest& pod) { return StartsWithGang(*policy, pod); },
           .limits = limits,
           .guard = now.policy->guard,
-          .earmarks = now.earmarks.get(),
+          .reservations = &now.reservations,
           .stops = std::move(stops)};
 }
 
@@ -326,14 +310,15 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& now, const PodRequest& 
     seen[index] = true;  // a node that is named again is not searched again
     NodeVictims agreed = evictions_.AgreedOn(pod.id.uid, asked.node);
     if (auto rest = RestOf(agreed, asked, snapshot->node(index))) {
-      const auto more = VictimsOn(*snapshot, pod, group, index, agreed.uids, limits);
+      const auto more =
+          VictimsOn(*snapshot, pod, group, index, agreed.uids, limits, &now.reservations);
       if (more && more->empty()) {
         kept.push_back(*std::move(rest));
         going.push_back(std::move(agreed));
         continue;
       }
     }
-    if (auto victims = VictimsFor(*snapshot, pod, group, index, asked, limits)) {
+    if (auto victims = VictimsFor(now, pod, group, index, asked, limits)) {
       kept.push_back(*victims);
       going.push_back(*std::move(victims));
     }
@@ -344,17 +329,17 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& now, const PodRequest& 
   return kept;
 }
 
-std::optional<NodeVictims> Extender::VictimsFor(const Snapshot& snapshot, const PodRequest& pod,
+std::optional<NodeVictims> Extender::VictimsFor(const Moment& now, const PodRequest& pod,
                                                 const GroupPlaces& group, NodeIndex index,
                                                 const NodeVictims& asked,
                                                 const EvictionLimits& limits) {
-  auto agreed =
-      AgreedVictims(snapshot, pod, group, index, {asked.uids, asked.pdb_violations}, limits);
+  auto agreed = AgreedVictims(*now.snapshot, pod, group, index, {asked.uids, asked.pdb_violations},
+                              limits, &now.reservations);
   if (!agreed) return std::nullopt;
   NodeVictims all = asked;
   all.uids = std::move(agreed->uids);
   all.pdb_violations = agreed->pdb_violations;
-  const Node& node = snapshot.node(index);
+  const Node& node = now.snapshot->node(index);
   const auto priority = [&node](const std::string& uid) {
     const PodRecord* const held = node.FindPod(uid);
     return held == nullptr ? Node::kNoPriority : held->pod.priority;
@@ -374,7 +359,11 @@ void Extender::AgreeOn(const Snapshot& snapshot, const PodRequest& pod,
                   [&node](const std::string& uid) { return node.FindPod(uid) == nullptr; });
     return victims.uids.empty();
   });
-  if (!nodes.empty()) evictions_.Agree(pod.id.uid, std::move(nodes));
+  if (nodes.empty()) return;
+  std::vector<EarmarkLine::Agreed> agreed;
+  for (const NodeVictims& victims : nodes) agreed.push_back({victims.node, victims.uids});
+  earmarks_.Agree(pod.id.uid, std::move(agreed));
+  evictions_.Agree(pod.id.uid, std::move(nodes));
 }
 
 }  // namespace berth

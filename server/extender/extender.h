@@ -121,7 +121,8 @@ class Extender {
   struct Moment {
     std::shared_ptr<const Snapshot> snapshot;
     std::shared_ptr<const Policy> policy;
-    std::shared_ptr<const Earmarks> earmarks = nullptr;  // nullptr: nothing is kept
+    Reservations reservations = {};  // what is kept for pods and gangs that wait
+    std::uint64_t openings = 0;      // DeviceRooms::openings before these were taken
   };
 
   Extender(const Parts& parts, Policy policy)
@@ -138,7 +139,7 @@ class Extender {
   [[nodiscard]] std::size_t pending_bytes() const { return pending_.bytes(); }
 
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
-  [[nodiscard]] Moment Now() const { return {Current(), policy(), earmarks_.Newest()}; }
+  [[nodiscard]] Moment Now() const;
 
   // Whether the pod is kube-scheduler's alone: it asks for no GPU, and for nothing in words of
   // ours. What it takes is in the books once the cluster shows it.
@@ -283,7 +284,7 @@ class Extender {
   void Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                const RequestShape& shape);
   // Who is to be evicted from the node; nothing: it is left out.
-  static std::optional<NodeVictims> VictimsFor(const Snapshot& snapshot, const PodRequest& pod,
+  static std::optional<NodeVictims> VictimsFor(const Moment& now, const PodRequest& pod,
                                                const GroupPlaces& group, NodeIndex index,
                                                const NodeVictims& asked,
                                                const EvictionLimits& limits);
@@ -303,10 +304,9 @@ class Extender {
   // Filter for a pod whose gang decides; nothing: it is for the pod alone to decide.
   std::optional<FilterAnswer> FilterMember(const Moment& now, const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);
-  // Takes out the nodes that are kept for others (device_rooms.h). FilterAnswer::kept_out.
-  std::optional<std::uint64_t> KeepOutOfRooms(const Snapshot& snapshot, const PodRequest& pod,
-                                              std::span<const NodeIndex> candidates,
-                                              Judgement& judged) const;
+  // FilterAnswer::kept_out.
+  static std::optional<std::uint64_t> KeptOut(const Moment& now, const Question& question,
+                                              std::span<const Reason> reasons);
   // The same for a pod that is placed alone: the nodes that others are gone from (taken_away.h).
   static void LetPassWithoutOthers(const Snapshot& snapshot, const PodRequest& pod,
                                    std::span<const NodeIndex> candidates, FilterAnswer& answer);
@@ -355,8 +355,11 @@ class Extender {
             .group = GroupOf(now.snapshot, pod),
             .behind_scheduler = parts_.behind_scheduler,
             .guard = now.policy->guard,
-            .earmarks = now.earmarks.get()};
+            .reservations = &now.reservations,
+            .claims = IsToGetDevices(pod)};
   }
+  // Whether it has claims that are to get devices.
+  [[nodiscard]] bool IsToGetDevices(const PodRequest& pod) const;
   // The moment with what is kept on its snapshot.
   [[nodiscard]] Moment WithEarmarks(Moment now, EarmarkLine::Scope scope);
   // No node takes the pod: it stands in line for what becomes free.

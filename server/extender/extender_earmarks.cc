@@ -9,12 +9,16 @@
 namespace berth {
 
 Extender::Moment Extender::WithEarmarks(Moment now, EarmarkLine::Scope scope) {
-  const std::shared_ptr<const Earmarks> before = earmarks_.Newest();
-  now.earmarks = earmarks_.On(
-      now.snapshot, now.policy->earmarks, {parts_.clock.Now(), parts_.clock.Wall()},
+  std::shared_ptr<const KeptNodes> kept;
+  if (parts_.rooms != nullptr) {
+    now.openings = parts_.rooms->openings();  // before: what opens now is news then
+    kept = parts_.rooms->Kept();
+  }
+  now.reservations = earmarks_.On(
+      now.snapshot, kept, now.policy->earmarks, {parts_.clock.Now(), parts_.clock.Wall()},
       [this](const PodRequest& pod) { return StillWaits(pod); },
       [this](const std::vector<PodId>& pods) { Wake(pods); }, scope);
-  if (parts_.gangs != nullptr && now.earmarks != before) parts_.gangs->Respect(now.earmarks);
+  if (parts_.gangs != nullptr) parts_.gangs->Respect(now.reservations);
   return now;
 }
 

@@ -16,7 +16,7 @@ RoomUnits Extender::WouldMakeRoom(const Moment& now, std::span<const PodRequest>
               .goal = {},
               .rules = {.now = eviction_limits.now, .budgets = *budgets, .allows = limits.may_move},
               .guard = now.policy->guard,
-              .earmarks = now.earmarks.get()},
+              .reservations = &now.reservations},
       .pods = pods,
       .idle_nodes = goals.idle_nodes,
       .model = goals.model,
@@ -42,7 +42,7 @@ std::vector<RoomWithin> Extender::WouldBeIdle(const Moment& now, Duration time) 
               .goal = {},
               .rules = {.now = eviction_limits.now, .budgets = *budgets},
               .guard = now.policy->guard,
-              .earmarks = now.earmarks.get()};
+              .reservations = &now.reservations};
   ask.limits.enough = [this, end = parts_.clock.Now() + time] { return parts_.clock.Now() >= end; };
   return FindRoomWithin(ask);
 }

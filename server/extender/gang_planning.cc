@@ -26,25 +26,34 @@ bool PlanHolds(const Snapshot& snapshot, const PodRequest& pod, const std::strin
   return without.CanTake(record->placement).has_value();
 }
 
-void GangPlanning::Respect(std::shared_ptr<const Earmarks> earmarks) {
+void GangPlanning::Respect(Reservations reservations) {
   const MutexLock lock(mutex_);
-  earmarks_.swap(earmarks);
+  std::swap(reservations_, reservations);
 }
 
 std::vector<NodeIndex> GangPlanning::KeptFrom(const Snapshot& snapshot,
                                               const PodRequest& pod) const {
-  std::shared_ptr<const Earmarks> earmarks;
+  Reservations reservations;
   {
     const MutexLock lock(mutex_);
-    earmarks = earmarks_;
+    reservations = reservations_;
   }
   std::vector<NodeIndex> kept;
-  for (const Earmarks::OnNode& on : earmarks->nodes()) {
-    const NodeIndex node = snapshot.names().Find(earmarks->snapshot()->names().name(on.node));
-    if (node != kNoNode && earmarks->KeptFor(pod, snapshot, node) != nullptr) {
-      kept.push_back(node);
-    }
+  const auto keep_out_of = [&](std::string_view name) {
+    const NodeIndex node = snapshot.names().Find(name);
+    if (node == kNoNode) return;
+    const bool claims = !pod.claims.empty();
+    if (reservations.KeptFor(pod, snapshot, node, claims) != nullptr) kept.push_back(node);
+  };
+  const Earmarks& earmarks = reservations.earmarks();
+  for (const Earmarks::OnNode& on : earmarks.nodes()) {
+    keep_out_of(earmarks.snapshot()->names().name(on.node));
   }
+  if (reservations.nodes() != nullptr) {
+    for (const auto& [name, node] : *reservations.nodes()) keep_out_of(name);
+  }
+  std::ranges::sort(kept);
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   return kept;
 }
 

@@ -15,10 +15,10 @@
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/node_domains.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/earmarks/earmarks.h"
 #include "scoring/engine/engine.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_room.h"
+#include "scoring/reservations/reservations.h"
 #include "scoring/victims.h"
 #include "server/extender/gang_claims.h"
 
@@ -79,7 +79,7 @@ class GangPlanning {
   GangClearing PlanAfterEvictions(Engine& engine, const GangToPlan& ask,
                                   const EvictionLimits& limits);
   // Plans go round what is kept for others that wait. Until it is said: nothing is.
-  void Respect(std::shared_ptr<const Earmarks> earmarks) BERTH_EXCLUDES(mutex_);
+  void Respect(Reservations reservations) BERTH_EXCLUDES(mutex_);
 
   // Books a place on the node for the pod alone; false: there is no room (yet).
   bool Keep(Engine& engine, const PodRequest& pod, const std::string& node);
@@ -110,8 +110,7 @@ class GangPlanning {
   const GangClaims* const claims_;
   GangRoom room_;
   mutable Mutex mutex_;
-  std::shared_ptr<const Earmarks> earmarks_ BERTH_GUARDED_BY(mutex_) =
-      std::make_shared<const Earmarks>();
+  Reservations reservations_ BERTH_GUARDED_BY(mutex_);
 };
 
 // Whether the planned pod may still go where its plan has it: the node is there, admits it, and has

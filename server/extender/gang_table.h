@@ -142,7 +142,7 @@ class GangTable {
 
   void Use(Settings settings) BERTH_EXCLUDES(mutex_);
   // GangPlanning::Respect
-  void Respect(std::shared_ptr<const Earmarks> earmarks) { planning_.Respect(std::move(earmarks)); }
+  void Respect(Reservations reservations) { planning_.Respect(std::move(reservations)); }
 
   // Whether the pod is of an all-or-nothing gang by these settings and by what the pod says.
   [[nodiscard]] static bool Concerns(const Settings& settings, const PodRequest& pod);

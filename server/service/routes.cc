@@ -106,9 +106,9 @@ std::string MetricsOf(const RouteParts& parts) {
   AddRoomMetrics(
       ready && live.room != nullptr ? live.room->Of(live.extender) : std::vector<RoomWithin>(),
       text);
-  const auto earmarks = ready ? live.extender.Now().earmarks : nullptr;
+  const Reservations kept = ready ? live.extender.Now().reservations : Reservations();
   text.Gauge("berth_earmarked_gpus", "GPUs that are free and kept for pods and gangs that wait")
-      .Sample(earmarks == nullptr ? 0 : earmarks->gpus());
+      .Sample(kept.earmarks().gpus());
   AddGangMetrics(
       ready ? live.gangs.Views(std::chrono::steady_clock::now()) : std::vector<GangView>(), text);
   text.Gauge("berth_ready", "1 while Berth answers kube-scheduler's calls").Sample(ready ? 1 : 0);

@@ -265,7 +265,7 @@ HttpResponse ExplainNodePage(const Live& live, const std::string& path, const st
     return http::ErrorResponse(404, "node " + std::string(name) + " is not known");
   }
   NodeReport report = ReportOf(now.snapshot->node(node));
-  if (now.earmarks != nullptr) report.kept_for = KeptOn(*now.earmarks, *now.snapshot, node);
+  report.kept_for = KeptOn(now.reservations, *now.snapshot, node);
   return Answer(report, query);
 }
 

@@ -62,8 +62,7 @@ void WaitingNews::Look() {
 
 void WaitingNews::Refill(Instant now) {
   refill_ = now + kRefill;
-  const std::shared_ptr<const Earmarks> earmarks = live_.extender.Now().earmarks;
-  const OwnRooms rooms = earmarks == nullptr ? OwnRooms() : OwnRoomsIn(*earmarks);
+  const OwnRooms rooms = OwnRoomsIn(live_.extender.Now().reservations.earmarks());
   std::map<std::string, Told> kept;
   std::vector<WaitingPod> due;
   const std::set<std::string> askers = live_.extender.Askers();

@@ -16,7 +16,8 @@ bool Alike(const WaitingPod& a, const WaitingPod& b) {
 }
 
 bool SameMoment(const Extender::Moment& a, const Extender::Moment& b) {
-  return a.policy == b.policy && a.earmarks == b.earmarks && a.snapshot->IsSame(*b.snapshot);
+  return a.policy == b.policy && a.reservations.IsSame(b.reservations) &&
+         a.snapshot->IsSame(*b.snapshot);
 }
 
 // Of one for which room is kept.
@@ -71,7 +72,8 @@ bool WaitingWhys::Work(const Extender::Moment& now) {
 }
 
 WaitingWhys::Told WaitingWhys::Of(std::span<const WaitingPod> pods, const Extender::Moment& now) {
-  const OwnRooms rooms = now.earmarks == nullptr ? OwnRooms() : OwnRoomsIn(*now.earmarks);
+  const Earmarks& earmarks = now.reservations.earmarks();
+  const OwnRooms rooms = OwnRoomsIn(earmarks);
   const MutexLock lock(mutex_);
   Forget(pods);
   Told told;
@@ -80,7 +82,7 @@ WaitingWhys::Told WaitingWhys::Of(std::span<const WaitingPod> pods, const Extend
     const auto room = rooms.find(pod.pod->id.uid);
     kinds.push_back(room == rooms.end() ? KindOf(pod) : kNoKind);
     told.whys.emplace_back();
-    if (room != rooms.end()) told.whys.back().text = TextOf(room->second, *now.earmarks, *pod.pod);
+    if (room != rooms.end()) told.whys.back().text = TextOf(room->second, earmarks, *pod.pod);
   }
   told.more = Work(now);
   for (std::size_t i = 0; i < pods.size(); ++i) {

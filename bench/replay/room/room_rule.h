@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/state/transaction.h"
-#include "scoring/earmarks/earmarks.h"
+#include "scoring/reservations/reservations.h"
 
 namespace berth::replay {
 
@@ -23,7 +23,7 @@ namespace berth::replay {
 struct RoomView {
   Instant now;
   std::shared_ptr<const Snapshot> cluster;
-  const Earmarks* earmarks = nullptr;    // nullptr: nothing is kept for pods that wait
+  const Reservations* reservations = nullptr;  // nullptr: nothing is kept for pods that wait
   const std::set<std::size_t>& waiting;  // pods with GPUs, by their number: in order of arrival
   std::function<PodRequest(std::size_t)> pod;
   std::function<Instant(std::size_t)> arrived;

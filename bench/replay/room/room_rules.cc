@@ -78,7 +78,7 @@ class BerthRule final : public RoomRule {
     ask.rules.allows = [&](const PodRecord& one) {
       return one.pod.priority <= pod.priority && HasRun(one, ask.rules.now, ask.rules.youngest);
     };
-    ask.earmarks = view.earmarks;
+    ask.reservations = view.reservations;
     ask.limits.steps = kSteps;
     return MakeRoom(ask);
   }

@@ -246,7 +246,7 @@ void TimeSimulation::HandleOwnEvents() {
   while (true) {
     const RoomView view{.now = now(),
                         .cluster = placer_.Cluster(),
-                        .earmarks = placer_.EarmarksNow(now()),
+                        .reservations = placer_.ReservationsNow(now()),
                         .waiting = waiting_,
                         .pod = [this](std::size_t n) { return Pod(n); },
                         .arrived = [this](std::size_t n) { return ArrivalOf(n); },

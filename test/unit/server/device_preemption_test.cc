@@ -222,7 +222,8 @@ class DevicePreemptionTest : public testing::Test {
                                 .waker = waker_,
                                 .sink = sink_,
                                 .clock = clock_}};
-  static constexpr Reason kFits = Reason::kFits, kBusy = Reason::kGpusBusy;
+  static constexpr Reason kFits = Reason::kFits, kBusy = Reason::kGpusBusy,
+                          kKept = Reason::kKeptForWaiting;
 };
 
 const APod kHigh = APod("high").Whole(2).Priority(100);
@@ -247,12 +248,12 @@ TEST_F(DevicePreemptionTest, WhatComesFreeIsThePods) {
   Ends("low-n1-0", "n1");
   const APod other = APod("other").Whole(1).Priority(100),
              higher = APod("b").Whole(1).Priority(101);
-  EXPECT_EQ(Filter(other)[0], kBusy) << "nobody of its priority or below gets in";
+  EXPECT_EQ(Filter(other)[0], kKept) << "nobody of its priority or below gets in";
   EXPECT_EQ(Filter(higher)[0], kFits);
   EXPECT_NE(Filter(kHigh)[0], kFits) << "half of it is there";
   EXPECT_FALSE(extender_.WouldFit(extender_.Now(), Pod(other)));
   Ends("low-n1-1", "n1");
-  EXPECT_EQ(Filter(other)[0], kBusy);
+  EXPECT_EQ(Filter(other)[0], kKept);
   After(seconds(1));
   EXPECT_EQ(waker_.woken, Names{"high"});
   EXPECT_NE(Filter(higher)[0], kFits) << "it is planned for the pod";
@@ -377,15 +378,15 @@ TEST_F(DevicePreemptionTest, APodWithClaimsOfItsOwnGetsRoomToo) {
   Ends("low-n1-0", "n1");
   const PodRequest other = Claiming(APod("other").Priority(100), 1);
   const APod named = APod("named").Whole(1).Priority(1);
-  EXPECT_EQ(Filter(other)[0], kBusy) << "half of it is there, and is the pod's";
-  EXPECT_EQ(Filter(named)[0], kBusy);
+  EXPECT_EQ(Filter(other)[0], kKept) << "half of it is there, and is the pod's";
+  EXPECT_EQ(Filter(named)[0], kKept);
   EXPECT_EQ(Filter(Claiming(APod("higher").Priority(101), 1))[0], kFits);
   EXPECT_EQ(Filter(APod("without").Request())[0], kFits) << "it takes no devices";
   Ends("low-n1-1", "n1");
   After(seconds(1));
   EXPECT_EQ(waker_.woken, Names{"claims"});
-  EXPECT_EQ(Filter(other)[0], kBusy) << "until it has its devices";
-  EXPECT_EQ(Filter(named)[0], kBusy);
+  EXPECT_EQ(Filter(other)[0], kKept) << "until it has its devices";
+  EXPECT_EQ(Filter(named)[0], kKept);
   EXPECT_EQ(Filter(high)[0], kFits);
   EXPECT_FALSE(state_.FindPod("uid-claims")) << "its claims are not in these books";
   GetsAndRuns(high, "n1", {0, 1});

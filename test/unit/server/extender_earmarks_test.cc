@@ -82,7 +82,7 @@ class ExtenderEarmarksTest : public testing::Test {
   // What the node's page says of it.
   std::string Kept(const std::string& node) {
     const auto now = extender_.Now();
-    const auto kept = KeptOn(*now.earmarks, *now.snapshot, now.snapshot->names().Find(node));
+    const auto kept = KeptOn(now.reservations, *now.snapshot, now.snapshot->names().Find(node));
     return Join(kept, "; ", [](const KeptFor& one) { return TextOf(one); });
   }
   std::string Explained(const APod& pod) {
@@ -370,7 +370,7 @@ TEST_F(ExtenderEarmarksTest, AnyThreadsMayAskAtOnce) {
   for (std::thread& thread : threads) thread.join();
   clock_.Advance(minutes(20));
   extender_.LookAtEarmarks();
-  EXPECT_LE(extender_.Now().earmarks->gpus(), 64);
+  EXPECT_LE(extender_.Now().reservations.earmarks().gpus(), 64);
 }
 
 }  // namespace

@@ -80,6 +80,8 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(OpenClaims::kMostAwaited, 4096u);
   EXPECT_EQ(dialects::DeviceClaims::kMostPublished, 512 * kMiB);
   EXPECT_EQ(EarmarkLine::kMostPods, 16'384u);
+  EXPECT_EQ(EarmarkLine::kMostVictims, 65'536u);
+  EXPECT_EQ(EarmarkLine::kMostAgreed, 256u);
   EXPECT_EQ(EarmarkTable::kMostUnasked, 256u);
   EXPECT_EQ(EarmarkTable::kMostOfNamespace, 64u);
   EXPECT_EQ(EarmarkLine::kMostAwaited, 64u);

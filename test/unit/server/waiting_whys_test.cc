@@ -25,7 +25,7 @@ class WaitingWhysTest : public testing::Test {
   }
   std::vector<std::string> Texts(const std::vector<WaitingPod>& pods) {
     std::vector<std::string> texts;
-    told_ = whys_.Of(pods, {snapshot_, policy_, earmarks_});
+    told_ = whys_.Of(pods, {snapshot_, policy_, Reservations(earmarks_)});
     for (const wire::WaitingWhy& why : told_.whys) texts.push_back(why.text);
     return texts;
   }
