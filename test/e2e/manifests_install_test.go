@@ -32,7 +32,10 @@ const (
 	installYaml = "manifests/install.yaml"
 	// Of the policy berth-viewers, in place of the API servers' addresses (RFC 5737).
 	nobodysCIDR = "192.0.2.1/32"
-	generated   = "# Generated from %s by test/e2e/manifests_install_test.go, which says how. Do not edit.\n"
+	// A kube-scheduler that is newer than the API server may wait for APIs that it does not serve, and place nothing.
+	schedulerImage = `{{ with .Values.scheduler.image }}{{ printf "%q" . }}{{ else }}registry.k8s.io/kube-scheduler:v` +
+		`{{ regexFind "[0-9]+[.][0-9]+[.][0-9]+" .Capabilities.KubeVersion.Version }}{{ end }}`
+	generated = "# Generated from %s by test/e2e/manifests_install_test.go, which says how. Do not edit.\n"
 )
 
 func TestInstallYamlIsCurrent(t *testing.T) {
@@ -205,6 +208,9 @@ func withValues(t *testing.T, object unstructured.Unstructured) string {
 		}
 		set("TOKEN_REPLICAS", "{{ "+values+".replicas }}", "spec", "replicas")
 		tokens["TOKEN_IMAGE"] = `{{ printf "%q" ` + values + ".image }}"
+		if object.GetName() == "berth-scheduler" {
+			tokens["TOKEN_IMAGE"] = schedulerImage
+		}
 		maps.Copy(tokens, podWithValues(t, object, values, values+".affinity"))
 	case "NetworkPolicy/berth":
 		tokens["kubernetes.io/metadata.name: monitoring"] = "kubernetes.io/metadata.name: {{ .Values.monitoringNamespace }}"
@@ -467,6 +473,28 @@ func valuesOf(t *testing.T, v variant) map[string]any {
 	return values
 }
 
+// What Helm hears from the API server: the version that the kustomizations name, as clouds write it.
+var apiServerVersion = "v1.36.3-gke.1036000"
+
+func TestTheSecondSchedulerOfTheChartHasTheVersionOfTheApiServer(t *testing.T) {
+	defer func(before string) { apiServerVersion = before }(apiServerVersion)
+	values := valuesOf(t, variant{"second", false})
+	image := func() string {
+		deployment := as[appsv1.Deployment](t, chartObjects(t, values, "berth-system"), "Deployment/berth-scheduler")
+		return deployment.Spec.Template.Spec.Containers[0].Image
+	}
+	for version, tag := range map[string]string{"v1.33.4-eks-99d6cc0": "v1.33.4", "v1.31.0": "v1.31.0", "v1.37.2+k3s1": "v1.37.2"} {
+		apiServerVersion = version
+		if want, got := "registry.k8s.io/kube-scheduler:"+tag, image(); got != want {
+			t.Errorf("API server %s: want %s, got %s", version, want, got)
+		}
+	}
+	values["scheduler"].(map[string]any)["image"] = "example.com/kube-scheduler:v1.32.1"
+	if got := image(); got != "example.com/kube-scheduler:v1.32.1" {
+		t.Errorf("the value is not used: %s", got)
+	}
+}
+
 // execute renders as Helm does, with those of its functions that the chart uses.
 func execute(t *testing.T, name, text string, values map[string]any, namespace string) string {
 	t.Helper()
@@ -475,13 +503,17 @@ func execute(t *testing.T, name, text string, values map[string]any, namespace s
 		return pad + strings.ReplaceAll(text, "\n", "\n"+pad)
 	}
 	functions := template.FuncMap{
-		"toYaml":  func(value any) string { return strings.TrimSuffix(marshal(t, value), "\n") },
-		"nindent": func(spaces int, text string) string { return "\n" + indent(spaces, text) },
+		"toYaml":    func(value any) string { return strings.TrimSuffix(marshal(t, value), "\n") },
+		"nindent":   func(spaces int, text string) string { return "\n" + indent(spaces, text) },
+		"regexFind": func(pattern, text string) string { return regexp.MustCompile(pattern).FindString(text) },
 	}
 	parsed, err := template.New(name).Option("missingkey=zero").Funcs(functions).Parse(text)
 	var out bytes.Buffer
 	if err == nil {
-		err = parsed.Execute(&out, map[string]any{"Values": values, "Release": map[string]any{"Name": "berth", "Namespace": namespace}})
+		err = parsed.Execute(&out, map[string]any{
+			"Values": values, "Release": map[string]any{"Name": "berth", "Namespace": namespace},
+			"Capabilities": map[string]any{"KubeVersion": map[string]any{"Version": apiServerVersion}},
+		})
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
