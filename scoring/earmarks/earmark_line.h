@@ -14,7 +14,7 @@
 //
 // What kube-scheduler frees by evictions is first that of the pod that it evicts for, as in its own
 // queue: once a victim is seen to leave, the pod is nominated. The node is kept for it without the
-// victims, also against pods that have waited longer; only pods of a higher priority go before it.
+// victims, also against pods that have waited longer; only pods of a higher priority take precedence.
 //
 //   line.Stand({.pods = {pod}, .since = created}, snapshot, now);   // no node took it
 //   line.Look(snapshot, now);                                  // after every change of the nodes

@@ -21,13 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostOfSentence = 30;
 
-std::size_t WordsOf(const std::string& text) {
-  std::istringstream words(text);
-  std::size_t count = 0;
-  for (std::string word; words >> word;) ++count;
-  return count;
-}
-
 std::vector<std::string> LinesOf(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
