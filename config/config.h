@@ -146,6 +146,7 @@ struct MakeRoomConfig {
   std::vector<std::string> namespaces = {};  // whose pods may be moved; empty: all
   int idle_nodes = 0;                        // GPU nodes that are to be wholly idle
   std::string idle_model = {};               // of these; empty: any
+  bool keep_model = true;                    // moved pods stay on the GPU model that they have
   friend bool operator==(const MakeRoomConfig&, const MakeRoomConfig&) = default;
 };
 

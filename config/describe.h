@@ -267,6 +267,10 @@ void Describe(Visitor& v, MakeRoomConfig& room) {
           "GPU nodes to keep wholly idle: where there have been fewer for afterMinutes, pods of "
           "priority 0 and less move off others; 0: none");
   v.Field("idleModel", room.idle_model, AnyText{}, "GPU model of these nodes; empty: any");
+  v.Field(
+      "keepModel", room.keep_model, TrueOrFalse{},
+      "pods with GPUs move only to nodes with the GPU model that they have; false: to any model "
+      "that they accept");
 }
 
 template <class Visitor>

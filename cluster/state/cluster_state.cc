@@ -15,28 +15,16 @@
 namespace berth {
 namespace {
 
-// It has its node: nobody asks again where it may go.
-std::shared_ptr<const PodRecord> Kept(PodRecord record) {
-  record.pod.constraints = nullptr;
-  return std::make_shared<const PodRecord>(std::move(record));
-}
-
-std::shared_ptr<const PodRecord> RecordOf(const PodRequest& pod, const Placement& placement,
-                                          PodState state, Instant settle_after) {
-  return Kept({pod, placement, state, settle_after});
-}
-
 // The same pod, with other devices by its annotation.
-std::shared_ptr<const PodRecord> WithDevices(const PodRecord& held, Placement placement,
-                                             bool annotated,
-                                             std::shared_ptr<const Placement> said = nullptr) {
+PodRecord WithDevices(const PodRecord& held, Placement placement, bool annotated,
+                      std::shared_ptr<const Placement> said = nullptr) {
   PodRecord record = held;
   record.placement = std::move(placement);
   record.state = PodState::kBound;
   record.settle_after = {};
   record.annotated = annotated;
   record.said = std::move(said);
-  return Kept(std::move(record));
+  return record;
 }
 
 // What of the record to keep beside the placement that is believed. `read`: what it means now.
@@ -173,7 +161,7 @@ void ClusterState::Book(const PodBound& bound) {
   record.life = LifeOf(held.get(), bound);
   record.said = said;
   record.given = given;
-  Keep(Kept(std::move(record)));
+  Keep(std::move(record));
 }
 
 bool ClusterState::BookGiven(const PodBound& bound,
@@ -199,7 +187,7 @@ bool ClusterState::BookGiven(const PodBound& bound,
   record.life = LifeOf(held.get(), bound);
   record.given = counts;
   record.planned = std::make_shared<const PodDevices>(std::move(planned));
-  Keep(Kept(std::move(record)));
+  Keep(std::move(record));
   return true;
 }
 
@@ -257,7 +245,7 @@ void ClusterState::FindClaimedGpus(const std::string& node) {
     if (placement.grants == held->placement.grants) continue;
     PodRecord record = *held;
     record.placement = std::move(placement);
-    Keep(std::make_shared<const PodRecord>(std::move(record)));
+    Keep(std::move(record));
   }
 }
 
@@ -419,7 +407,7 @@ Result<std::shared_ptr<const Node>> ClusterState::Reserve(const PodRequest& pod,
   if (Status fits = node->CanTake(placement, pod.id.uid); !fits) {
     return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
   }
-  Keep(RecordOf(pod, WithClaim(placement, pod.id.uid), PodState::kReserved, settle_after));
+  Keep({pod, WithClaim(placement, pod.id.uid), PodState::kReserved, settle_after});
   unshown_[pod.id.uid] = {++doubts_, false};
   Publish();
   return node;
@@ -443,7 +431,7 @@ Status ClusterState::Plan(std::span<const PodPlacement> pods) {
     BERTH_TRY_STATUS(checked.Put(planned.pod, planned.placement));
   }
   for (const PodPlacement& planned : pods) {
-    Keep(RecordOf(planned.pod, planned.placement, PodState::kPlanned, {}));
+    Keep({planned.pod, planned.placement, PodState::kPlanned, {}});
   }
   Publish();
   return {};
@@ -460,7 +448,7 @@ Status ClusterState::HandOver(std::string_view uid, const PodRequest& pod) {
   }
   const Placement placement = held->placement;
   Erase(uid);
-  Keep(RecordOf(pod, placement, PodState::kPlanned, {}));
+  Keep({pod, placement, PodState::kPlanned, {}});
   Publish();
   return {};
 }
@@ -485,7 +473,7 @@ Status ClusterState::Confirm(std::string_view uid) {
     return Fail(Errc::kNotFound, "no reservation for pod " + std::string(uid));
   }
   if (held->state == PodState::kBound) return {};
-  Keep(RecordOf(held->pod, held->placement, PodState::kBound, {}));
+  Keep({held->pod, held->placement, PodState::kBound, {}});
   if (unshown_[held->pod.id.uid].missed) deadlines_.emplace(Instant(), held->pod.id.uid);
   Publish();
   return {};
@@ -618,7 +606,11 @@ const NodeSpec* ClusterState::SpecOf(std::string_view node) const {
   return spec == specs_.end() ? nullptr : spec->second.get();
 }
 
-void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
+void ClusterState::Keep(PodRecord kept) {
+  // It has its node: where it may go matters only if it may be moved.
+  kept.pod.constraints =
+      kept.pod.mobility == Mobility::kMoves ? constraints_.Share(kept.pod.constraints) : nullptr;
+  const auto record = std::make_shared<const PodRecord>(std::move(kept));
   const std::string& uid = record->pod.id.uid;
   const std::string& node = record->placement.node;
   // On its present node it is replaced in one step.

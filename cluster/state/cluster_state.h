@@ -64,6 +64,7 @@
 #include "cluster/state/device_disputes.h"
 #include "cluster/state/held_devices.h"
 #include "cluster/state/node_claims.h"
+#include "cluster/state/shared_constraints.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/state/transaction.h"
 #include "cluster/state/unwell_gpus.h"
@@ -167,7 +168,7 @@ class ClusterState {
 
   // Puts the record in place of the one with its UID, if there is one / takes one out. Both change
   // the node too.
-  void Keep(std::shared_ptr<const PodRecord> record) BERTH_REQUIRES(mutex_);
+  void Keep(PodRecord kept) BERTH_REQUIRES(mutex_);
   void Erase(std::string_view uid) BERTH_REQUIRES(mutex_);
   // The pod has left the cluster.
   void Leave(std::string_view uid) BERTH_REQUIRES(mutex_);
@@ -269,6 +270,7 @@ class ClusterState {
   std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);
   DeviceDisputes disputes_ BERTH_GUARDED_BY(mutex_);
   UnwellGpus unwell_ BERTH_GUARDED_BY(mutex_);
+  SharedConstraints constraints_ BERTH_GUARDED_BY(mutex_);
   std::set<std::string> health_changed_ BERTH_GUARDED_BY(mutex_);  // nodes: of this moment alone
   std::uint64_t departed_ BERTH_GUARDED_BY(mutex_) = 0;            // as in Snapshot
   Snapshot next_ BERTH_GUARDED_BY(mutex_);                         // the snapshot in the making

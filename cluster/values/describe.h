@@ -98,7 +98,7 @@ constexpr auto MembersOf(V& value) {
   return AllOfKind(a);
 }
 
-template <OneOf<ModelRule, GpuRule, GpuStep, TraitWish, NodeSelectorTerm, GangRole> V>
+template <OneOf<ModelRule, GpuRule, GpuStep, TraitWish, GangRole> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b] = value;
   return AllOfKind(a, b);
@@ -110,13 +110,41 @@ constexpr auto MembersOf(V& value) {
   return AllOfKind(name, amount);
 }
 
-template <OneOf<LabelRequirement, Neighbours, GangId> V>
+template <OneOf<LabelRequirement> V>
+constexpr auto MembersOf(V& value) {
+  auto& [key, op, values] = value;
+  return std::tuple(OfKind(key, AtFront("key")), OfKind(op, AtFront("operator")),
+                    OfKind(values, WhenSet("values")));
+}
+
+template <OneOf<NodeSelectorTerm> V>
+constexpr auto MembersOf(V& value) {
+  auto& [labels, fields] = value;
+  return std::tuple(OfKind(labels, WhenSet("labels")), OfKind(fields, WhenSet("fields")));
+}
+
+template <OneOf<Toleration> V>
+constexpr auto MembersOf(V& value) {
+  auto& [key, op, text, effect] = value;
+  return std::tuple(OfKind(key, AtFront("key")), OfKind(op, AtFront("operator")),
+                    OfKind(text, WhenSet("value")), OfKind(effect, WhenSet("effect")));
+}
+
+template <OneOf<NodeConstraints> V>
+constexpr auto MembersOf(V& value) {
+  auto& [selector, either, tolerations, versions] = value;
+  return std::tuple(OfKind(selector, WhenSet("selector")), OfKind(either, WhenSet("either")),
+                    OfKind(tolerations, WhenSet("tolerations")),
+                    OfKind(versions, WhenSet("versions")));
+}
+
+template <OneOf<Neighbours, GangId> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b, c] = value;
   return AllOfKind(a, b, c);
 }
 
-template <OneOf<MigProfile, LinkAsk, NodeWishes, NodeConstraints, Toleration, GangController> V>
+template <OneOf<MigProfile, LinkAsk, NodeWishes, GangController> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b, c, d] = value;
   return AllOfKind(a, b, c, d);
@@ -205,8 +233,9 @@ constexpr auto MembersOf(V& value) {
       value;
   return std::tuple(
       OfRole<Role::kIdentity>(id), OfRole<Role::kIdentity>(claims), OfKind(shape),
-      OfKind(containers, AtFront("containers")), OfKind(refusal), OfKind(constraints),
-      OfKind(belongs_on_any_node), OfKind(device_class), OfKind(others, WhenSet("others")),
+      OfKind(containers, AtFront("containers")), OfKind(refusal),
+      OfKind(constraints, WhenSet("constraints")), OfKind(belongs_on_any_node),
+      OfKind(device_class), OfKind(others, WhenSet("others")),
       OfRole<Role::kTurn>(priority, WhenSet("priority", kMostPriority, -kMostPriority - 1)),
       OfRole<Role::kTurn>(may_preempt), OfRole<Role::kTurn>(own_to_scheduler),
       OfRole<Role::kGroup>(gang, WhenSet("gang")), OfRole<Role::kGroup>(scheduler),

@@ -25,6 +25,7 @@ class ShapeHash {
       ForEachMember(value, [&](const auto& member) { Add(member.value); });
     }
   }
+  void Add(const VersionNeeds&) {}  // few values
   [[nodiscard]] std::uint64_t sum() const { return sum_; }
 
  private:
@@ -103,6 +104,12 @@ bool RequestShape::AdmitsGpu(std::string_view uuid) const {
 std::size_t HashValue(const RequestShape& shape) {
   ShapeHash hash;
   hash.Add(shape);
+  return static_cast<std::size_t>(Mix64(hash.sum()));
+}
+
+std::size_t HashValue(const NodeConstraints& constraints) {
+  ShapeHash hash;
+  hash.Add(constraints);
   return static_cast<std::size_t>(Mix64(hash.sum()));
 }
 

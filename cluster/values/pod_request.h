@@ -170,6 +170,7 @@ struct RequestShape {
 };
 
 std::size_t HashValue(const RequestShape& shape);
+std::size_t HashValue(const NodeConstraints& constraints);
 
 // Which part of the pod's devices goes to which container, in the pod's order.
 struct ContainerAsk {

@@ -31,6 +31,7 @@ void CopyOutline(const std::vector<T>&, std::vector<T>&) {}
 template <class T>
 void CopyOutline(const std::shared_ptr<T>&, std::shared_ptr<T>&) {}
 void CopyOutline(const ModelRules&, ModelRules&) {}
+void CopyOutline(const Mobility&, Mobility&) {}  // where it may go is left out
 // Their names are bounded where they are read; devices are few (kMaxMigDevicesPerPod).
 void CopyOutline(const PodId& from, PodId& to) { to = from; }
 void CopyOutline(const Gang& from, Gang& to) { to = from; }

@@ -65,7 +65,7 @@ void Tell(const RoomAsk& ask, const RoomNodes& nodes, const SearchedMoves& searc
                                          ask.snapshot->node(changed.node), nodes, changed)));
   }
   std::ranges::sort(plan.places, {}, &RoomPlan::Place::pod);
-  plan.moves = OrderMoves(*ask.snapshot, std::move(moves));
+  plan.moves = OrderMoves(*ask.snapshot, std::move(moves), ask.rules);
   plan.after = std::make_shared<const Snapshot>(std::move(after));
 }
 

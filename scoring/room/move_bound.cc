@@ -120,7 +120,7 @@ class BoundFinder {
     };
     std::priority_queue<AtNode, std::vector<AtNode>, std::greater<>> queue;
     for (const NodeIndex node : place) {
-      if (!nodes_.MayGo(*kind.pod, node)) continue;
+      if (!nodes_.MayGo({kind.pod}, node)) continue;
       const auto least =
           LeastCost(nodes_.residents(node), 0, nodes_.Missing(*kind.pod, node), prices_);
       if (least) queue.push({*least, node, false});
@@ -175,7 +175,7 @@ class BoundFinder {
   [[nodiscard]] RoomBound OfSlots(const Kind& kind, const NodeList& place) const {
     std::vector<Slope> slopes;
     for (const NodeIndex node : place) {
-      if (nodes_.MayGo(*kind.pod, node)) AddSlopes(kind, node, slopes);
+      if (nodes_.MayGo({kind.pod}, node)) AddSlopes(kind, node, slopes);
     }
     std::ranges::sort(slopes, {}, &Slope::price);
     double price = 0;

@@ -87,6 +87,7 @@ std::int64_t MoveCost(const PodRecord& pod, WallTime now) {
 Stays WhyItStays(const PodRecord& pod, const MoveRules& rules) {
   if (pod.state != PodState::kBound || pod.leaving) return Stays::kUnder;
   if (pod.life.comes_back) return Stays::kComesBack;
+  if (!pod.pod.refusal.empty()) return Stays::kUnknown;  // nobody would place its successor
   if (const Stays stays = OfMobility(pod.pod.mobility); stays != Stays::kNot) return stays;
   if (pod.pod.keep) return Stays::kKeep;
   if (!pod.pod.gang.empty()) return Stays::kGang;

@@ -26,7 +26,7 @@ namespace berth {
 enum class Stays : std::uint8_t {
   kNot,      // it may be moved
   kUnder,    // its bind is under way, or it is ending
-  kUnknown,  // as Mobility, ...
+  kUnknown,  // as Mobility, or it could not be placed anew; as Mobility, ...
   kNoController,
   kComesBack,
   kDoNotDisrupt,
@@ -50,6 +50,7 @@ struct MoveRules {
   std::span<const PodDisruptionBudget> budgets = {};
   // Others are not moved; empty: all may be.
   std::function<bool(const PodRecord& pod)> allows = {};
+  bool keep_model = true;  // pods with GPUs move to GPUs of the same model
 };
 
 Stays WhyItStays(const PodRecord& pod, const MoveRules& rules);

@@ -16,8 +16,8 @@ constexpr int kMostSteps = 5000;
 
 class Orderer {
  public:
-  Orderer(const Snapshot& snapshot, std::vector<PodMove> moves)
-      : snapshot_(snapshot), moves_(std::move(moves)), made_(moves_.size()) {}
+  Orderer(const Snapshot& snapshot, std::vector<PodMove> moves, const MoveRules& rules)
+      : snapshot_(snapshot), rules_(rules), moves_(std::move(moves)), made_(moves_.size()) {}
 
   std::vector<PodMove> Order() {
     while (!Finish(nodes_)) {
@@ -137,12 +137,14 @@ class Orderer {
       if (i == move.from) continue;  // there it is in the way
       const auto found = nodes_.find(i);
       const Node& node = found == nodes_.end() ? snapshot_.node(i) : found->second;
-      if (node.spec().ready && PlaceOnNode(node, move.pod->pod)) return i;
+      if (!MayMoveTo(node, move.pod->pod, snapshot_.node(move.from), rules_)) continue;
+      if (PlaceOnNode(node, move.pod->pod)) return i;
     }
     return kNoNode;
   }
 
   const Snapshot& snapshot_;
+  const MoveRules& rules_;
   std::vector<PodMove> moves_;
   std::vector<Made> made_;
   Nodes nodes_;  // that are not as in the snapshot
@@ -152,8 +154,9 @@ class Orderer {
 
 }  // namespace
 
-std::vector<PodMove> OrderMoves(const Snapshot& snapshot, std::vector<PodMove> moves) {
-  return Orderer(snapshot, std::move(moves)).Order();
+std::vector<PodMove> OrderMoves(const Snapshot& snapshot, std::vector<PodMove> moves,
+                                const MoveRules& rules) {
+  return Orderer(snapshot, std::move(moves), rules).Order();
 }
 
 }  // namespace berth

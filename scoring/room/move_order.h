@@ -14,6 +14,7 @@
 
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_record.h"
+#include "scoring/room/move_cost.h"
 
 namespace berth {
 
@@ -30,6 +31,7 @@ struct PodMove {
 inline constexpr std::size_t kNoMove = static_cast<std::size_t>(-1);
 
 // The same moves, in order.
-std::vector<PodMove> OrderMoves(const Snapshot& snapshot, std::vector<PodMove> moves);
+std::vector<PodMove> OrderMoves(const Snapshot& snapshot, std::vector<PodMove> moves,
+                                const MoveRules& rules);
 
 }  // namespace berth

@@ -193,12 +193,12 @@ class Searcher {
     const NodeIndex first = item.from == kNoNode && small_ ? FirstFor(item) : 0;
     if (item.from == kNoNode) {
       std::ranges::copy_if(*place_, std::back_inserter(candidates), [&](NodeIndex node) {
-        return node >= first && nodes_.MayGo(*item.pod, node);
+        return node >= first && nodes_.MayGo(item, node);
       });
       return candidates;
     }
     for (NodeIndex node = 0; node < nodes_.size(); ++node) {
-      if (nodes_.MayGo(*item.pod, node)) candidates.push_back(node);
+      if (nodes_.MayGo(item, node)) candidates.push_back(node);
     }
     return candidates;
   }

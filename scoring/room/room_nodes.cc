@@ -71,10 +71,18 @@ RoomNodes::RoomNodes(const RoomAsk& ask)
   }
 }
 
-bool RoomNodes::MayGo(const PodRequest& pod, NodeIndex index) const {
+bool MayMoveTo(const Node& to, const PodRequest& pod, const Node& from, const MoveRules& rules) {
+  const bool has_model = !rules.keep_model || !pod.shape.wants_gpu() ||
+                         to.spec().gpu_model == from.spec().gpu_model;
+  return has_model && to.spec().ready && Admits(to.spec(), pod) == Reason::kFits;
+}
+
+bool RoomNodes::MayGo(const Arrival& arrival, NodeIndex index) const {
+  const PodRequest& pod = *arrival.pod;
   const Node& node = ask_.snapshot->node(index);
+  const Node& from = arrival.from == kNoNode ? node : ask_.snapshot->node(arrival.from);
   if (closed(index) && pod.shape.wants_gpu()) return false;
-  if (!node.spec().ready || Admits(node.spec(), pod) != Reason::kFits) return false;
+  if (!MayMoveTo(node, pod, from, ask_.rules)) return false;
   if (IsTurnedAway(pod, ask_.guard) && IsGpuNode(node.spec())) return false;
   if (GetsClaimOn(node, pod)) return false;
   return ask_.reservations == nullptr || ask_.reservations->empty() ||

@@ -87,7 +87,7 @@ class RoomNodes {
   [[nodiscard]] const std::set<NodeIndex>& changed() const { return changed_; }
 
   // Whether the pod may use the node at all, whatever is free there.
-  [[nodiscard]] bool MayGo(const PodRequest& pod, NodeIndex node) const;
+  [[nodiscard]] bool MayGo(const Arrival& arrival, NodeIndex node) const;
   // What the pod lacks on the node by amounts, each 0 or more: who leaves has to hold as much. GPUs
   // that cannot be counted (shares, MIG devices) are 0.
   [[nodiscard]] Amounts Missing(const PodRequest& pod, NodeIndex node) const;
@@ -114,6 +114,9 @@ class RoomNodes {
   std::set<NodeIndex> changed_;
   bool is_cut_ = false;
 };
+
+// Whether a pod that is moved away from the one node may use the other one.
+bool MayMoveTo(const Node& to, const PodRequest& pod, const Node& from, const MoveRules& rules);
 
 // Where the pod would be on that node, by the engine's filters and device picker, of shares the
 // tightest; nothing: it does not fit.

@@ -117,7 +117,7 @@ class Emptier {
   bool PutSomewhere(const Arrival& pod, const std::vector<NodeIndex>& targets, Saved& saved) {
     int tried = 0;
     for (const NodeIndex target : targets) {
-      if (target == pod.from || !nodes_.MayGo(*pod.pod, target)) continue;
+      if (target == pod.from || !nodes_.MayGo(pod, target)) continue;
       if (nodes_.Missing(*pod.pod, target) != Amounts{}) continue;
       if (++tried > kMostPlaces) return false;
       auto state = nodes_.With(target, 0, pod);

@@ -57,6 +57,7 @@ class ClusterOfFile {
   NoSink sink_;
   SystemClock clock_;
   WaitingPods waiting_;
+  DisruptionBudgets budgets_;
   NodeDomains domains_{config_.topology_levels};
   GangTable gangs_{{state_, waiting_, domains_, &groups_}};
   const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);

@@ -141,6 +141,7 @@ Result<LoadedCluster> LoadCluster(const std::string& path, const LoadedParts& pa
   file->events = {};
   Learn(parts, *file);
   for (WaitingPod& pod : file->waiting) parts.waiting.Put(std::move(pod));
+  parts.budgets.Reset(std::move(file->budgets));
   loaded.problems = std::move(file->problems);
   for (std::string& problem : objects.TakeProblems()) loaded.problems.push_back(std::move(problem));
   return loaded;

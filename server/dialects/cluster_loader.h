@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/groups/disruption_budgets.h"
 #include "cluster/state/cluster_event.h"
 #include "cluster/state/waiting_pods.h"
 #include "scoring/waste/learned_mix.h"
@@ -24,6 +25,7 @@ inline constexpr std::size_t kMostClusterFileBytes = std::size_t{256} << 20;
 struct LoadedParts {
   ClusterState& state;
   WaitingPods& waiting;  // tells nobody of arrivals
+  DisruptionBudgets& budgets;
   LearnedMix& mix;
   double most_learned;  // pods that stand for arrivals, where the file has no memory of these
   const wire::NodeRules& node_rules;

@@ -114,6 +114,7 @@ class Extender {
     GangTable::Settings gangs = {};
     NodeGuard guard = NodeGuard::kOff;           // of GPU nodes
     std::optional<EarmarkLimits> earmarks = {};  // empty: nothing is kept for pods that wait
+    bool moves_keep_model = true;                // MoveRules::keep_model
   };
 
   // What a question is answered by. An answer takes it once, at the beginning, and hands

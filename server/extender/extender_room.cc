@@ -14,7 +14,10 @@ RoomUnits Extender::WouldMakeRoom(const Moment& now, std::span<const PodRequest>
   RoomWish wish{
       .ask = {.snapshot = now.snapshot,
               .goal = {},
-              .rules = {.now = eviction_limits.now, .budgets = *budgets, .allows = limits.may_move},
+              .rules = {.now = eviction_limits.now,
+                        .budgets = *budgets,
+                        .allows = limits.may_move,
+                        .keep_model = now.policy->moves_keep_model},
               .guard = now.policy->guard,
               .reservations = &now.reservations},
       .pods = pods,
@@ -40,7 +43,9 @@ std::vector<RoomWithin> Extender::WouldBeIdle(const Moment& now, Duration time) 
   const auto [budgets, eviction_limits] = LimitsNow();
   RoomAsk ask{.snapshot = now.snapshot,
               .goal = {},
-              .rules = {.now = eviction_limits.now, .budgets = *budgets},
+              .rules = {.now = eviction_limits.now,
+                        .budgets = *budgets,
+                        .keep_model = now.policy->moves_keep_model},
               .guard = now.policy->guard,
               .reservations = &now.reservations};
   ask.limits.enough = [this, end = parts_.clock.Now() + time] { return parts_.clock.Now() >= end; };

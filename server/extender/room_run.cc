@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "scoring/explain/node_report.h"
-#include "scoring/room/move_cost.h"
+#include "scoring/room/room_nodes.h"
 
 namespace berth {
 namespace {
@@ -172,14 +172,20 @@ std::string RoomRun::WhyNot(const RoomOrder::Move& move) const {
   if (!held || held->leaving) return name + " has ended";
   if (!(held->placement == move.from)) return name + " has other devices than planned";
   const auto budgets = parts_.budgets == nullptr ? nullptr : parts_.budgets->Current();
-  MoveRules rules{.now = parts_.clock.Wall()};
+  MoveRules rules{.now = parts_.clock.Wall(),
+                  .keep_model = parts_.extender.policy()->moves_keep_model};
   if (budgets != nullptr) rules.budgets = *budgets;
   const Stays stays = WhyItStays(*held, rules);
   if (stays != Stays::kNot) return name + " stays: " + std::string(TextOf(stays));
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   const NodeIndex target = snapshot->names().Find(move.to.node);
   if (target == kNoNode) return "node " + move.to.node + " is gone";
-  if (!snapshot->node(target).spec().ready) return "node " + move.to.node + " is not ready";
+  const Node& to = snapshot->node(target);
+  if (!to.spec().ready) return "node " + move.to.node + " is not ready";
+  const NodeIndex from = snapshot->names().Find(move.from.node);
+  if (from != kNoNode && !MayMoveTo(to, held->pod, snapshot->node(from), rules)) {
+    return "node " + move.to.node + " no longer takes " + name;
+  }
   return "";
 }
 

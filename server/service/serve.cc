@@ -119,6 +119,7 @@ class Service {
               dialects::LoadCluster(cluster_file,
                                     {.state = state_,
                                      .waiting = waiting_,
+                                     .budgets = budgets_,
                                      .mix = *mix_,
                                      .most_learned = double(config_.learning.half_life_pods),
                                      .node_rules = node_rules_,

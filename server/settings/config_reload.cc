@@ -31,7 +31,8 @@ Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) 
           {config.gangs.conventions, std::chrono::seconds(config.gangs.hold_seconds),
            static_cast<std::size_t>(MostHeldBinds(config.server))},
           config.gpu_nodes.guard,
-          EarmarksOf(config.earmarks)};
+          EarmarksOf(config.earmarks),
+          config.make_room.keep_model};
 }
 
 ConfigReload::ConfigReload(ConfigFile file, const Parts& parts)

@@ -555,6 +555,55 @@ TEST(ClusterFile, WhatNobodyReadsOfAListIsCountedByKind) {
   EXPECT_LT(many->problems.at(0).size(), 300U) << "whatever the kinds are called";
 }
 
+TEST(ClusterFile, TheBudgetsOfAListAreRead) {
+  const Json budget = {{"kind", "PodDisruptionBudget"},
+                       {"apiVersion", "policy/v1"},
+                       {"metadata", {{"name", "b"}, {"namespace", "ns"}}},
+                       {"spec", {{"selector", {{"matchLabels", {{"app", "web"}}}}}}},
+                       {"status", {{"disruptionsAllowed", 2}}}};
+  Json broken = budget;
+  broken["spec"]["selector"]["matchExpressions"] =
+      Json::array({{{"key", "a"}, {"operator", "Maybe"}}});
+  const auto file = DecodeList({ListedNode("n1"), budget, broken});
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->budgets.size(), 1u);
+  EXPECT_EQ(file->budgets[0].name, "b");
+  EXPECT_EQ(file->budgets[0].disruptions_allowed, 2);
+  ASSERT_EQ(file->problems.size(), 1u) << "one that cannot be read costs nothing else";
+  EXPECT_NE(file->problems[0].find("PodDisruptionBudget"), std::string::npos) << file->problems[0];
+}
+
+TEST(ClusterFile, ADumpSaysWhereItsPodsMayGo) {
+  test::APod pod("p");
+  NodeConstraints constraints;
+  constraints.selector = {{"zone", LabelOperator::kIn, {"a"}},
+                          {"gen", LabelOperator::kDoesNotExist, {}}};
+  constraints.either = {
+      {{{"disk", LabelOperator::kGreater, {"3"}}}, {{"metadata.name", LabelOperator::kIn, {"n"}}}},
+      {}};
+  constraints.tolerations = {{"nvidia.com/gpu", TolerationOperator::kExists, "", {}},
+                             {"k", TolerationOperator::kEqual, "v", TaintEffect::kNoExecute}};
+  constraints.versions.least[1] = {12, 4, 0};
+  ClusterState state;
+  ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{
+      NodeUpserted{test::ANode("n").Gpus(1).Spec()},
+      PodBound{pod.Whole(1).Mobile(Mobility::kMoves).Constrained(constraints).Request(),
+               pod.On("n", {0}), true}}));
+  const std::string dump = EncodeCluster(state.Everything());
+  const auto read = [](const std::string& text) {
+    const auto file = DecodeCluster(text, NodeRules(DefaultConfig(), test::AllDialects()));
+    EXPECT_TRUE(file) << file.error().message;
+    return file ? std::get<PodBound>(file->events.back()).pod : PodRequest();
+  };
+  ASSERT_NE(read(dump).constraints, nullptr);
+  EXPECT_EQ(*read(dump).constraints, constraints);
+  EXPECT_EQ(read(dump).mobility, Mobility::kMoves);
+  std::string older = dump;
+  const std::string mark = R"("has_constraints":true,)";
+  older.erase(older.find(mark), mark.size());
+  EXPECT_EQ(read(older).mobility, Mobility::kUnknown) << "nobody says where it may go";
+}
+
 TEST(ClusterFile, AListInWhichNothingIsReadIsRefused) {
   const auto other = DecodeList(Json::array({{{"kind", "Service"}}}));
   ASSERT_FALSE(other);

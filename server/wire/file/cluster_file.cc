@@ -10,6 +10,7 @@
 
 #include "config/words.h"
 #include "config/yaml_json.h"
+#include "server/wire/api/budget_json.h"
 #include "server/wire/file/value_json.h"
 #include "server/wire/json/json_check.h"
 #include "server/wire/json/strict_json.h"
@@ -237,10 +238,11 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
   std::map<std::string, Node> nodes;
   std::set<std::string> uids, models;
   std::int64_t version = 0;
-  bool observed = false;
+  bool observed = false, has_constraints = false;
   Fields fields(json, "");
   fields.Integer("version", 1, 1, version);
   fields.Bool("observed", observed);
+  fields.Bool("has_constraints", has_constraints);
   fields.List("nodes", [&](const Json& item, const std::string& path) -> Status {
     std::vector<ClaimedGpu> claims;
     BERTH_TRY(NodeSpec spec, ReadNode(item, path, rules, claims));
@@ -267,6 +269,9 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
       return Invalid(path + ".uid: pod \"" + pod.bound.pod.id.uid + "\" is there twice");
     }
     if (observed) {
+      if (Mobility& mobility = pod.bound.pod.mobility; mobility == Mobility::kMoves) {
+        if (!has_constraints) mobility = Mobility::kUnknown;  // nobody says where it may go
+      }
       if (!pod.reserved) events.emplace_back(std::move(pod.bound));
       return {};
     }
@@ -333,10 +338,12 @@ class ObjectReader {
 
  private:
   Status Take(const Json& item, const std::string& kind) {
-    const bool is_own = kind == "Node" || kind == "Pod" || kind == "PodGroup";
+    const bool is_own =
+        kind == "Node" || kind == "Pod" || kind == "PodGroup" || kind == "PodDisruptionBudget";
     read_ += is_own ? 1 : 0;
     if (kind == "Node") return TakeNode(item);
     if (kind == "Pod") return TakePod(item);
+    if (kind == "PodDisruptionBudget") return TakeBudget(item);
     if (is_own) return TakeGroup(item);
     const auto version = item.find("apiVersion");
     const bool is_read =
@@ -386,6 +393,17 @@ class ObjectReader {
     if (!pod.problem.empty()) file_.problems.push_back(pod.problem);
     file_.events.emplace_back(PodBound{std::move(pod.pod), std::move(pod.placement), true,
                                        pod.terminating, false, nullptr, std::move(pod.life)});
+    return {};
+  }
+
+  // One that cannot be read counts for nothing.
+  Status TakeBudget(const Json& item) {
+    auto budget = DecodeBudget(PaddedText(JsonText(item)));
+    if (budget) {
+      file_.budgets.push_back(*std::move(budget));
+    } else {
+      file_.problems.push_back("PodDisruptionBudget: " + budget.error().message);
+    }
     return {};
   }
 
@@ -455,7 +473,10 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
                           const std::optional<LearnedMix::Memory>& learned,
                           std::span<const DeviceClass> classes) {
   // A document of all of it would be ten times as large as the text.
-  std::string text = R"({"version":1,"observed":true,"nodes":[)";
+  std::string text = R"({"version":1,"observed":true,)";
+  const auto may_move = [](const PodRecord& pod) { return pod.pod.mobility == Mobility::kMoves; };
+  if (std::ranges::any_of(contents.pods, may_move)) text += R"("has_constraints":true,)";
+  text += R"("nodes":[)";
   const auto append = [&text](const Json& item, bool is_first) {
     text += is_first ? "\n" : ",\n";
     text += JsonText(item);

@@ -44,8 +44,11 @@
 //
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
 // all but the name may be left out. A Kubernetes NodeList is taken as well, and a List of nodes,
-// pods, PodGroups and others (kubectl get nodes,pods,podgroups -A -o json): pods that have ended
-// are passed over, and kinds that nobody reads are counted.
+// pods, PodGroups, PodDisruptionBudgets and others (kubectl get nodes,pods,podgroups,pdb -A -o
+// json): pods that have ended are passed over, and kinds that nobody reads are counted.
+//
+// "mobility" says whether a pod may be moved, "constraints" where to. "has_constraints": the pods
+// say theirs; of a dump without that mark no pod is moved.
 #pragma once
 
 #include <functional>
@@ -58,6 +61,7 @@
 #include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/claims/device_classes.h"
+#include "cluster/groups/disruption_budgets.h"
 #include "cluster/groups/pod_groups.h"
 #include "cluster/state/cluster_event.h"
 #include "cluster/state/cluster_state.h"
@@ -78,13 +82,14 @@ struct ClusterFile {
   std::vector<WaitingPod> waiting;            // of a List: the pods without a node, in its order
   std::optional<LearnedMix::Memory> learned;  // where the file has it
   std::vector<DeviceClass> classes;           // of a dump: without their selectors, not readable
+  std::vector<PodDisruptionBudget> budgets;   // of a List
   bool is_list = false;                       // of objects of Kubernetes
   // What the nodes of a NodeList do without (node_json.h), pods whose devices cannot be read, what
   // cannot be read of PodGroups; and how many objects are of kinds that nobody reads.
   std::vector<std::string> problems;
 };
 
-// Takes an object of another kind than Node, Pod and PodGroup. False: nobody reads that kind.
+// Takes an object of a kind that DecodeCluster does not read itself. False: nobody reads that kind.
 using TakeOther =
     std::function<bool(std::string_view api_version, std::string_view kind, const PaddedText&)>;
 

@@ -17,6 +17,9 @@ namespace {
 constexpr std::array<std::string_view, 3> kSharingWords = {"", "time-slicing", "mps"};
 constexpr std::array<std::string_view, kMobilities> kMobilityWords = {
     "", "moves", "no-controller", "comes-back", "do-not-disrupt", "not-safe-to-evict", "host-path"};
+constexpr std::array<std::string_view, 6> kLabelWords = {"In",           "NotIn", "Exists",
+                                                        "DoesNotExist", "Gt",    "Lt"};
+constexpr std::array<std::string_view, 4> kTolerationWords = {"Equal", "Exists", "Gt", "Lt"};
 
 // The JSON of a member, by its type.
 class MemberWriter {
@@ -68,6 +71,21 @@ class MemberWriter {
   [[nodiscard]] Json JsonOf(Isolation isolation) const { return isolation == Isolation::kMemory; }
   [[nodiscard]] Json JsonOf(TaintEffect effect) const {
     return kTaintEffectWords[static_cast<std::size_t>(effect)];
+  }
+  [[nodiscard]] Json JsonOf(LabelOperator op) const {
+    return kLabelWords[static_cast<std::size_t>(op)];
+  }
+  [[nodiscard]] Json JsonOf(TolerationOperator op) const {
+    return kTolerationWords[static_cast<std::size_t>(op)];
+  }
+  template <OneOf<TaintEffect, std::vector<NodeSelectorTerm>> T>
+  [[nodiscard]] Json JsonOf(const std::optional<T>& value) const {
+    return JsonOf(*value);
+  }
+  [[nodiscard]] Json JsonOf(const VersionNeeds& needs) const {
+    Json json = Json::array();
+    for (const auto& least : needs.least) json.push_back(least ? TextOf(*least) : "");
+    return json;
   }
   [[nodiscard]] Json JsonOf(TopologyPolicy policy) const { return berth::NameOf(policy); }
   [[nodiscard]] Json JsonOf(Mobility mobility) const {
@@ -162,6 +180,33 @@ class MemberReader {
     if (keeps_memory) isolation = Isolation::kMemory;
   }
   void Read(TaintEffect& effect) { fields_.Word(name_, kTaintEffectWords, effect); }
+  void Read(std::optional<TaintEffect>& effect) {
+    if (fields_.Peek(name_) != nullptr) Read(effect.emplace());
+  }
+  void Read(LabelOperator& op) { fields_.Word(name_, kLabelWords, op); }
+  void Read(TolerationOperator& op) { fields_.Word(name_, kTolerationWords, op); }
+  void Read(LabelSelector& selector) { List(selector, ReadItem<LabelRequirement>); }
+  void Read(std::optional<std::vector<NodeSelectorTerm>>& either) {
+    if (fields_.Peek(name_) != nullptr) List(either.emplace(), ReadItem<NodeSelectorTerm>);
+  }
+  void Read(std::vector<Toleration>& tolerations) { List(tolerations, ReadItem<Toleration>); }
+  void Read(VersionNeeds& needs) {
+    std::vector<std::string> texts;
+    Read(texts);
+    for (std::size_t i = 0; i < std::min(texts.size(), needs.least.size()); ++i) {
+      if (const auto version = ParseVersion(texts[i])) needs.least[i] = *version;
+    }
+  }
+  void Read(std::shared_ptr<const NodeConstraints>& constraints) {
+    if (fields_.Peek(name_) == nullptr) return;
+    auto read = std::make_shared<NodeConstraints>();
+    Object(*read, [](const Json& json, const std::string& path, NodeConstraints& to) {
+      Fields fields(json, path);
+      ReadMembers(fields, to);
+      return fields.Finish();
+    });
+    constraints = std::move(read);
+  }
   void Read(Mobility& mobility) { fields_.Word(name_, kMobilityWords, mobility); }
   void Read(GpuSharing& sharing) { fields_.Word(name_, kSharingWords, sharing); }
   void Read(Gang& gang) {

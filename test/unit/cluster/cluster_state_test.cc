@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/state/shared_constraints.h"
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
@@ -79,6 +80,39 @@ TEST_F(ClusterStateTest, ABoundPodsClassAndCheckpointAreThoseThatItSaidLast) {
   pod.checkpointed = WallTime(std::chrono::hours(1));
   Apply({PodBound{pod, placement}});
   EXPECT_EQ(state_.FindPod(pod.id.uid)->pod.checkpointed, pod.checkpointed);
+}
+
+TEST_F(ClusterStateTest, KnowsWhereAPodMayGoThatMayBeMovedAndSharesWhatIsAlike) {
+  Up(ANode("n").Gpus(4));
+  NodeConstraints constraints;
+  constraints.selector = {{"zone", LabelOperator::kIn, {"a"}}};
+  constraints.tolerations = {{"nvidia.com/gpu", TolerationOperator::kExists, "", {}}};
+  const auto of = [&](const std::string& name, Mobility mobility, std::vector<int> gpus) {
+    const APod pod = APod(name).Whole(1).Mobile(mobility).Constrained(constraints);
+    Bound(pod, pod.On("n", gpus));
+    return state_.FindPod("uid-" + name)->pod.constraints;
+  };
+  const auto first = of("a", Mobility::kMoves, {0}), second = of("b", Mobility::kMoves, {1});
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(*first, constraints);
+  EXPECT_EQ(first, second) << "one object for both";
+  EXPECT_EQ(of("c", Mobility::kNoController, {2}), nullptr) << "nobody asks where it may go";
+  Reserve(APod("d").Whole(1).Mobile(Mobility::kMoves).Constrained(constraints),
+          APod("d").Whole(1).On("n", {3}));
+  ASSERT_TRUE(state_.Confirm("uid-d"));
+  EXPECT_EQ(state_.FindPod("uid-d")->pod.constraints, first) << "also of one that was bound here";
+  constraints.selector.front().values = {"b"};
+  EXPECT_EQ(*of("a", Mobility::kMoves, {0}), constraints) << "as it said last";
+}
+
+TEST(SharedConstraints, ForgetsWhatNobodyHasAnyMore) {
+  SharedConstraints shared;
+  for (int i = 0; i < 100'000; ++i) {
+    NodeConstraints constraints;
+    constraints.selector = {{"host", LabelOperator::kIn, {std::to_string(i)}}};
+    (void)shared.Share(std::make_shared<const NodeConstraints>(constraints));
+  }
+  EXPECT_LE(shared.size(), 2000u);
 }
 
 TEST_F(ClusterStateTest, CountsTheBoundPodsWithGpusThatHaveGone) {

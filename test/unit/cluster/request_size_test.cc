@@ -131,9 +131,11 @@ TEST(BoundRequest, OneWithoutGpusIsSchedulersAloneAndNotRefused) {
   PodRequest pod = SmallPod();
   pod.shape.gpus = NoGpu{};
   pod.constraints = std::make_shared<const NodeConstraints>(LongConstraints(0));
+  pod.mobility = Mobility::kMoves;
   BoundRequest(pod);
   EXPECT_EQ(pod.refusal, "");
   EXPECT_EQ(pod.constraints, nullptr);
+  EXPECT_EQ(pod.mobility, Mobility::kUnknown) << "nobody knows where it may go";
 }
 
 TEST(BoundRequest, WhatKubernetesAdmitsInReasonStaysWhole) {

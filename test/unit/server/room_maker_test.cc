@@ -212,6 +212,42 @@ TEST_F(RoomMakerTest, StopsWhenANodeIsGone) {
   ExpectGivenUp("node n1 is gone");
 }
 
+TEST_F(RoomMakerTest, StopsWhenTheTargetNoLongerTakesThePod) {
+  world_.Waits(big_);
+  world_.After(1);  // the plan is there, and nobody was evicted yet
+  ASSERT_EQ(world_.evictor.asked, Names());
+  world_.Apply(NodeUpserted{ANode("n0").Gpus(2).Tainted("node.kubernetes.io/unschedulable").Spec()});
+  world_.After(1);
+  EXPECT_EQ(world_.evictor.asked, Names());
+  ExpectGivenUp("node n0 no longer takes default/b");
+}
+
+TEST_F(RoomMakerTest, EvictsNoPodThatMayGoNowhereElse) {
+  NodeConstraints in_a;
+  in_a.selector = {{"zone", LabelOperator::kIn, {"a"}}};
+  for (const char* const name : {"n0", "n1"}) {
+    world_.Apply(NodeUpserted{
+        ANode(name).Gpus(2).Labelled({{"zone", name == std::string("n0") ? "a" : "b"}}).Spec()});
+  }
+  world_.Runs(RoomWorld::Moves("a").Constrained(in_a), "n0", {0});
+  world_.Runs(APod("b").Whole(1), "n1", {0});
+  world_.Waits(big_);
+  world_.After(60);
+  EXPECT_EQ(world_.evictor.asked, Names());
+  world_.Runs(RoomWorld::Moves("a").Constrained({}), "n0", {0});
+  world_.After(6 * 60);
+  EXPECT_EQ(world_.evictor.asked, Names{"a"}) << "it may go anywhere now";
+}
+
+TEST_F(RoomMakerTest, TheSuccessorOfAPodWithTolerationsTakesItsPlace) {
+  NodeConstraints tolerates;
+  tolerates.tolerations = {{"nvidia.com/gpu", TolerationOperator::kExists, "", {}}};
+  world_.Runs(RoomWorld::Moves("b").Checkpointed(world_.clock.Wall()).Constrained(tolerates), "n1",
+              {0});
+  BeginsToMoveB();
+  EXPECT_EQ(world_.Comes(Successor().Constrained(tolerates)), Names{"n0"});
+}
+
 TEST_F(RoomMakerTest, StopsWhenKubeSchedulerDoesNotPlaceIt) {
   BeginsToMoveB();
   (void)world_.Comes(Successor());

@@ -21,8 +21,8 @@
 
 namespace berth::test {
 
-// Of pods that may be moved to any node, whatever they are on. A node is tried with those that come
-// in every order.
+// A node is tried with those that come in every order. Where a pod may go it judges by itself: by
+// each taint, and by the selector.
 class EveryPlan {
  public:
   explicit EveryPlan(const RoomAsk& ask) : ask_(ask) {
@@ -59,20 +59,42 @@ class EveryPlan {
     std::int64_t cost;
   };
 
+  struct Coming {
+    const PodRequest* pod;
+    NodeIndex from;
+  };
+
   bool Reaches(std::uint32_t gone) {
-    std::vector<const PodRequest*> coming;
-    for (const PodRequest& pod : ask_.goal.pods) coming.push_back(&pod);
+    std::vector<Coming> coming;
+    for (const PodRequest& pod : ask_.goal.pods) coming.push_back({&pod, kNoNode});
     for (std::size_t i = 0; i < movable_.size(); ++i) {
-      if ((gone >> i & 1) != 0) coming.push_back(&movable_[i].pod->pod);
+      if ((gone >> i & 1) != 0) coming.push_back({&movable_[i].pod->pod, movable_[i].node});
     }
     std::vector<std::uint32_t> to(ask_.snapshot->size(), 0);
     return PlaceFrom(0, coming, gone, to);
   }
 
-  bool PlaceFrom(std::size_t next, const std::vector<const PodRequest*>& coming, std::uint32_t gone,
+  bool MayBeOn(const Coming& one, std::size_t index) const {
+    const NodeSpec& to = ask_.snapshot->node(static_cast<NodeIndex>(index)).spec();
+    const PodRequest& pod = *one.pod;
+    if (!to.ready) return false;
+    if (one.from != kNoNode && ask_.rules.keep_model && pod.shape.wants_gpu() &&
+        ask_.snapshot->node(one.from).spec().gpu_model != to.gpu_model) {
+      return false;
+    }
+    static const NodeConstraints kNone;
+    const NodeConstraints& limits = pod.constraints == nullptr ? kNone : *pod.constraints;
+    for (const Taint& taint : to.taints) {
+      if (!Tolerates(limits.tolerations, taint)) return false;
+    }
+    return SelectsNode(limits, to.name, to.labels);
+  }
+
+  bool PlaceFrom(std::size_t next, const std::vector<Coming>& coming, std::uint32_t gone,
                  std::vector<std::uint32_t>& to) {
     if (next == coming.size()) return IdleNodes(gone, to) >= ask_.goal.idle_nodes;
     for (std::size_t node = 0; node < to.size(); ++node) {
+      if (!MayBeOn(coming[next], node)) continue;
       to[node] |= 1u << next;
       if (Holds(static_cast<NodeIndex>(node), coming, gone, to[node]) &&
           PlaceFrom(next + 1, coming, gone, to)) {
@@ -92,7 +114,7 @@ class EveryPlan {
     });
   }
 
-  bool Holds(NodeIndex index, const std::vector<const PodRequest*>& coming, std::uint32_t gone,
+  bool Holds(NodeIndex index, const std::vector<Coming>& coming, std::uint32_t gone,
              std::uint32_t come) {
     const auto [known, is_new] = holds_.try_emplace(std::tuple(index, gone, come), false);
     if (!is_new) return known->second;
@@ -104,11 +126,11 @@ class EveryPlan {
       Node node = Bare(index, gone);
       bool fits = true;
       for (const std::size_t i : order) {
-        const auto placement = PlaceOnNode(node, *coming[i]);
+        const auto placement = PlaceOnNode(node, *coming[i].pod);
         fits = placement.has_value();
         if (!fits) break;
         node.Put(std::make_shared<const PodRecord>(
-            PodRecord{*coming[i], *placement, PodState::kBound, {}}));
+            PodRecord{*coming[i].pod, *placement, PodState::kBound, {}}));
       }
       if (fits) return known->second = true;
     } while (std::next_permutation(order.begin(), order.end()));

@@ -104,6 +104,50 @@ TEST(MakeRoom, EmptiesTheCheapestNodesOfAModel) {
   EXPECT_TRUE(MakeRoom(ask).least_cost.impossible) << "d1 stays";
 }
 
+TEST(MakeRoom, MovesNoPodToANodeThatItMayNotUse) {
+  NodeConstraints in_a;
+  in_a.selector = {{"zone", LabelOperator::kIn, {"a"}}};
+  const auto nodes = std::vector<ANode>{
+      ANode("n0")
+          .Gpus(2)
+          .Labelled({{"zone", "a"}})
+          .Holding(Moves("p").Whole(1).Constrained(in_a), {0}),
+      ANode("n1").Gpus(2).Labelled({{"zone", "b"}}).Holding(APod("stays").Whole(1), {0})};
+  const RoomPlan plan = MakeRoom(AskOf(nodes, {APod("w").Whole(2).Request()}));
+  EXPECT_FALSE(plan.found);
+  EXPECT_TRUE(plan.optimal);
+}
+
+TEST(MakeRoom, MovesPodsThatTolerateTheTaintOfAllNodes) {
+  NodeConstraints tolerates;
+  tolerates.tolerations = {{"nvidia.com/gpu", TolerationOperator::kExists, "", {}}};
+  const auto on = [&](const std::string& name, const std::string& pod) {
+    return ANode(name)
+        .Gpus(2)
+        .Tainted("nvidia.com/gpu", "present")
+        .Holding(Moves(pod).Whole(1).Constrained(tolerates), {0});
+  };
+  const RoomAsk ask =
+      AskOf({on("a", "p"), on("b", "q")}, {APod("w").Whole(2).Constrained(tolerates).Request()});
+  const RoomPlan plan = MakeRoom(ask);
+  ASSERT_TRUE(plan.found);
+  EXPECT_EQ(plan.moves.size(), 1u);
+  EXPECT_EQ(CarriedOut(ask, plan), "");
+}
+
+TEST(MakeRoom, AMovedPodKeepsItsModelUnlessItMayChange) {
+  const auto nodes =
+      std::vector<ANode>{ANode("a").Gpus(2).Model("H100").Holding(Moves("p").Whole(1), {0}),
+                         ANode("b").Gpus(2).Model("A40").Holding(APod("x").Whole(1), {0})};
+  RoomAsk ask = AskOf(nodes, {APod("w").Whole(2).Request()});
+  EXPECT_FALSE(MakeRoom(ask).found);
+  ask.rules.keep_model = false;
+  EXPECT_EQ(Told(MakeRoom(ask), *ask.snapshot), "p:a>b ");
+  ask.rules.keep_model = true;
+  ask.goal.pods = {APod("cpu").Cpu(60).Request()};
+  EXPECT_TRUE(MakeRoom(ask).found);
+}
+
 TEST(MakeRoom, FreesNoGpuThatIsNotThere) {
   const auto nodes = std::vector<ANode>{
       ANode("a").Gpus(2).Holding(Moves("p").Whole(1), {0}),
@@ -118,6 +162,9 @@ TEST(MakeRoom, MovesNobodyWhoStays) {
   const auto with = [](const PodRecord& record) { return WhyItStays(record, {.now = kNow}); };
   PodRecord pod = *Moves("p").Whole(1).BoundOn("a", {0});
   EXPECT_EQ(with(pod), Stays::kNot);
+  PodRecord unreadable = pod;
+  unreadable.pod.refusal = "annotation berth.dev/gpu-model: want a name";
+  EXPECT_EQ(with(unreadable), Stays::kUnknown) << "nobody knows where it may go";
   PodRecord other = pod;
   other.pod.mobility = Mobility::kUnknown;
   EXPECT_EQ(with(other), Stays::kUnknown);

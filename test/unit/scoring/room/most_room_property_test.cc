@@ -43,11 +43,20 @@ class FewWait {
  private:
   APod Drawn(const std::string& name, int gpus, int large) {
     APod pod(name);
+    if (world_.Chance(20)) {
+      NodeConstraints constraints;
+      constraints.selector = {{"zone", LabelOperator::kIn, {world_.Chance(50) ? "a" : "b"}}};
+      pod.Constrained(constraints);
+    }
     if (has_shares_ && world_.Chance(40)) return pod.Share(world_.OneOf<int>({300, 500}));
     return pod.Whole(world_.Chance(large) ? gpus : world_.Between(1, gpus));
   }
   Node Filled(int index, int gpus) {
-    Node node = ANode("n" + std::to_string(index)).Gpus(gpus).Named().Build();
+    Node node = ANode("n" + std::to_string(index))
+                    .Gpus(gpus)
+                    .Named()
+                    .Labelled({{"zone", world_.Chance(50) ? "a" : "b"}})
+                    .Build();
     for (int i = world_.OneOf<int>({0, 1, 1, 2}); i > 0 && total_ < 6; --i) {
       const std::string name = "p" + std::to_string(index) + "-" + std::to_string(i);
       PodRequest pod = Drawn(name, world_.Chance(70) ? 1 : gpus - 1, 0).Request();

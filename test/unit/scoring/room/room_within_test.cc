@@ -48,6 +48,22 @@ TEST(RoomWithin, AnIdleNodeIsNoPlaceForThem) {
             Nodes());
 }
 
+TEST(RoomWithin, NorIsANodeThatTheyMayNotUse) {
+  NodeConstraints here;
+  here.selector = {{"kubernetes.io/hostname", LabelOperator::kIn, {"a"}}};  // as Kueue pins pods
+  const auto within = [&](const NodeConstraints& constraints) {
+    return Within({ANode("a")
+                       .Gpus(2)
+                       .Labelled({{"kubernetes.io/hostname", "a"}})
+                       .Holding(Moves("p").Whole(1).Constrained(constraints), {0}),
+                   ANode("b").Gpus(2).Holding(APod("stays").Whole(1), {0})})
+        .front()
+        .nodes;
+  };
+  EXPECT_EQ(within(here), Nodes());
+  EXPECT_EQ(within({}), (Nodes{1, 1, 1, 1}));
+}
+
 TEST(RoomWithin, NorDoPodsMoveThatStay) {
   EXPECT_EQ(Within({ANode("a").Gpus(2).Holding(APod("stays").Whole(1), {0}),
                     ANode("b").Gpus(2).Holding(APod("stays-too").Whole(1), {0})})
@@ -59,8 +75,9 @@ TEST(RoomWithin, NorDoPodsMoveThatStay) {
 TEST(RoomWithin, EachModelAndSizeIsCountedForItself) {
   const auto found = Within({ANode("a").Model("A100").Gpus(2).Holding(Moves("p").Whole(1), {0}),
                              ANode("b").Model("T4").Gpus(2).Holding(Moves("q").Whole(1), {0}),
-                             ANode("c").Model("T4").Gpus(4).Holding(APod("x").Whole(1), {0})});
-  ASSERT_EQ(found.size(), 3u);
+                             ANode("c").Model("T4").Gpus(4).Holding(APod("x").Whole(1), {0}),
+                             ANode("d").Model("A100").Gpus(4).Holding(APod("y").Whole(1), {0})});
+  ASSERT_EQ(found.size(), 4u);
   for (const RoomWithin& kind : found) {
     EXPECT_EQ(kind.nodes[0], kind.gpus == 2 ? 1 : 0) << kind.model << " " << kind.gpus;
   }
