@@ -72,8 +72,8 @@ RoomNodes::RoomNodes(const RoomAsk& ask)
 }
 
 bool MayMoveTo(const Node& to, const PodRequest& pod, const Node& from, const MoveRules& rules) {
-  const bool has_model = !rules.keep_model || !pod.shape.wants_gpu() ||
-                         to.spec().gpu_model == from.spec().gpu_model;
+  const bool has_model =
+      !rules.keep_model || !pod.shape.wants_gpu() || to.spec().gpu_model == from.spec().gpu_model;
   return has_model && to.spec().ready && Admits(to.spec(), pod) == Reason::kFits;
 }
 

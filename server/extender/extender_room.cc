@@ -11,19 +11,18 @@ RoomUnits Extender::WouldMakeRoom(const Moment& now, std::span<const PodRequest>
                                   const RoomLimits& limits) const {
   const auto [budgets, eviction_limits] = LimitsNow();
   const Instant end = parts_.clock.Now() + limits.in_all;
-  RoomWish wish{
-      .ask = {.snapshot = now.snapshot,
-              .goal = {},
-              .rules = {.now = eviction_limits.now,
-                        .budgets = *budgets,
-                        .allows = limits.may_move,
-                        .keep_model = now.policy->moves_keep_model},
-              .guard = now.policy->guard,
-              .reservations = &now.reservations},
-      .pods = pods,
-      .idle_nodes = goals.idle_nodes,
-      .model = goals.model,
-      .most_moves = goals.most_moves};
+  RoomWish wish{.ask = {.snapshot = now.snapshot,
+                        .goal = {},
+                        .rules = {.now = eviction_limits.now,
+                                  .budgets = *budgets,
+                                  .allows = limits.may_move,
+                                  .keep_model = now.policy->moves_keep_model},
+                        .guard = now.policy->guard,
+                        .reservations = &now.reservations},
+                .pods = pods,
+                .idle_nodes = goals.idle_nodes,
+                .model = goals.model,
+                .most_moves = goals.most_moves};
   wish.starts_whole = [this, &now](const PodRequest& pod) {
     return StartsWithGang(*now.policy, pod);
   };

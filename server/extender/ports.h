@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -130,6 +131,17 @@ class PodEvictor {
   virtual Outcome Evict(const PodId& pod) = 0;
 };
 
+// Who says on nodes that node autoscalers are to leave them alone. Any thread may call it; it does
+// not block.
+class NodeHolder {
+ public:
+  virtual ~NodeHolder() = default;
+  // The nodes that say so in Berth's name, also in that of a process before this one.
+  [[nodiscard]] virtual std::set<std::string> Held() const = 0;
+  // Has the node say so, or no longer. It may fail: the caller looks at Held and comes again.
+  virtual void Hold(const std::string& node, bool hold) = 0;
+};
+
 // Runs a job at some time, on another thread. False: it has no room for it.
 using Jobs = std::function<bool(std::function<void()> job)>;
 
@@ -193,6 +205,8 @@ struct RoomNews {
     kMoved,    // `moved`, the successor of one that was evicted, is where it was to be
     kDone,     // the pod, or the gang, is in
     kGivenUp,  // it goes no further: why
+    // No nodes are kept idle for some time: why. pod: Berth's own.
+    kGaveIdleUp,
   };
   What what = What::kAdvised;
   PodId pod;         // for whom: the pod, or a member of the gang; no name: for idle nodes

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -42,14 +43,9 @@ std::int64_t RoomMade(const RoomPlan& plan, const Snapshot& snapshot) {
   return most;
 }
 
-int CountIdle(const Snapshot& snapshot, const std::string& model) {
-  int idle = 0;
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    const Node& node = snapshot.node(i);
-    const std::int64_t all = std::int64_t{node.healthy_gpus()} * kMilliPerGpu;
-    if (CanBeIdle(node, model) && node.free_gpu_milli() == all) ++idle;
-  }
-  return idle;
+bool IsIdle(const Node& node, const std::string& model) {
+  const std::int64_t all = std::int64_t{node.healthy_gpus()} * kMilliPerGpu;
+  return CanBeIdle(node, model) && node.free_gpu_milli() == all;
 }
 
 const std::string kIdleNodes = "idle nodes";  // no UID, and no text of a gang's id
@@ -75,6 +71,8 @@ std::string WhyNotByItself(const RoomPlan& plan, const Snapshot& snapshot, int m
 }
 
 void RoomMaker::Use(MakeRoomConfig config) {
+  idle_again_ = {};  // somebody has looked at the settings
+  gave_idle_up_ = false;
   config_ = std::move(config);
   if (run_ == nullptr || config_.mode == MakeRoomMode::kAct) return;
   run_->GiveUp("makeRoom.mode is no longer act");
@@ -84,6 +82,7 @@ void RoomMaker::Use(MakeRoomConfig config) {
 void RoomMaker::Look() {
   const Instant now = parts_.run.clock.Now();
   if (!leads_since_) leads_since_ = now;
+  FollowIdle(*parts_.run.state.Current());
   if (run_ != nullptr) return GoOn();
   if (config_.mode == MakeRoomMode::kOff || now < next_plan_) return;
   if (now - *leads_since_ < std::chrono::minutes(config_.after_minutes)) return;
@@ -92,10 +91,10 @@ void RoomMaker::Look() {
   const Extender::Moment moment = parts_.run.extender.Now();  // after the list (still_waiting.h)
   const bool acts = config_.mode == MakeRoomMode::kAct;
   if (acts && !under_way_.First(everybody, now, *leads_since_).empty()) return;
-  const std::vector<WaitingPod> need = InNeed(std::move(everybody));
-  if (!need.empty()) {
-    PlanFor(moment, need.front());
-  } else if (LacksIdle(*moment.snapshot)) {
+  if (const std::optional<WaitingPod> need = MostInNeed(std::move(everybody))) {
+    turns_.Put(need->pod->id.namespace_name, now);
+    PlanFor(moment, *need);
+  } else if (LacksIdle()) {
     PlanForIdle(moment);
   }
 }
@@ -103,14 +102,15 @@ void RoomMaker::Look() {
 void RoomMaker::LetGo() {
   leads_since_.reset();
   lacks_idle_since_.reset();
+  idle_.clear();
   if (run_ == nullptr) return;
   run_->GiveUp("this replica no longer leads");
   End(false);
 }
 
 RoomMaker::Stats RoomMaker::stats() const {
-  return {done_.load(),    given_up_.load(), evicted_.load(),
-          blocked_.load(), failed_.load(),   left_.load()};
+  return {done_.load(),   given_up_.load(), evicted_.load(),     blocked_.load(),
+          failed_.load(), left_.load(),     gave_idle_up_.load()};
 }
 
 std::shared_ptr<const RoomProgress> RoomMaker::progress() const {
@@ -161,22 +161,34 @@ void RoomMaker::End(bool is_done) {
   if (!order.places.empty()) {
     name = order.gang.empty() ? order.places.front().pod.uid : order.gang.text();
   }
-  if (!is_done) later_.Put(name, parts_.run.clock.Now() + kAfterGivenUp);
+  if (!is_done) PutOff(name, kAfterGivenUp);
   Show();
   run_.reset();
   counted_ = {};
   left_ = 0;
 }
 
+void RoomMaker::PutOff(const std::string& name, Duration least, bool longer_each_time) {
+  Later later;
+  const Later* const before = later_.Find(name);
+  if (longer_each_time) {
+    const Duration twice = before == nullptr ? Duration() : 2 * before->wait;
+    later.wait = std::clamp<Duration>(twice, least, kLongestAfterNone);
+  }
+  later.until = parts_.run.clock.Now() + std::max(least, later.wait);
+  later_.Put(name, later);
+}
+
 std::string RoomMaker::NameOf(const PodRequest& pod) {
   return pod.gang.empty() ? pod.id.uid : pod.gang.id.text();
 }
 
-std::vector<WaitingPod> RoomMaker::InNeed(std::vector<WaitingPod> everybody) {
+std::optional<WaitingPod> RoomMaker::MostInNeed(std::vector<WaitingPod> everybody) {
   const Instant instant = parts_.run.clock.Now();
   const WallTime wall = parts_.run.clock.Wall();
   const std::set<std::string> askers = parts_.run.extender.Askers();
-  std::vector<WaitingPod> need;
+  std::optional<WaitingPod> most;
+  std::tuple<Instant, std::int64_t, WallTime> first;
   for (WaitingPod& waiting : everybody) {
     const PodRequest& pod = *waiting.pod;
     // kube-scheduler makes room itself on a node for which it has nominated the pod.
@@ -185,19 +197,20 @@ std::vector<WaitingPod> RoomMaker::InNeed(std::vector<WaitingPod> everybody) {
                        wall - *waiting.created >= std::chrono::minutes(config_.after_minutes);
     if (!waits || !pod.shape.wants_gpu() || !pod.refusal.empty()) continue;
     if (pod.own_to_scheduler != kNoneOfItsOwn || !pod.claims.empty()) continue;
-    const Instant* const later = later_.Find(NameOf(pod));
-    if (later == nullptr || instant >= *later) need.push_back(std::move(waiting));
+    const Later* const later = later_.Find(NameOf(pod));
+    if (later != nullptr && instant < later->until) continue;
+    const Instant* const turn = turns_.Find(pod.id.namespace_name);
+    const std::tuple rank(turn == nullptr ? Instant() : *turn, -std::int64_t{pod.priority},
+                          *waiting.created);
+    if (most && rank >= first) continue;
+    first = rank;
+    most = std::move(waiting);
   }
-  std::ranges::stable_sort(need, [](const WaitingPod& a, const WaitingPod& b) {
-    return a.pod->priority != b.pod->priority ? a.pod->priority > b.pod->priority
-                                              : *a.created < *b.created;
-  });
-  return need;
+  return most;
 }
 
 void RoomMaker::PlanFor(const Extender::Moment& now, const WaitingPod& waiting) {
-  const Instant instant = parts_.run.clock.Now();
-  later_.Put(NameOf(*waiting.pod), instant + kAfterNone);
+  PutOff(NameOf(*waiting.pod), kAfterNone, true);
   const std::vector<PodRequest> pods =
       RoomUnitOf(parts_.run.extender, parts_.run.waiting, parts_.groups, now, waiting);
   if (pods.empty()) return;
@@ -205,12 +218,12 @@ void RoomMaker::PlanFor(const Extender::Moment& now, const WaitingPod& waiting) 
       now, pods, {}, {},
       {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = MayMove(waiting.pod->priority)});
   if (!units.units.empty() && !units.units.front().problem.empty()) {
-    later_.Put(NameOf(*waiting.pod), instant + kIncomplete);
+    PutOff(NameOf(*waiting.pod), kIncomplete);
   }
   const RoomUnit* const unit = FindUnit(units, *waiting.pod);
   if (unit == nullptr) return;
   if (config_.mode == MakeRoomMode::kAct) return Begin(now, *unit, pods);
-  later_.Put(NameOf(*waiting.pod), instant + kAfterAdvice);
+  PutOff(NameOf(*waiting.pod), kAfterAdvice);
   parts_.run.sink.Record(
       RoomNews{.what = RoomNews::What::kAdvised,
                .pod = waiting.pod->id,
@@ -229,21 +242,53 @@ std::function<bool(const PodRecord& pod)> RoomMaker::MayMove(int priority) const
   };
 }
 
-bool RoomMaker::LacksIdle(const Snapshot& snapshot) {
+void RoomMaker::FollowIdle(const Snapshot& snapshot) {
   const Instant now = parts_.run.clock.Now();
-  if (config_.idle_nodes == 0 || CountIdle(snapshot, config_.idle_model) >= config_.idle_nodes) {
+  if (config_.mode == MakeRoomMode::kOff || config_.idle_nodes == 0 || now < idle_again_) {
+    idle_.clear();
+    return;
+  }
+  gave_idle_up_ = false;
+  // Those that are kept already stay: else they would change when others become idle.
+  std::erase_if(idle_, [&](const std::string& name) {
+    const NodeIndex node = snapshot.names().Find(name);
+    if (node == kNoNode && config_.mode == MakeRoomMode::kAct) vanished_.push_back(now);
+    return node == kNoNode || !IsIdle(snapshot.node(node), config_.idle_model);
+  });
+  while (std::ssize(idle_) > config_.idle_nodes) idle_.erase(std::prev(idle_.end()));
+  for (NodeIndex i = 0; i < snapshot.size() && std::ssize(idle_) < config_.idle_nodes; ++i) {
+    const Node& node = snapshot.node(i);
+    if (IsIdle(node, config_.idle_model)) idle_.insert(node.spec().name);
+  }
+  std::erase_if(vanished_, [now](Instant when) { return now - when > kVanishWithin; });
+  if (vanished_.size() < kMostVanished) return;
+  parts_.run.sink.Record(
+      RoomNews{.what = RoomNews::What::kGaveIdleUp,
+               .pod = parts_.self,
+               .text = CountText(std::ssize(vanished_), "node") +
+                       " that Berth kept idle vanished within an hour: a node autoscaler deletes "
+                       "them. Berth keeps no idle nodes for a day. Apply components/keep-nodes, or "
+                       "exclude these nodes from scale-down, or set makeRoom.idleNodes to 0"});
+  vanished_.clear();
+  idle_.clear();
+  idle_again_ = now + kIdleGivenUp;
+  gave_idle_up_ = true;
+}
+
+bool RoomMaker::LacksIdle() {
+  const Instant now = parts_.run.clock.Now();
+  if (config_.idle_nodes == 0 || now < idle_again_ || std::ssize(idle_) >= config_.idle_nodes) {
     lacks_idle_since_.reset();
     return false;
   }
   if (!lacks_idle_since_) lacks_idle_since_ = now;
-  const Instant* const later = later_.Find(kIdleNodes);
+  const Later* const later = later_.Find(kIdleNodes);
   return now - *lacks_idle_since_ >= std::chrono::minutes(config_.after_minutes) &&
-         (later == nullptr || now >= *later);
+         (later == nullptr || now >= later->until);
 }
 
 void RoomMaker::PlanForIdle(const Extender::Moment& now) {
-  const Instant instant = parts_.run.clock.Now();
-  later_.Put(kIdleNodes, instant + kAfterNone);
+  PutOff(kIdleNodes, kAfterNone);
   const RoomUnits units = parts_.run.extender.WouldMakeRoom(
       now, {}, {.idle_nodes = config_.idle_nodes, .model = config_.idle_model}, {},
       {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = MayMove(0)});
@@ -251,7 +296,7 @@ void RoomMaker::PlanForIdle(const Extender::Moment& now) {
   RoomUnit unit = units.units.front();
   unit.name = CountText(config_.idle_nodes, "idle node");
   if (config_.mode == MakeRoomMode::kAct) return Begin(now, unit, {});
-  later_.Put(kIdleNodes, instant + kAfterAdvice);
+  PutOff(kIdleNodes, kAfterAdvice);
   parts_.run.sink.Record(RoomNews{
       .what = RoomNews::What::kAdvised,
       .pod = {},

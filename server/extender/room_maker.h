@@ -4,7 +4,9 @@
 // and idle nodes for those that come next.
 //
 // It takes the most important one that waits, plans (scoring/room), and carries the plan out
-// (room_run.h): one plan at a time, one pod at a time. Mode advise only tells the plan. For a pod
+// (room_run.h): one plan at a time, one pod at a time. Mode advise only tells the plan. Namespaces
+// take turns, and a pod that no moves help comes again later each time: nobody fills the line. For
+// a pod
 //   - that kube-scheduler found no node for, that asks for nothing that Berth does not judge, and
 //     that has waited as long as the settings say, as long as this process leads, too
 //   - by moves of pods of no higher priority that end within ten minutes, in the namespaces of the
@@ -17,6 +19,7 @@
 //
 // Where nobody is in need and there have been fewer idle nodes than the settings ask for as long as
 // a pod has to wait, it empties nodes in the same way: by moves of pods of priority 0 and less.
+// Where such nodes vanish, a node autoscaler takes them away: it gives idle nodes up for a day.
 //
 // One thread at a time; stats() and progress() any thread.
 #pragma once
@@ -27,6 +30,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,14 +57,20 @@ class RoomMaker {
   // When the same pod or gang is planned for again: members of it are missing; nothing was found,
   // or not allowed; its plan was given up; it was told about.
   static constexpr Duration kIncomplete = std::chrono::seconds(30);
-  static constexpr Duration kAfterNone = std::chrono::minutes(5);
+  static constexpr Duration kAfterNone = std::chrono::minutes(5);  // twice as long each time, but
+  static constexpr Duration kLongestAfterNone = std::chrono::minutes(40);
   static constexpr Duration kAfterGivenUp = std::chrono::minutes(30);
   static constexpr Duration kAfterAdvice = std::chrono::minutes(55);  // as WaitingNews::kAgain
   static constexpr std::size_t kMostRemembered = 4096;
+  // After so many idle nodes that vanished within that time none is kept for kIdleGivenUp.
+  static constexpr std::size_t kMostVanished = 2;
+  static constexpr Duration kVanishWithin = std::chrono::hours(1);
+  static constexpr Duration kIdleGivenUp = std::chrono::hours(24);
 
   struct Parts {
     RoomRun::Parts run;
     const PodGroups* groups = nullptr;  // as for LineOf
+    PodId self = {};  // Berth's own pod, to be told when idle nodes are given up; no name: nobody
   };
 
   RoomMaker(const Parts& parts, MakeRoomConfig config)
@@ -79,10 +89,16 @@ class RoomMaker {
     std::uint64_t done = 0, given_up = 0;                // plans
     std::uint64_t evicted = 0, blocked = 0, failed = 0;  // moves
     std::size_t left = 0;                                // moves of the plan that is under way
+    bool gave_idle_up = false;
   };
   [[nodiscard]] Stats stats() const;
   // Of the plan that is under way, else of the last one; nullptr: there was none.
   [[nodiscard]] std::shared_ptr<const RoomProgress> progress() const BERTH_EXCLUDES(mutex_);
+  // The nodes that it keeps idle, as many as the settings ask for; none unless it acts. For the
+  // thread of Look.
+  [[nodiscard]] std::set<std::string> idle() const {
+    return config_.mode == MakeRoomMode::kAct ? idle_ : std::set<std::string>();
+  }
 
  private:
   void Show() BERTH_EXCLUDES(mutex_);
@@ -90,11 +106,16 @@ class RoomMaker {
   void GoOn();
   void End(bool is_done);
   void Count();
-  // Of those that wait, the pods that may be planned for, the most important first.
-  [[nodiscard]] std::vector<WaitingPod> InNeed(std::vector<WaitingPod> everybody);
+  // Of those that wait, the most important one that may be planned for; first of the namespace
+  // whose last turn was the longest time ago. Nothing: none may.
+  [[nodiscard]] std::optional<WaitingPod> MostInNeed(std::vector<WaitingPod> everybody);
   void PlanFor(const Extender::Moment& now, const WaitingPod& waiting);
+  // The next plan for it is made after that time; where there was none, twice as late as before.
+  void PutOff(const std::string& name, Duration least, bool longer_each_time = false);
+  // Looks which nodes are idle, and whether some vanished.
+  void FollowIdle(const Snapshot& snapshot);
   // Whether fewer nodes are idle than asked for, and have been for long enough.
-  [[nodiscard]] bool LacksIdle(const Snapshot& snapshot);
+  [[nodiscard]] bool LacksIdle();
   void PlanForIdle(const Extender::Moment& now);
   // Pods that may move for one of that priority.
   [[nodiscard]] std::function<bool(const PodRecord& pod)> MayMove(int priority) const;
@@ -108,13 +129,22 @@ class RoomMaker {
   std::optional<Instant> leads_since_;
   Instant next_plan_{};
   std::optional<Instant> lacks_idle_since_;
+  std::set<std::string> idle_;     // nodes that are idle, as many as are asked for
+  std::vector<Instant> vanished_;  // when such nodes did
+  Instant idle_again_{};           // it keeps none before
   MoveBudget budget_;
   EvictionsUnderWay under_way_;
-  Recent<std::string, Instant> later_{kMostRemembered};  // by NameOf: not before
+  struct Later {
+    Instant until{};
+    Duration wait{};  // after which nothing was found; 0: something was
+  };
+  Recent<std::string, Later> later_{kMostRemembered};    // by NameOf: not before
+  Recent<std::string, Instant> turns_{kMostRemembered};  // by namespace: the last one
   std::unique_ptr<RoomRun> run_;
   RoomRun::Counts counted_;  // of run_
   std::atomic<std::uint64_t> done_{0}, given_up_{0}, evicted_{0}, blocked_{0}, failed_{0};
   std::atomic<std::size_t> left_{0};
+  std::atomic<bool> gave_idle_up_{false};
   mutable Mutex mutex_;
   std::shared_ptr<const RoomProgress> progress_ BERTH_GUARDED_BY(mutex_);
 };

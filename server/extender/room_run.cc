@@ -52,7 +52,14 @@ RoomRun::State RoomRun::Step() {
     why = LetIn();
   } else if (why.empty()) {
     const RoomOrder::Move& move = order_.moves[next_];
-    why = evicted_ ? AwaitSuccessor(move) : Evict(move);
+    if (evicted_ || !MayNeedNoRoom()) {
+      elsewhere_.reset();
+      why = evicted_ ? AwaitSuccessor(move) : Evict(move);
+    } else if (!elsewhere_) {
+      elsewhere_ = parts_.clock.Now();
+    } else if (parts_.clock.Now() - *elsewhere_ >= kComesWithin) {
+      why = order_.name + " has had a place elsewhere for long, and is not bound there";
+    }
   }
   if (why.empty()) return State::kGoesOn;
   GiveUp(why);
@@ -144,6 +151,21 @@ std::string RoomRun::WhyGoalIsGone() {
     if (waits->gated) return place.pod.full_name() + " has a scheduling gate";
   }
   return "";
+}
+
+bool RoomRun::MayNeedNoRoom() const {
+  PodRecords pods;
+  if (!order_.gang.empty()) {
+    pods = parts_.state.GangPods(order_.gang).pods;  // its plan may be for others of its members
+  } else if (!order_.places.empty()) {
+    if (auto pod = parts_.state.FindPod(order_.places.front().pod.uid)) {
+      pods.push_back(std::make_shared<const PodRecord>(*std::move(pod)));
+    }
+  }
+  return std::ranges::any_of(pods, [this](const std::shared_ptr<const PodRecord>& pod) {
+    return pod->state == PodState::kReserved ||
+           (pod->state == PodState::kPlanned && !kept_.contains(pod->placement.node));
+  });
 }
 
 std::string RoomRun::WhoCame() {

@@ -17,8 +17,10 @@
 //   - a target is taken or its node gone, or a pod from elsewhere comes to a node that is kept
 //   - the API server refuses the eviction, or does not answer
 //   - no successor comes in time, or it goes elsewhere
-// A pod that is in early, before the last successor has come, leaves that one its place. Then, and
-// at the end, nothing is kept or held any more. Pods that were moved stay where they are.
+// Nobody is evicted while the pod, or a member of the gang, has its place elsewhere or its bind is
+// on its way; for kComesWithin at most. A pod that is in early, before the last successor has come,
+// leaves that one its place. Then, and at the end, nothing is kept or held any more. Pods that were
+// moved stay where they are.
 // All of it is in memory: after a kill nothing is held, and evicted pods are placed as any others.
 //
 // One thread at a time.
@@ -109,6 +111,8 @@ class RoomRun {
   [[nodiscard]] std::string HoldTarget(const RoomOrder::Move& move);
   [[nodiscard]] std::string WhyGoalIsGone();
   [[nodiscard]] std::string WhoCame();
+  // A pod of the goal is about to be bound, or is planned on a node that is not kept for it.
+  [[nodiscard]] bool MayNeedNoRoom() const;
   [[nodiscard]] std::string WhyNot(const RoomOrder::Move& move) const;
   [[nodiscard]] std::string Evict(const RoomOrder::Move& move);
   [[nodiscard]] std::string AwaitSuccessor(const RoomOrder::Move& move);
@@ -129,15 +133,16 @@ class RoomRun {
   const RoomOrder order_;
   Counts counts_;
   RoomProgress progress_;
-  std::string problem_;             // of the beginning
-  std::set<std::string> kept_;      // nodes
-  std::set<std::string> known_;     // UIDs of pods that were there, or that come as planned
-  std::size_t next_ = 0;            // move
-  std::optional<Instant> evicted_;  // when the pod of that move was
-  std::optional<Instant> made_;     // when all moves were
-  bool reached_ = false;            // the pod, or all of the gang, is in
-  bool placed_ = false;             // the place is planned for the pod
-  std::size_t in_ = 0;              // pods of the goal that are bound
+  std::string problem_;               // of the beginning
+  std::set<std::string> kept_;        // nodes
+  std::set<std::string> known_;       // UIDs of pods that were there, or that come as planned
+  std::size_t next_ = 0;              // move
+  std::optional<Instant> evicted_;    // when the pod of that move was
+  std::optional<Instant> made_;       // when all moves were
+  std::optional<Instant> elsewhere_;  // since when MayNeedNoRoom
+  bool reached_ = false;              // the pod, or all of the gang, is in
+  bool placed_ = false;               // the place is planned for the pod
+  std::size_t in_ = 0;                // pods of the goal that are bound
 };
 
 }  // namespace berth

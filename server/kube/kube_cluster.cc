@@ -47,13 +47,18 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
                [this](const std::string& problem) {
                  options_.on_log(true, "eviction_refused", problem);
                }),
+      holder_(
+          parts.client, parts.clock, fence_,
+          [this](const std::string& problem) { options_.on_log(true, "hold_refused", problem); }),
       gang_history_(parts.client, parts.pod_rules),
       starts_({.state = parts.state,
                .clock = parts.clock,
                .why_not_admitted = [this](const PodId& pod) { return WhyNotAdmitted(pod); },
                .log = options_.on_log}),
       extensions_(Extend()),
-      nodes_(NodePublisher(), parts.node_rules, ReportUnreadable()),
+      nodes_(
+          NodePublisher(), parts.node_rules, ReportUnreadable(),
+          [this](const std::string& node, const wire::NodeHold& hold) { holder_.Saw(node, hold); }),
       pods_(
           parts.state, parts.pod_rules, ReportUnreadable(),
           [this](const DeviceDispute& dispute) { Report(dispute); }, parts.waiting, &starts_),

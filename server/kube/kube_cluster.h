@@ -44,6 +44,7 @@
 #include "server/kube/watch/table_sink.h"
 #include "server/kube/watch/watch_source.h"
 #include "server/kube/write/api_binder.h"
+#include "server/kube/write/api_node_holder.h"
 #include "server/kube/write/api_pod_evictor.h"
 #include "server/kube/write/api_pod_waker.h"
 #include "server/kube/write/event_recorder.h"
@@ -118,6 +119,7 @@ class KubeCluster final {
   [[nodiscard]] ClaimAllocator* claim_allocator();
   [[nodiscard]] PodWaker& pod_waker() { return waker_; }
   [[nodiscard]] PodEvictor& pod_evictor() { return evictor_; }
+  [[nodiscard]] NodeHolder& node_holder() { return holder_; }
   [[nodiscard]] GangHistory& gang_history() { return gang_history_; }
   // Which other process leads, by its identity; "" = none is known, or this one does. Any thread.
   [[nodiscard]] std::string leader() const { return elector_ ? elector_->leader() : ""; }
@@ -184,6 +186,7 @@ class KubeCluster final {
   EventRecorder events_;
   ApiPodWaker waker_;
   ApiPodEvictor evictor_;
+  ApiNodeHolder holder_;
   ApiGangHistory gang_history_;
   KubeletRefusals starts_;
   const ClusterExtensions extensions_;

@@ -29,6 +29,9 @@ void AddRoomMakerMetrics(const RoomMaker::Stats& stats, MetricsText& text) {
       .Sample(stats.failed, {{"result", "failed"}});
   text.Gauge("berth_room_moves_left", "Moves to go of the plan that Berth carries out now")
       .Sample(stats.left);
+  text.Gauge("berth_room_idle_given_up",
+             "1 while Berth keeps no idle nodes because nodes that it kept idle vanished")
+      .Sample(stats.gave_idle_up ? 1 : 0);
 }
 
 }  // namespace berth

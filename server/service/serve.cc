@@ -22,6 +22,7 @@
 #include "server/dialects/registry.h"
 #include "server/extender/device_preemption.h"
 #include "server/extender/embedded_cluster.h"
+#include "server/extender/held_nodes.h"
 #include "server/extender/room_maker.h"
 #include "server/http/http_server.h"
 #include "server/kube/client/http_api_client.h"
@@ -220,6 +221,8 @@ class Service {
     if (preemption_ && !leads) preemption_->LetGo();
     if (room_maker_ && leads) room_maker_->Look();
     if (room_maker_ && !leads) room_maker_->LetGo();
+    if (held_nodes_ && leads) held_nodes_->Look();
+    if (held_nodes_ && !leads) held_nodes_->LetGo();
     if (advice_.IsDue(clock_.Now())) {
       advice_.Write(
           leads ? AdviseNodes(*state_.Current(), waiting_.Current()) : std::vector<NodeAdvice>(),
@@ -323,6 +326,7 @@ class Service {
       options.label.emplace();
       options.label->namespace_name = pod_namespace;
       options.label->pod = pod;
+      own_pod_ = {"", pod_namespace, pod};
     }
     options.on_log = [this](bool is_problem, std::string_view event, std::string_view text) {
       log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event, {{"text", text}});
@@ -365,8 +369,18 @@ class Service {
                                                                 .sink = all_sinks_,
                                                                 .clock = clock_,
                                                                 .budgets = &budgets_},
-                                                        .groups = &groups_},
+                                                        .groups = &groups_,
+                                                        .self = own_pod_},
                                        config_.make_room);
+  }
+
+  [[nodiscard]] std::unique_ptr<HeldNodes> HoldsNodes() {
+    if (!kube_) return nullptr;
+    return std::make_unique<HeldNodes>(HeldNodes::Parts{.extender = extender_,
+                                                        .rooms = rooms_,
+                                                        .maker = *room_maker_,
+                                                        .holder = kube_->node_holder(),
+                                                        .clock = clock_});
   }
 
   using Server = std::atomic<const http::HttpServer*>;  // nullptr: not there yet
@@ -427,6 +441,7 @@ class Service {
   const std::unique_ptr<kube::HttpApiClient> client_;
   EmbeddedCluster embedded_;
   std::unique_ptr<kube::WriteJournal> journal_;    // set by ConnectTo
+  PodId own_pod_;                                  // the same; no name: it is not known
   const std::unique_ptr<kube::KubeCluster> kube_;  // none: embedded_ it is
   BothSinks sinks_;
   RecentBinds recent_binds_{clock_};
@@ -443,6 +458,7 @@ class Service {
   Extender extender_;
   const std::unique_ptr<DevicePreemption> preemption_{MakesRoom()};  // none: dra.preempt is off
   const std::unique_ptr<RoomMaker> room_maker_{MovesForRoom()};      // none: there is no API server
+  const std::unique_ptr<HeldNodes> held_nodes_{HoldsNodes()};        // the same
   RoomOutlook outlook_{clock_};
   const Live live_{.extender = extender_,
                    .state = state_,

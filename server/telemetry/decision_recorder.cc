@@ -78,9 +78,10 @@ void DecisionRecorder::Record(const PodWaits& news) {
 
 void DecisionRecorder::Record(const RoomNews& news) {
   using enum RoomNews::What;
-  constexpr std::array<std::string_view, 6> kNames = {"room_advice", "room_begun", "room_evicts",
-                                                      "room_moved",  "room_made",  "room_given_up"};
-  const bool is_problem = news.what == kEvicted || news.what == kGivenUp;
+  constexpr std::array<std::string_view, 7> kNames = {
+      "room_advice", "room_begun",    "room_evicts",        "room_moved",
+      "room_made",   "room_given_up", "idle_nodes_given_up"};
+  const bool is_problem = news.what == kEvicted || news.what >= kGivenUp;
   log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo,
              kNames[static_cast<std::size_t>(news.what)],
              {{"pod", news.pod.name.empty() ? "" : news.pod.full_name()},

@@ -61,6 +61,7 @@ func TestTheChartIsCurrent(t *testing.T) {
 	}
 	templates["node.yaml"] = nodeTemplate(t)
 	templates["dra-claims.yaml"] = claimsTemplate(t)
+	templates["keep-nodes.yaml"] = keepNodesTemplate(t)
 	templates["monitoring.yaml"] = monitoringTemplate(t)
 	for file, text := range templates {
 		wantCurrent(t, filepath.Join(chart, "templates", file), fmt.Sprintf(generated, "manifests/")+text)
@@ -355,10 +356,24 @@ func nodeTemplate(t *testing.T) string {
 
 // claimObjects are those of components/dra-claims: the policy, and the templates of a namespace.
 func claimObjects(t *testing.T) []unstructured.Unstructured {
+	return objectsIn(t, "manifests/components/dra-claims", "policy.yaml", "templates.yaml")
+}
+
+// keepNodesTemplate is a template of components/keep-nodes.
+func keepNodesTemplate(t *testing.T) string {
+	t.Helper()
+	text := ""
+	for _, object := range objectsIn(t, "manifests/components/keep-nodes", "rbac.yaml", "policy.yaml") {
+		text += "---\n" + withValues(t, object)
+	}
+	return "{{- if .Values.keepNodes.enabled }}\n" + text + "{{- end }}\n"
+}
+
+func objectsIn(t *testing.T, folder string, files ...string) []unstructured.Unstructured {
 	t.Helper()
 	var objects []unstructured.Unstructured
-	for _, file := range []string{"policy.yaml", "templates.yaml"} {
-		for _, part := range regexp.MustCompile(`(?m)^---\n`).Split(fileText(t, "manifests/components/dra-claims/"+file), -1) {
+	for _, file := range files {
+		for _, part := range regexp.MustCompile(`(?m)^---\n`).Split(fileText(t, folder+"/"+file), -1) {
 			var object unstructured.Unstructured
 			if err := yaml.UnmarshalStrict([]byte(part), &object.Object); err != nil {
 				t.Fatalf("%s: %v", file, err)

@@ -82,6 +82,9 @@ var usedToPreempt = []string{"create /pods/eviction"}
 // With makeRoom.mode: act.
 var usedToMakeRoom = usedToPreempt
 
+// To tell node autoscalers which nodes it keeps.
+var usedToKeepNodes = []string{"patch /nodes"}
+
 // And with hami.giveDevices.
 var usedOnHamiNodes = []string{"get /nodes", "patch /nodes"}
 
@@ -116,7 +119,8 @@ func TestRightsOfTheManifestsAreWhatBerthUses(t *testing.T) {
 	wantNoMore(t, rules, usedByBerth)
 
 	// A component adds what an option needs.
-	for component, used := range map[string][]string{"dra-devices": usedToChooseDevices, "dra-preempt": usedToPreempt, "make-room": usedToMakeRoom, "hami-nodes": usedOnHamiNodes} {
+	for component, used := range map[string][]string{"dra-devices": usedToChooseDevices, "dra-preempt": usedToPreempt, "make-room": usedToMakeRoom,
+		"keep-nodes": usedToKeepNodes, "hami-nodes": usedOnHamiNodes} {
 		folder := "manifests/components/" + component
 		plane.Kubectl("apply", "--filename="+folder+"/rbac.yaml")
 		for _, what := range used {

@@ -16,8 +16,12 @@ PublishNodes PublishTo(ClusterState& state) {
   };
 }
 
-NodeSink::NodeSink(PublishNodes publish, const wire::NodeRules& rules, OnUnreadable report)
-    : publish_(std::move(publish)), rules_(rules), unreadable_("nodes", std::move(report)) {}
+NodeSink::NodeSink(PublishNodes publish, const wire::NodeRules& rules, OnUnreadable report,
+                   OnHold on_hold)
+    : publish_(std::move(publish)),
+      rules_(rules),
+      on_hold_(std::move(on_hold)),
+      unreadable_("nodes", std::move(report)) {}
 
 void NodeSink::ListBegins() {
   unreadable_.ListBegins();
@@ -35,6 +39,7 @@ void NodeSink::Listed(const PaddedText& object) {
 
 // A part that could not be read is reported, and the node has none of it.
 void NodeSink::Note(const wire::DecodedNode& node) {
+  if (on_hold_) on_hold_(node.spec.name, node.hold);
   if (node.problem.empty()) {
     unreadable_.Remove(node.spec.name);
   } else {
@@ -46,7 +51,9 @@ void NodeSink::Note(const wire::DecodedNode& node) {
 void NodeSink::ListEnds() {
   unreadable_.ListEnds();
   for (const std::string& name : known_) {
-    if (!listed_.contains(name)) batch_.emplace_back(NodeRemoved{name});
+    if (listed_.contains(name)) continue;
+    batch_.emplace_back(NodeRemoved{name});
+    if (on_hold_) on_hold_(name, {});
   }
   publish_(std::exchange(batch_, {}));
   known_ = std::exchange(listed_, {});
@@ -74,6 +81,7 @@ void NodeSink::Deleted(const PaddedText& object) {
 
 void NodeSink::Remove(const std::string& name) {
   if (known_.erase(name) == 0) return;
+  if (on_hold_) on_hold_(name, {});
   publish_({NodeRemoved{name}});
 }
 

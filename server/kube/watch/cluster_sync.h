@@ -39,8 +39,12 @@ PublishNodes PublishTo(ClusterState& state);
 
 class NodeSink final : public ObjectSink {
  public:
+  // Hears of the annotations of each node, and none of one that is gone. On the reflector's thread.
+  using OnHold = std::function<void(const std::string& node, const wire::NodeHold& hold)>;
+
   // References: they outlive the sink.
-  NodeSink(PublishNodes publish, const wire::NodeRules& rules, OnUnreadable report);
+  NodeSink(PublishNodes publish, const wire::NodeRules& rules, OnUnreadable report,
+           OnHold on_hold = {});
 
   void ListBegins() override;
   void Listed(const PaddedText& object) override;
@@ -56,6 +60,7 @@ class NodeSink final : public ObjectSink {
 
   const PublishNodes publish_;  // the decoder has validated every spec
   const wire::NodeRules& rules_;
+  const OnHold on_hold_;
   UnreadableObjects unreadable_;
   std::set<std::string> known_;  // names in the state, from here
   std::set<std::string> listed_;

@@ -70,10 +70,11 @@ void EventRecorder::Record(const PodsEvicted& news) {
 
 void EventRecorder::Record(const RoomNews& news) {
   using enum RoomNews::What;
-  constexpr std::array<const char*, 6> kReasons = {"MovesWouldHelp", "MakesRoom", "MovedForRoom",
-                                                   "TakesKeptPlace", "RoomMade",  "RoomGivenUp"};
+  constexpr std::array<const char*, 7> kReasons = {"MovesWouldHelp",  "MakesRoom", "MovedForRoom",
+                                                   "TakesKeptPlace",  "RoomMade",  "RoomGivenUp",
+                                                   "IdleNodesGivenUp"};
   const bool of_moved = news.what == kEvicted || news.what == kMoved;
-  const bool is_warning = news.what == kEvicted || news.what == kGivenUp;
+  const bool is_warning = news.what == kEvicted || news.what >= kGivenUp;
   if (!of_moved && news.pod.name.empty()) return;  // idle nodes: there is no pod to tell
   Put({of_moved ? news.moved : news.pod, is_warning, kReasons[static_cast<std::size_t>(news.what)],
        news.text, clock_.Wall(), instance_});

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 3> kSharingWords = {"", "time-slicing", "
 constexpr std::array<std::string_view, kMobilities> kMobilityWords = {
     "", "moves", "no-controller", "comes-back", "do-not-disrupt", "not-safe-to-evict", "host-path"};
 constexpr std::array<std::string_view, 6> kLabelWords = {"In",           "NotIn", "Exists",
-                                                        "DoesNotExist", "Gt",    "Lt"};
+                                                         "DoesNotExist", "Gt",    "Lt"};
 constexpr std::array<std::string_view, 4> kTolerationWords = {"Equal", "Exists", "Gt", "Lt"};
 
 // The JSON of a member, by its type.

@@ -74,7 +74,7 @@ class NodeReader {
     spec_.gpus_to_come = !spec_.has_gpus() && IsGpuMachine(spec_.labels, *rules_.machine_types);
     AddProblem(rules_.traits.AddTo(spec_, of_traits_), passed_over);
     BERTH_TRY_STATUS(Validate(spec_));
-    return DecodedNode{std::move(spec_), std::move(passed_over)};
+    return DecodedNode{std::move(spec_), std::move(passed_over), std::move(hold_)};
   }
 
   [[nodiscard]] const std::string& name() const { return spec_.name; }
@@ -90,6 +90,9 @@ class NodeReader {
 
   void ReadAnnotations(object annotations) {
     ForEachField(annotations, [this](std::string_view key, value content) {
+      if (key == kHoldMark || std::ranges::find(kHoldKeys, key) != kHoldKeys.end()) {
+        hold_.Take(key, content.get_string());
+      }
       if (!rules_.dialects->ReadsNode(key)) return;
       annotations_.insert_or_assign(std::string(key), std::string_view(content.get_string()));
     });
@@ -355,6 +358,7 @@ class NodeReader {
   const NodeRules& rules_;
   NodeSpec spec_;
   std::map<std::string, std::string, std::less<>> annotations_;  // that some dialect reads
+  NodeHold hold_;
   NodeReadings readings_;
   std::vector<MigStock> mig_devices_;
   std::vector<DeviceCount> devices_;    // by GPU resource that the node has

@@ -14,6 +14,7 @@
 #include "cluster/node/mig_library.h"
 #include "cluster/node/node.h"
 #include "config/config.h"
+#include "server/wire/node/node_hold.h"
 #include "server/wire/node/node_traits.h"
 #include "server/wire/pod/dialect.h"
 #include "server/wire/pod/gpu_words.h"
@@ -41,6 +42,7 @@ struct DecodedNode {
   NodeSpec spec;
   // What could not be read and the node does without; empty = nothing.
   std::string problem;
+  NodeHold hold = {};
 };
 
 // Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. CPU, memory

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -340,6 +341,35 @@ TEST_F(KubeClusterTest, ANodeWhoseLinksCannotBeReadIsToldAndUsedWithoutThem) {
   api_.Put(kNodes, node);
   EXPECT_TRUE(Eventually([&] { return berth.Unreadable(0) == 0; }));
   EXPECT_TRUE(Eventually([&] { return berth.state.Current()->node(0).spec().links.known(); }));
+}
+
+TEST_F(KubeClusterTest, HoldsNodesFromAutoscalersAndLetsGoOfWhatAProcessBeforeHeld) {
+  Json theirs = FakeNode("n2", 2);
+  theirs["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] = "true";
+  api_.Put(kNodes, FakeNode("n1", 2));
+  api_.Put(kNodes, theirs);
+  const auto texts = [this](const std::string& node) {
+    const Json metadata = api_.Get(kNodes, node)["metadata"];
+    return metadata.value("annotations", Json::object());
+  };
+  const Json before = texts("n1"), before_theirs = texts("n2");
+  const std::set<std::string> both = {"n1", "n2"};
+  {
+    Process berth(api_, "");
+    ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+    for (const std::string& node : both) berth.kube.node_holder().Hold(node, true);
+    ASSERT_TRUE(Eventually([&] { return berth.kube.node_holder().Held() == both; }));
+    EXPECT_EQ(texts("n1")["karpenter.sh/do-not-disrupt"], "true");
+    EXPECT_EQ(texts("n2")["cluster-autoscaler.kubernetes.io/scale-down-disabled"], "true");
+  }
+  Process next(api_, "");
+  ASSERT_TRUE(Eventually([&] { return next.kube.node_holder().Held() == both; }));
+  for (const std::string& node : both) next.kube.node_holder().Hold(node, false);
+  ASSERT_TRUE(Eventually([&] { return next.kube.node_holder().Held().empty(); }));
+  EXPECT_EQ(texts("n1"), before);
+  EXPECT_EQ(texts("n2"), before_theirs) << "what others have set stays";
+  api_.Delete(kNodes, "n2");
+  EXPECT_TRUE(Eventually([&] { return next.Free("n2") == -1; }));
 }
 
 TEST_F(KubeClusterTest, AnEcosystemIsWatchedAndWrapsBindsThroughItsPorts) {

@@ -216,7 +216,8 @@ TEST_F(RoomMakerTest, StopsWhenTheTargetNoLongerTakesThePod) {
   world_.Waits(big_);
   world_.After(1);  // the plan is there, and nobody was evicted yet
   ASSERT_EQ(world_.evictor.asked, Names());
-  world_.Apply(NodeUpserted{ANode("n0").Gpus(2).Tainted("node.kubernetes.io/unschedulable").Spec()});
+  world_.Apply(
+      NodeUpserted{ANode("n0").Gpus(2).Tainted("node.kubernetes.io/unschedulable").Spec()});
   world_.After(1);
   EXPECT_EQ(world_.evictor.asked, Names());
   ExpectGivenUp("node n0 no longer takes default/b");
@@ -246,6 +247,52 @@ TEST_F(RoomMakerTest, TheSuccessorOfAPodWithTolerationsTakesItsPlace) {
               {0});
   BeginsToMoveB();
   EXPECT_EQ(world_.Comes(Successor().Constrained(tolerates)), Names{"n0"});
+}
+
+TEST_F(RoomMakerTest, EvictsNobodyWhileThePodsBindToAnotherNodeIsOnItsWay) {
+  world_.Waits(big_);
+  world_.After(1);  // the plan is there, and nobody was evicted yet
+  world_.Apply(NodeUpserted{ANode("n2").Gpus(2).Spec()});
+  ASSERT_TRUE(world_.state.Reserve(big_.Request(), APod(big_).On("n2", {0, 1}), Instant::max()));
+  world_.After(60);
+  EXPECT_EQ(world_.evictor.asked, Names());
+  ASSERT_TRUE(world_.state.Forget("uid-big"));  // the bind has failed
+  world_.After(1);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+}
+
+TEST_F(RoomMakerTest, EvictsNobodyWhileItsPodIsPlannedElsewhere) {
+  world_.Waits(big_);
+  world_.After(1);
+  world_.Apply(NodeUpserted{ANode("n2").Gpus(2).Spec()});
+  const PodPlacement planned{big_.Request(), APod(big_).On("n2", {0, 1})};
+  ASSERT_TRUE(world_.state.Plan(std::span(&planned, 1)));
+  world_.After(30);
+  EXPECT_EQ(world_.evictor.asked, Names());
+  const std::string uid = "uid-big";
+  ASSERT_EQ(world_.state.Unplan(std::span(&uid, 1)), 1u);
+  world_.After(1);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+}
+
+TEST_F(RoomMakerTest, PodsThatNoMoveHelpsKeepNobodyElseWaiting) {
+  for (int i = 0; i < 70; ++i) {
+    world_.Waits(APod("hopeless" + std::to_string(i)).Namespace("evil").Whole(9).Priority(9));
+  }
+  world_.After(3);
+  world_.Waits(big_);
+  world_.After(20);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+}
+
+TEST_F(RoomMakerTest, APodThatNoMoveHelpsComesAgainLaterEachTime) {
+  // Sixty of them would fill the line of their own namespace, too: one is looked at in five
+  // seconds, and each again after five minutes.
+  for (int i = 0; i < 60; ++i) world_.Waits(APod("a" + std::to_string(i)).Whole(9).Priority(9));
+  world_.After(10 * 60);
+  world_.Waits(big_);
+  world_.After(6 * 60);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
 }
 
 TEST_F(RoomMakerTest, StopsWhenKubeSchedulerDoesNotPlaceIt) {
@@ -566,6 +613,41 @@ TEST_F(IdleNodesTest, NoPodOfAHigherPriorityIsMoved) {
   Keeps(1);
   world_.After(40 * 60);
   EXPECT_EQ(world_.evictor.asked, Names());
+}
+
+TEST_F(IdleNodesTest, GivesUpWhereTwoNodesThatItKeptIdleVanishWithinAnHour) {
+  world_.Apply(NodeUpserted{ANode("n2").Gpus(2).Spec()});
+  world_.Apply(NodeUpserted{ANode("n3").Gpus(2).Spec()});
+  Keeps(1);
+  world_.After(2);
+  EXPECT_EQ(world_.maker->idle(), std::set<std::string>{"n2"});
+  world_.Apply(NodeRemoved{"n2"});
+  world_.After(2);
+  EXPECT_EQ(world_.maker->idle(), std::set<std::string>{"n3"});
+  EXPECT_FALSE(world_.maker->stats().gave_idle_up);
+  world_.Apply(NodeRemoved{"n3"});
+  world_.After(60 * 60);
+  EXPECT_EQ(world_.evictor.asked, Names()) << "it empties no more nodes";
+  ASSERT_EQ(world_.sink.what(), What::kGaveIdleUp);
+  EXPECT_TRUE(world_.sink.text().starts_with("2 nodes that Berth kept idle vanished"));
+  EXPECT_TRUE(world_.maker->stats().gave_idle_up);
+  EXPECT_EQ(world_.maker->idle(), std::set<std::string>());
+  Keeps(1);  // somebody has looked
+  world_.After(10);
+  EXPECT_FALSE(world_.maker->stats().gave_idle_up);
+  EXPECT_EQ(world_.evictor.asked, Names{"b"});
+}
+
+TEST_F(IdleNodesTest, OneThatVanishesADayIsNoAutoscaler) {
+  world_.Apply(NodeUpserted{ANode("n2").Gpus(2).Spec()});
+  Keeps(1);
+  for (int i = 0; i < 3; ++i) {
+    world_.After(2);
+    world_.Apply(NodeRemoved{"n2"});
+    world_.Apply(NodeUpserted{ANode("n2").Gpus(2).Spec()});
+    world_.clock.Advance(std::chrono::hours(2));
+  }
+  EXPECT_FALSE(world_.maker->stats().gave_idle_up);
 }
 
 TEST_F(IdleNodesTest, AnotherLeaderLeavesNothingBehind) {
