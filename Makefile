@@ -25,7 +25,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo docs pictures test image release sanitize fuzz soak bench bench-guard lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel room-trials replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help quick build lab demo docs pictures test image release sanitize fuzz soak bench bench-guard lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel room-trials replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,13 @@ define install
 	    --no-install-recommends "$${missing[@]}" >/dev/null; \
 	fi
 endef
+
+# Longer ones are labelled property, parity, integration, fuzz or long.
+quick: ## The tests of each change: unit, wire and arch, in build/dev (clang, debug)
+	$(call install,$(PACKAGES) $(CLANG_PACKAGES))
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev -j $(JOBS) --target quick_tests
+	@ctest --preset dev -j $(JOBS) -L '^(unit|wire|arch)$$' -LE '^long$$'
 
 build: ## Optimised build in build/release/, binaries in build/release/bin/
 	$(call install,$(PACKAGES))
@@ -107,12 +114,15 @@ page: build ## Only the tests of the live page in a browser; pictures of it stay
 	@$(PAGE)/build.sh >/dev/null
 	@ctest --preset release -L '^page$$'
 
-bench-gangs: ## Gangs of 64 to 5,000 on slow API servers, and what they cost others (an hour); ARGS="--sizes 64 --trials 2 ..."
+lab: ## Build and test berth-lab, the micro-benchmarks and the trials of bench/lab, in build/lab
 	$(call install,$(PACKAGES))
-	@cmake --preset release >/dev/null
-	@cmake --build --preset release -j $(JOBS) --target berth-gang-trials
-	@$(BIN)/berth-gang-trials --json build/gang-trials.json $(ARGS)
-	@for cost in beside differing large; do $(BIN)/berth-gang-trials $$cost; done
+	@cmake --preset lab >/dev/null
+	@cmake --build --preset lab -j $(JOBS) --target berth-lab berth-micro berth-gang-trials lab_tests
+	@ctest --preset lab -j $(JOBS) -L '^lab$$'
+
+bench-gangs: lab ## Gangs of 64 to 5,000 on slow API servers, and what they cost others (an hour); ARGS="--sizes 64 --trials 2 ..."
+	@build/lab/bin/berth-gang-trials --json build/gang-trials.json $(ARGS)
+	@for cost in beside differing large; do build/lab/bin/berth-gang-trials $$cost; done
 
 bench-page: build ## The live page of 5,000 nodes of 8 GPUs in a browser: bytes, first paint, refresh
 	@$(PAGE)/program.sh bench $(ARGS)
@@ -172,12 +182,11 @@ soak: ## The books and gangs under stress: SOAK_STEPS (1000000) random steps, wh
 	@cmake --build --preset release -j $(JOBS) --target soak_tests
 	@BERTH_SOAK_STEPS=$(SOAK_STEPS) BERTH_SOAK_SEED=$(or $(SEED),1) $(BIN)/soak_tests --gtest_brief=1
 
-bench: ## Every benchmark, as ratios against a baseline of the same run (bench/RESULTS.md and SPEED.md have the recorded ones)
+bench: ## The benchmarks, as ratios against a baseline of the same run (bench/RESULTS.md and SPEED.md have the recorded ones)
 	$(call install,$(PACKAGES))
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@$(BIN)/berth-load
-	@$(BIN)/berth-micro
 	@$(BIN)/berth-kube-bench
 	@bench/replay/table.sh $(BIN)/berth-replay "$$BERTH_DATA"
 
@@ -196,7 +205,7 @@ pictures: build ## The pictures of docs/ from what the programs print and show (
 
 lint: ## Format and shell scripts
 	$(call install,$(LINT_PACKAGES))
-	@git ls-files '*.h' '*.cc' | xargs clang-format-14 --dry-run --Werror
+	@git ls-files '*.h' '*.cc' ':!bench/lab' | xargs clang-format-14 --dry-run --Werror
 	@! git ls-files '*.h' '*.cc' | xargs grep -nP '^(?=.{101})\s*//' || { echo "lint: comments beyond 100 columns"; exit 1; }
 	@git ls-files '*.sh' .ci/run | xargs shellcheck
 	@if command -v gofmt >/dev/null; then test -z "$$(gofmt -l $(E2E) $(PAGE) | tee /dev/stderr)"; fi
@@ -207,9 +216,9 @@ BASE ?= main
 
 tidy: ## clang-tidy on the sources that differ from BASE (main)
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES) clang-tidy-14)
-	@cmake --preset dev >/dev/null
+	@cmake --preset dev -B build/tidy -DBERTH_COMBINE= >/dev/null # each source by itself
 	@git diff --name-only --diff-filter=d "$$(git merge-base $(BASE) HEAD)" -- '*.cc' ':!test/fuzz' \
-	  | xargs -r -n 4 -P $(JOBS) clang-tidy-14 --quiet -p build/dev
+	  | xargs -r -n 4 -P $(JOBS) clang-tidy-14 --quiet -p build/tidy
 	@echo "tidy: ok"
 
 clean: ## Remove build/

@@ -4,8 +4,11 @@
 // path or a query.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace berth {
 
@@ -17,5 +20,16 @@ namespace berth {
 
 // "namespace/name": one object of a kind in the whole cluster.
 [[nodiscard]] std::string FullName(std::string_view namespace_name, std::string_view name);
+
+// The "HOST:PORT" of a listener, as it is written in options and settings.
+
+struct ListenAddress {
+  std::string host;  // an address or name without brackets; empty: every address
+  std::uint16_t port = 0;
+};
+
+// "127.0.0.1:0", "[::1]:8080", "localhost:8080", ":8080". Error: kInvalidArgument "want
+// HOST:PORT, ...".
+Result<ListenAddress> ParseListenAddress(std::string_view text);
 
 }  // namespace berth

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,5 +57,13 @@ inline std::vector<std::string_view> PartsOf(std::string_view text, char separat
   }
   return parts;
 }
+
+// How many insertions, deletions and replacements of a character make one text of the other
+// (Levenshtein 1966). Time: the product of their sizes.
+std::size_t EditDistance(std::string_view a, std::string_view b);
+
+// The word that a typo may stand for: the candidate with the least EditDistance, the first of
+// several. Empty if none is within a third of the word's length.
+std::string NearestWord(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace berth

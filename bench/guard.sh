@@ -20,7 +20,14 @@ if [[ ! -d $source ]]; then
   mkdir -p "$source"
   git archive "$base" | tar -x -C "$source"
 fi
-for tree in "$source" .; do
-  (cd "$tree" && cmake --preset release >/dev/null && cmake --build --preset release -j "$jobs" --target "${targets[@]}" >/dev/null)
-done
-exec python3 bench/guard.py "$source/build/release/bin" build/release/bin "$@"
+
+# build TREE: where its programs are. Benchmarks are in the lab, in trees that have one.
+build() {
+  local preset=release
+  if grep -q '"name": "lab"' "$1/CMakePresets.json"; then preset=lab; fi
+  (cd "$1" && cmake --preset "$preset" >/dev/null && cmake --build --preset "$preset" -j "$jobs" --target "${targets[@]}" >/dev/null) || return 1
+  echo "$1/build/$preset/bin"
+}
+base_bin=$(build "$source")
+head_bin=$(build .)
+exec python3 bench/guard.py "$base_bin" "$head_bin" "$@"

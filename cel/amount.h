@@ -12,8 +12,8 @@
 #include <optional>
 #include <string_view>
 
-#include "base/digest.h"
 #include "base/quantity.h"
+#include "base/random.h"
 
 namespace berth::cel {
 

@@ -11,10 +11,12 @@
 // k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.37.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -52,7 +54,7 @@ class Device {
   template <class T>
   struct Domain {
     std::string name;
-    // By id. Devices may share them (shared_values.h).
+    // By id. Devices may share them (device.h).
     std::vector<std::shared_ptr<const Named<T>>> entries;
   };
   using Attributes = std::vector<Domain<AttributeValue>>;  // by name; no domain is empty
@@ -70,6 +72,32 @@ class Device {
   bool allow_multiple_allocations_ = false;
   Attributes attributes_;
   Capacities capacity_;
+};
+
+// SharedValues: most devices of a cluster are alike but for UUIDs and addresses, so what they say
+// is kept once. A value goes when no device has it any more.
+
+// One thread at a time; the devices may be read by others meanwhile.
+class SharedValues {
+ public:
+  // Has the device share each attribute and capacity with those that were shared before.
+  void Share(Device& device);
+  // So many values are known, some of which may be gone.
+  [[nodiscard]] std::size_t size() const {
+    return attributes_.known.size() + amounts_.known.size();
+  }
+
+ private:
+  template <class T>
+  struct Known {
+    std::unordered_multimap<std::size_t, std::weak_ptr<const Device::Named<T>>> known;  // by hash
+    std::size_t sweep_at = 1024;
+  };
+  template <class T>
+  static void ShareAll(std::vector<Device::Domain<T>>& domains, Known<T>& known);
+
+  Known<AttributeValue> attributes_;
+  Known<Amount> amounts_;
 };
 
 }  // namespace berth::cel

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/digest.h"
+#include "base/random.h"
 #include "base/result.h"
 
 namespace berth::cel {

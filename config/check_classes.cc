@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/check_classes.h"
+#include "config/validate.h"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,6 @@
 
 #include "base/dns_name.h"
 #include "base/text.h"
-#include "config/problem_text.h"
 #include "scoring/scorers/workload_fit.h"
 
 namespace berth {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/check_profiles.h"
+#include "config/validate.h"
 
 #include <algorithm>
 #include <set>
@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "config/problem_text.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -16,9 +15,8 @@ namespace {
 using Problems = std::vector<std::string>;
 
 // One profile alone is built with each scorer by itself, so that every faulty one is named.
-void CheckScorers(const ProfileSpec& spec, const std::string& place, const RequestMix& mix,
-                  Problems& problems) {
-  auto built = BuildProfile(spec, mix);
+void CheckScorers(const ProfileSpec& spec, const std::string& place, Problems& problems) {
+  auto built = BuildProfile(spec, {});
   if (built) return;
   const std::size_t before = problems.size();
   std::set<std::string> names;
@@ -28,7 +26,7 @@ void CheckScorers(const ProfileSpec& spec, const std::string& place, const Reque
     if (!names.insert(name).second) {
       problems.push_back(path + InQuotes(name) + " is there twice");
     } else if (name != kDomainLocality) {
-      if (auto scorer = MakeScorer(name, mix); !scorer) {
+      if (auto scorer = MakeScorer(name, {}); !scorer) {
         problems.push_back(path + scorer.error().message);
       }
     }
@@ -50,7 +48,7 @@ void CheckExtension(const ProfileSpec& spec, const std::string& place, Problems&
   if (!spec.extends.empty() && FindBuiltinProfile(spec.extends) == nullptr) {
     problems.push_back(place + ".extends: want one of " +
                        Join(BuiltinProfiles(), " ", &ProfileSpec::name) + ", got " +
-                       InQuotes(spec.extends));
+                       WrongPolicy(spec.extends));
   }
   std::vector<std::string_view> known = ScorerNames();
   known.push_back(kDomainLocality);
@@ -75,13 +73,13 @@ void CheckProfiles(const Config& config, Problems& problems) {
     } else if (!names.insert(spec.name).second) {
       problems.push_back(place + ".name: " + InQuotes(spec.name) + " is there twice");
     }
-    CheckScorers(spec, place, MixOf(config), problems);
+    CheckScorers(spec, place, problems);
     CheckExtension(spec, place, problems);
   }
   if (names.contains(config.profile) || FindBuiltinProfile(config.profile) != nullptr) return;
   for (const ProfileSpec& spec : BuiltinProfiles()) names.insert(spec.name);
   problems.push_back("profile: want one of " + Join(names, " ") + ", got " +
-                     InQuotes(config.profile));
+                     WrongPolicy(config.profile));
 }
 
 // Those of the default profile that are gone, and nobody said so.

@@ -3,44 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
-#include "config/words.h"
 #include "scoring/registry.h"
 
 namespace berth {
-namespace {
-
-// Shaped like the openb trace of 2023 (Weng et al., USENIX ATC'23): 13 % of the tasks ask for no
-// GPU, 38 % for a share (most often 0.81), 48 % for one GPU, 1 % for more.
-std::vector<MixEntry> TypicalMix() {
-  return {
-      {.cpu_milli = 8000, .weight = 13.3},
-      {.cpu_milli = 6000, .gpu_milli = 250, .weight = 8.0},
-      {.cpu_milli = 8000, .gpu_milli = 500, .weight = 16.5},
-      {.cpu_milli = 12000, .gpu_milli = 810, .weight = 13.2},
-      {.cpu_milli = 12000, .gpus = 1, .weight = 48.0},
-      {.cpu_milli = 24000, .gpus = 2, .weight = 0.2},
-      {.cpu_milli = 48000, .gpus = 4, .weight = 0.2},
-      {.cpu_milli = 88000, .gpus = 8, .weight = 0.6},
-  };
-}
-
-RequestMix ScaledMix(const std::vector<MixEntry>& entries) {
-  double sum = 0;
-  for (const MixEntry& entry : entries) sum += entry.weight;
-  if (std::abs(sum - 1) < 1e-9) sum = 1;  // scaled already: keep every bit
-  RequestMix mix;
-  for (const MixEntry& entry : entries) {
-    RequestShape shape{entry.cpu_milli, 0, NoGpu{}, entry.models};
-    if (entry.gpus > 0) shape.gpus = WholeGpus{entry.gpus};
-    if (entry.gpu_milli > 0) shape.gpus = GpuShare{entry.gpu_milli, 0};
-    mix.push_back({std::move(shape), entry.weight / sum});
-  }
-  return mix;
-}
-
-}  // namespace
 
 Config DefaultConfig() {
   Config config;
@@ -98,8 +64,26 @@ const ProfileSpec& ChosenProfile(const Config& config) {
   return *FindProfile(config, config.profile);
 }
 
-RequestMix MixOf(const Config& config) {
-  return ScaledMix(config.request_mix.empty() ? TypicalMix() : config.request_mix);
+RequestMix TypicalMix() {
+  RequestMix mix;
+  const auto add = [&mix](std::int64_t cpu_milli, const GpuAsk& gpus, double weight) {
+    RequestClass& entry = mix.emplace_back();
+    entry.shape.cpu_milli = cpu_milli;
+    entry.shape.gpus = gpus;
+    entry.weight = weight;
+  };
+  add(8000, GpuAsk(), 13.3);
+  add(6000, GpuShare{250, 0}, 8.0);
+  add(8000, GpuShare{500, 0}, 16.5);
+  add(12000, GpuShare{810, 0}, 13.2);
+  add(12000, WholeGpus{1}, 48.0);
+  add(24000, WholeGpus{2}, 0.2);
+  add(48000, WholeGpus{4}, 0.2);
+  add(88000, WholeGpus{8}, 0.6);
+  double sum = 0;
+  for (const RequestClass& entry : mix) sum += entry.weight;
+  for (RequestClass& entry : mix) entry.weight /= sum;
+  return mix;
 }
 
 std::int64_t UnitFactor(const ResourceRule& rule) {

@@ -5,6 +5,7 @@
 // berth.dev/v1alpha1).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,10 +14,9 @@
 #include "base/result.h"
 #include "scoring/node_guard.h"
 #include "scoring/profile.h"
-#include "scoring/waste/learned_mix.h"
 #include "scoring/waste/request_mix.h"
 #include "topology/domains/topology_levels.h"
-#include "topology/known_machine_types.h"
+#include "topology/machine_types.h"
 
 namespace berth {
 
@@ -102,6 +102,7 @@ struct GpushareConfig {
 enum class UnenforcedShares { kAllow, kRefuse };
 struct SharesConfig {
   UnenforcedShares unenforced = UnenforcedShares::kRefuse;
+  UnenforcedShares several_replicas = UnenforcedShares::kRefuse;  // to one container
   friend bool operator==(const SharesConfig&, const SharesConfig&) = default;
 };
 
@@ -127,6 +128,8 @@ struct EarmarksConfig {
   int most_gpus_percent = 25;     // of all GPUs; one waiting pod alone may have more
   int gang_minutes = 15;          // for a gang; 0: nothing is
   int reserve_after_minutes = 1;  // that a large pod has waited; 0: no node is reserved
+  int reserve_idle_minutes = 60;  // that GPUs stand idle for it, for each GPU that it asks for
+  int reserve_within_minutes = 360;
   friend bool operator==(const EarmarksConfig&, const EarmarksConfig&) = default;
 };
 
@@ -162,6 +165,7 @@ struct GangsConfig {
   std::vector<std::string> conventions;       // whose groups are gangs; others are only kept close
   std::vector<std::string> controllers = {};  // whose pods are gangs without an annotation
   int hold_seconds = 50;                      // how long a bind waits for the others
+  bool may_break = false;                     // by evictions that kube-scheduler chooses
   friend bool operator==(const GangsConfig&, const GangsConfig&) = default;
 };
 
@@ -199,24 +203,11 @@ struct WorkloadClass {
   friend bool operator==(const WorkloadClass&, const WorkloadClass&) = default;
 };
 
-// One kind of pod of the request mix: a GPU share or whole GPUs, with a weight on any scale.
-struct MixEntry {
-  std::int64_t cpu_milli = 0;
-  int gpus = 0;                          // whole GPUs, or
-  int gpu_milli = 0;                     // a share; neither = a pod without GPU
-  std::vector<std::string> models = {};  // any of them; empty = any model
-  double weight = 1;                     // > 0
-  friend bool operator==(const MixEntry&, const MixEntry&) = default;
-};
-
 constexpr std::size_t kLongestClusterName = 63;
 
 struct Config {
   std::string profile = "expected-waste";  // a built-in one or one of `profiles`
   std::vector<ProfileSpec> profiles;       // user-defined; a name may override a built-in one
-  std::vector<MixEntry> request_mix;       // empty: learned from the pods that arrive
-  LearningParameters learning;             // how the mix is learned
-  WasteParameters expected_waste;          // of the scorer of that name
   // In addition to the known vendors' names (topology/gpu_vendor.h) and Berth's own. An entry of
   // the same name overrides these.
   std::vector<ResourceRule> resources;
@@ -264,11 +255,39 @@ std::vector<ProfileSpec> ClassProfiles(const Config& config);
 // The profile that the configuration chooses. Requires: Validate(config).
 const ProfileSpec& ChosenProfile(const Config& config);
 
-// The mix with its weights scaled to a sum of 1; a typical mix if none is configured.
-RequestMix MixOf(const Config& config);
+// A mix for what knows no arrivals: shaped like the openb trace of 2023 (Weng et al., USENIX
+// ATC'23). Of its tasks 13 % ask for no GPU, 38 % for a share (most often .81), 48 % for one GPU,
+// 1 % for more.
+RequestMix TypicalMix();
 
 // The size of one unit of the rule's resource, in GPUs, thousandths of a GPU or bytes of GPU
 // memory. 0 for a unit that does not belong to the meaning.
 std::int64_t UnitFactor(const ResourceRule& rule);
+
+// The names of enumerators in the configuration, in the order of the enumerators.
+
+inline constexpr std::array<std::string_view, 4> kMeaningWords = {"whole-gpus", "share-compute",
+                                                                  "share-memory", "ignored"};
+inline constexpr std::array<std::string_view, 4> kDeviceRuleWords = {"first", "tightest",
+                                                                     "best-score", "random"};
+inline constexpr std::array<std::string_view, 3> kTieRuleWords = {"equal", "first", "fullest"};
+inline constexpr std::array<std::string_view, 2> kUnenforcedWords = {"allow", "refuse"};
+inline constexpr std::array<std::string_view, 3> kMakeRoomWords = {"off", "advise", "act"};
+inline constexpr std::array<std::string_view, 3> kNodeGuardWords = {"off", "score", "refuse"};
+inline constexpr std::array<std::string_view, 3> kSpreadWords = {"none", "card", "node"};
+inline constexpr std::array<std::string_view, 2> kMemoryUnitWords = {"GiB", "MiB"};
+inline constexpr std::array<std::string_view, 4> kLogLevelWords = {"debug", "info", "warn",
+                                                                   "error"};
+// Conventions by which pods name their group (docs/gangs.md).
+inline constexpr std::array<std::string_view, 8> kGangConventionWords = {
+    "berth", "coscheduling", "kubernetes", "volcano", "koordinator", "labels", "kueue", "kai"};
+
+// Controllers whose pods can be gangs without an annotation (docs/with-controllers.md).
+inline constexpr std::array<std::string_view, 3> kGangControllerWords = {"jobset", "lws", "job"};
+
+template <class Words, class Enum>
+constexpr std::string_view WordOf(const Words& words, Enum value) {
+  return words[static_cast<std::size_t>(value)];
+}
 
 }  // namespace berth

@@ -19,7 +19,6 @@
 #include <string_view>
 
 #include "config/config.h"
-#include "config/words.h"
 
 namespace berth {
 
@@ -35,23 +34,12 @@ struct Integers {
 struct Numbers {
   double low, high;
 };
-struct NumbersAboveZero {};
-struct MilliQuantities {};  // Kubernetes quantities, held in thousandths
 template <class Form>
 struct Optional {  // a std::optional: no default, printed only if set
   Form form;
 };
 struct Words {  // names of enumerators, or the allowed texts
   std::span<const std::string_view> words;
-};
-
-// Of a constant of the model: berth-replay alone reads and searches it. The service takes the value
-// that is found here, whatever is written (model_constants.h).
-template <class Form, class T>
-struct Constant {
-  Constant(Form of, T value) : form(of), fixed(value) {}
-  Form form;
-  T fixed;
 };
 
 template <class Visitor>
@@ -74,66 +62,6 @@ void Describe(Visitor& v, ProfileSpec& profile) {
           "rule that picks the GPU of a node for a GPU share");
   v.Field("ties", profile.ties, Words{kTieRuleWords},
           "rule that picks among nodes with the same best score");
-}
-
-template <class Visitor>
-void Describe(Visitor& v, MixEntry& entry) {
-  v.Field("cpu", entry.cpu_milli, MilliQuantities{}, "CPU request of such a pod");
-  v.Field("gpus", entry.gpus, Integers{0, kMaxGpusPerNode, true},
-          "number of whole GPUs that it requests");
-  v.Field("gpuMilli", entry.gpu_milli, Integers{0, kMilliPerGpu, true},
-          "or the share of one GPU that it requests, in thousandths");
-  v.Field("models", entry.models, TextList{true}, "GPU models that it accepts; empty: every model");
-  v.Field("weight", entry.weight, NumbersAboveZero{},
-          "relative frequency of such pods, on any scale");
-}
-
-template <class Visitor>
-void Describe(Visitor& v, LearningParameters& learning) {
-  constexpr LearningParameters kFixed;
-  v.Field("halfLifePods", learning.half_life_pods,
-          Constant(Integers{1, 1'000'000'000}, kFixed.half_life_pods),
-          "number of later pods after which an observed pod counts half");
-  v.Field("longestEpochPods", learning.longest_epoch_pods,
-          Constant(Integers{1, 1'000'000'000}, kFixed.longest_epoch_pods),
-          "maximum number of pods between two rebuilds of the scorers");
-}
-
-template <class Visitor>
-void Describe(Visitor& v, WasteParameters& waste) {
-  constexpr WasteParameters kFixed;
-  v.Field("fills", waste.fills, Integers{1, 256},
-          "number of simulated fillings of a node; their mean is its score, and each takes time");
-  v.Field("patience", waste.patience, Integers{1, 400},
-          "number of GPU pods in a row that do not fit before a filling ends");
-  v.Field("settledPatience", waste.settled_patience,
-          Constant(Integers{1, 400}, kFixed.settled_patience),
-          "`patience` in a cluster where pods end as fast as they arrive");
-  v.Field(
-      "optimismGpus", waste.optimism, Constant(Numbers{0, 100}, kFixed.optimism),
-      "a filling that wastes this many GPUs less counts e times as much; 0: all count the same");
-  v.Field("coverage", waste.coverage, Numbers{0.01, 1},
-          "fraction of the mix to simulate, most frequent kinds of pods first");
-  v.Field("fragmentation", waste.fragmentation, Numbers{0, 100},
-          "weight of a GPU that the next pod cannot use, relative to one that stays idle for good");
-  v.Field("settledFragmentation", waste.settled_fragmentation,
-          Constant(Numbers{0, 100}, kFixed.settled_fragmentation),
-          "`fragmentation` in a cluster where pods end as fast as they arrive");
-  v.Field("scarcityExponent", waste.scarcity_exponent,
-          Constant(Numbers{0.1, 20}, kFixed.scarcity_exponent),
-          "steepness of the price of room for several GPUs on one node");
-  v.Field("scarcityLimitGpus", waste.scarcity_limit,
-          Constant(Numbers{0, 100}, kFixed.scarcity_limit),
-          "maximum price of one GPU of such room");
-  v.Field("sharePriceGpus", waste.share_price, Constant(Numbers{0, 100}, kFixed.share_price),
-          "price of room for a large share of a GPU when demand equals supply");
-  v.Field("modelPriceGpus", waste.model_price, Constant(Numbers{0, 100}, kFixed.model_price),
-          "price of a GPU of a model when demand for the model equals its free GPUs");
-  v.Field("bestFitGpus", waste.best_fit, Constant(Numbers{0, 100}, kFixed.best_fit),
-          "extra cost of an empty node of the largest kind, compared with a full one");
-  v.Field("settledBestFitGpus", waste.settled_best_fit,
-          Constant(Numbers{0, 100}, kFixed.settled_best_fit),
-          "`bestFitGpus` in a cluster where pods end as fast as they arrive");
 }
 
 template <class Visitor>
@@ -219,6 +147,9 @@ template <class Visitor>
 void Describe(Visitor& v, SharesConfig& shares) {
   v.Field("unenforced", shares.unenforced, Words{kUnenforcedWords},
           "whether GPU shares may go to nodes where no agent enforces them");
+  v.Field("severalReplicas", shares.several_replicas, Words{kUnenforcedWords},
+          "whether a container may get several replicas of shared GPUs, which may all be of one "
+          "GPU; never on GKE's shared GPUs, whose device plugin rejects it");
 }
 
 template <class Visitor>
@@ -245,6 +176,11 @@ void Describe(Visitor& v, EarmarksConfig& earmarks) {
       "reserveAfterMinutes", earmarks.reserve_after_minutes, Integers{0, 1440},
       "how long a pod of two or more whole GPUs has waited before a node is reserved for it, by "
       "when the pods there end; 0: none is");
+  v.Field("reserveIdleMinutes", earmarks.reserve_idle_minutes, Integers{0, 10'080},
+          "how long GPUs may stand idle on a node that is reserved for a pod, in minutes for each "
+          "GPU that it asks for; a node where they would longer is not reserved");
+  v.Field("reserveWithinMinutes", earmarks.reserve_within_minutes, Integers{0, 10'080},
+          "how soon a node has to have room to be reserved");
 }
 
 template <class Visitor>
@@ -330,6 +266,9 @@ void Describe(Visitor& v, GangsConfig& gangs) {
   v.Field("holdSeconds", gangs.hold_seconds, Integers{5, 3600},
           "how long a bind waits for the other pods of its group; must be below kube-scheduler's "
           "`httpTimeout` for bind");
+  v.Field("mayBreak", gangs.may_break, TrueOrFalse{},
+          "where no other node will do, kube-scheduler may evict single members of a gang of lower "
+          "priority, so that fewer are left than have to start together");
 }
 
 template <class Visitor>
@@ -370,10 +309,6 @@ void Describe(Visitor& v, Config& config) {
   v.Field("profile", config.profile, AnyText{},
           "profile that scores nodes: a built-in one or one of `profiles`");
   v.List("profiles", config.profiles, "custom profiles");
-  v.List("requestMix", config.request_mix,
-         "kinds of pods to expect; empty: learned from arriving pods");
-  v.Group("learning", config.learning, "");
-  v.Group("expectedWaste", config.expected_waste, "parameters of the scorer `expected-waste`");
   v.List("resources", config.resources,
          "GPU resource names of pods, in addition to those of the known vendors");
   v.Group("nodeLabels", config.node_labels, "node labels with facts about the node's GPUs");

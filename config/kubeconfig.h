@@ -4,6 +4,7 @@
 // mounts into every pod.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,5 +46,9 @@ inline constexpr std::string_view kServiceAccountFolder =
 Result<ClusterAccess> InClusterAccess(
     const std::string& host, const std::string& port,
     const std::string& folder = std::string(kServiceAccountFolder));
+
+// Standard base64 with padding (RFC 4648 section 4); line breaks are skipped, anything else is
+// refused.
+std::optional<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace berth

@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "base/file.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "config/check_profiles.h"
 #include "config/describe.h"
-#include "config/model_constants.h"
 #include "config/parse_yaml.h"
 #include "config/validate.h"
 #include "config/yaml_reader.h"
@@ -70,12 +69,6 @@ class SettingsReader {
   void Field(const char* key, double& value, Numbers range, const char*) {
     yaml_.Number(key, range.low, range.high, value);
   }
-  void Field(const char* key, double& value, NumbersAboveZero, const char*) {
-    yaml_.PositiveNumber(key, value);
-  }
-  void Field(const char* key, std::int64_t& value, MilliQuantities, const char*) {
-    yaml_.MilliQuantity(key, value);
-  }
   template <class Enum>
   void Field(const char* key, Enum& value, Words words, const char*) {
     yaml_.Word(key, words.words, value);
@@ -90,11 +83,6 @@ class SettingsReader {
     if (!yaml_.Has(key)) return;
     value.emplace();
     Field(key, *value, form.form, meaning);
-  }
-
-  template <class T, class Form>
-  void Field(const char* key, T& value, Constant<Form, T> constant, const char* meaning) {
-    Field(key, value, constant.form, meaning);
   }
 
   template <class T>
@@ -182,7 +170,7 @@ void AddProblemsOf(const Config& config, const YAML::Node& document,
   problems.insert(problems.end(), more.begin(), more.end());
 }
 
-Reading ReadSettings(const YAML::Node& document) {
+Reading ReadSettings(const YAML::Node& document, const ReadBeside& beside = {}) {
   Reading reading{DefaultConfig(), {}};
   Config& config = reading.config;
   YamlReader yaml(document, "");
@@ -193,11 +181,12 @@ Reading ReadSettings(const YAML::Node& document) {
   yaml.Word("kind", kKinds, ignored);
   SettingsReader reader(yaml);
   Describe(reader, config);
+  if (beside) beside(yaml);
+  // Settings of 0.1.0.
+  yaml.Gone("requestMix", "Berth learns the mix from the pods that arrive");
+  for (const char* key : {"learning", "expectedWaste"})
+    yaml.Gone(key, "only berth-replay reads it");
   yaml.Finish();
-  for (MixEntry& entry : config.request_mix) {
-    std::ranges::sort(entry.models);
-    entry.models.erase(std::unique(entry.models.begin(), entry.models.end()), entry.models.end());
-  }
   reading.problems = yaml.problems();
   SortByLine(reading.problems);
   AddProblemsOf(config, document, reading.problems);
@@ -210,9 +199,10 @@ std::string AtLine(std::string_view origin, const YamlProblem& problem) {
 
 }  // namespace
 
-Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
+Result<Config> LoadConfig(const std::string& text, std::string_view origin,
+                          const ReadBeside& beside) {
   BERTH_TRY(const YAML::Node document, ParseYaml(text, origin));
-  Reading reading = ReadSettings(document);
+  Reading reading = ReadSettings(document, beside);
   if (!reading.problems.empty()) return Invalid(AtLine(origin, reading.problems.front()));
   return std::move(reading.config);
 }
@@ -228,10 +218,6 @@ ConfigFindings CheckConfig(const std::string& text, std::string_view origin) {
   }
   if (!reading.problems.empty()) return findings;
   std::vector<std::string> notes = NotesOn(reading.config);
-  Config config = reading.config;
-  for (const std::string& path : ResetModelConstants(config)) {
-    notes.push_back(path + ": is ignored: a constant of the model, which only berth-replay reads");
-  }
   for (std::string& note : notes) {
     findings.notes.push_back(AtLine(origin, Located(std::move(note), *document)));
   }
@@ -241,6 +227,49 @@ ConfigFindings CheckConfig(const std::string& text, std::string_view origin) {
 Result<Config> LoadConfigFile(const std::string& path) {
   BERTH_TRY(const std::string text, ReadFile(path));
   return LoadConfig(text, path);
+}
+
+namespace {
+
+constexpr char kUsualKey[] = "berth.yaml";
+
+// The text in which the value of a block begins on the line on which it stands in the manifest.
+std::string OnItsLine(const YAML::Node& value, const std::string& manifest) {
+  const YAML::Mark mark = value.Mark();
+  if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= manifest.size()) return "";
+  if (manifest[static_cast<std::size_t>(mark.pos)] != '|') return "";
+  return std::string(static_cast<std::size_t>(mark.line) + 1, '\n') + value.Scalar();
+}
+
+}  // namespace
+
+Result<ConfigText> ConfigInside(std::string text, std::string_view origin) {
+  ConfigText as_it_is{std::move(text), std::string(origin)};
+  const auto parsed = ParseYaml(as_it_is.text, origin);
+  if (!parsed || !parsed->IsMap()) return as_it_is;  // its reader says what is wrong
+  const YAML::Node& document = *parsed;
+  const YAML::Node kind = document["kind"];
+  if (!kind.IsDefined() || !kind.IsScalar() || kind.Scalar() != "ConfigMap") return as_it_is;
+
+  const auto refuse = [&](const YAML::Node& where, const std::string& got) {
+    return Invalid(std::string(origin) + ":" + std::to_string(where.Mark().line + 1) +
+                   ": data: want one configuration, or one named " + kUsualKey + ", got " + got);
+  };
+  const YAML::Node data = document["data"];
+  if (!data.IsDefined() || !data.IsMap() || data.size() == 0) return refuse(document, "none");
+  const YAML::Node usual = data[kUsualKey];
+  if (data.size() > 1 && !usual.IsDefined()) {
+    return refuse(data, std::to_string(data.size()) + " others");
+  }
+  const auto first = *data.begin();
+  const std::string key =
+      usual.IsDefined() || !first.first.IsScalar() ? kUsualKey : first.first.Scalar();
+  const YAML::Node value = usual.IsDefined() ? usual : first.second;
+  if (!value.IsScalar()) return refuse(value, "no text");
+  if (std::string block = OnItsLine(value, as_it_is.text); !block.empty()) {
+    return ConfigText{std::move(block), as_it_is.origin};
+  }
+  return ConfigText{value.Scalar(), as_it_is.origin + " data." + key};
 }
 
 }  // namespace berth

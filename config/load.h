@@ -4,6 +4,7 @@
 // values out of range are errors with line and path.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,9 +14,15 @@
 
 namespace berth {
 
+class YamlReader;
+
+// Reads mappings of the file that are no settings of the service.
+using ReadBeside = std::function<void(YamlReader&)>;
+
 // `origin` names the text in errors. Error: kInvalidArgument "ORIGIN:LINE: server.threads: want an
 // integer from 1 to 64, got \"many\"".
-Result<Config> LoadConfig(const std::string& text, std::string_view origin);
+Result<Config> LoadConfig(const std::string& text, std::string_view origin,
+                          const ReadBeside& beside = {});
 
 // Error: kNotFound when the file cannot be read; else as LoadConfig.
 Result<Config> LoadConfigFile(const std::string& path);
@@ -25,12 +32,24 @@ struct ConfigFindings {
   // At most kMostFindings; LoadConfig's error is the first. Malformed settings come before
   // contradictory ones, each by line. Empty: the text is a valid configuration.
   std::vector<std::string> problems;
-  // NotesOn (validate.h), and the ignored constants that are set (model_constants.h). Empty if
-  // there are problems.
+  // NotesOn (validate.h). Empty if there are problems.
   std::vector<std::string> notes;
 };
 inline constexpr std::size_t kMostFindings = 100;
 
 ConfigFindings CheckConfig(const std::string& text, std::string_view origin);
+
+// A configuration as a cluster stores it: the text inside the manifest of a ConfigMap.
+
+struct ConfigText {
+  std::string text;    // for LoadConfig and CheckConfig
+  std::string origin;  // names the file, and the key of a ConfigMap, in errors
+};
+
+// The value of the manifest's only key in `data`; of several keys, `berth.yaml`. Line numbers count
+// in the manifest if the value is a block (`|`), else in the value, with the origin "ORIGIN
+// data.KEY". A text of another kind than ConfigMap is returned unchanged. Error: kInvalidArgument
+// "ORIGIN:LINE: data: want ..., got ...".
+Result<ConfigText> ConfigInside(std::string text, std::string_view origin);
 
 }  // namespace berth

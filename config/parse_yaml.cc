@@ -2,8 +2,8 @@
 #include "config/parse_yaml.h"
 
 #include <yaml-cpp/eventhandler.h>
-
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -140,6 +140,151 @@ Result<YAML::Node> ParseYaml(const std::string& text, std::string_view origin) {
   } catch (const std::exception& problem) {  // what the library lets through of its own mistakes
     return refuse(0, std::string("not YAML: ") + problem.what());
   }
+}
+
+namespace {
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?
+bool IsJsonNumber(std::string_view text) {
+  const auto digits = [&text] {
+    std::size_t count = 0;
+    for (; !text.empty() && IsDigit(text.front()); text.remove_prefix(1)) ++count;
+    return count;
+  };
+  const auto skip = [&text](std::string_view any) {
+    if (text.empty() || any.find(text.front()) == std::string_view::npos) return false;
+    text.remove_prefix(1);
+    return true;
+  };
+  skip("-");
+  const bool leading_zero = !text.empty() && text.front() == '0';
+  const std::size_t whole = digits();
+  if (whole == 0 || (leading_zero && whole > 1)) return false;
+  if (skip(".") && digits() == 0) return false;
+  if (skip("eE")) {
+    skip("+-");
+    if (digits() == 0) return false;
+  }
+  return text.empty();
+}
+
+void AppendText(std::string& json, std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  json += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      json += '\\';
+      json += c;
+    } else if (byte < 0x20) {
+      json += "\\u00";
+      json += kHex[byte >> 4U];
+      json += kHex[byte & 0xFU];
+    } else {
+      json += c;
+    }
+  }
+  json += '"';
+}
+
+void AppendScalar(std::string& json, const YAML::Node& node) {
+  const std::string& text = node.Scalar();
+  const bool is_plain = node.Tag() == "?";
+  if (is_plain && (text == "null" || text == "Null" || text == "NULL" || text == "~")) {
+    json += "null";
+  } else if (is_plain && (text == "true" || text == "True" || text == "TRUE")) {
+    json += "true";
+  } else if (is_plain && (text == "false" || text == "False" || text == "FALSE")) {
+    json += "false";
+  } else if (is_plain && IsJsonNumber(text)) {
+    json += text;
+  } else {
+    AppendText(json, text);
+  }
+}
+
+void AppendNode(std::string& json, const YAML::Node& node) {
+  if (node.IsMap()) {
+    char before = '{';
+    for (const auto& field : node) {
+      json += before;
+      AppendText(json, field.first.IsScalar() ? field.first.Scalar() : "");
+      json += ':';
+      AppendNode(json, field.second);
+      before = ',';
+    }
+    json += before == '{' ? "{}" : "}";
+  } else if (node.IsSequence()) {
+    char before = '[';
+    for (const auto& item : node) {
+      json += before;
+      AppendNode(json, item);
+      before = ',';
+    }
+    json += before == '[' ? "[]" : "]";
+  } else if (node.IsScalar()) {
+    AppendScalar(json, node);
+  } else {
+    json += "null";
+  }
+}
+
+// A mapping whose first key is quoted. YAML would read it too, within narrower limits.
+bool LooksLikeJson(std::string_view text) {
+  const auto next_is = [&text](std::string_view any) {
+    const std::size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos || any.find(text[begin]) == std::string_view::npos) {
+      return false;
+    }
+    text.remove_prefix(begin + 1);
+    return true;
+  };
+  return next_is("{") && next_is("\"}");
+}
+
+// A line that begins or ends a document, wherever it stands (YAML 1.2, 9.1.2 and 9.1.3).
+bool IsMarker(std::string_view line) {
+  if (!line.starts_with("---") && !line.starts_with("...")) return false;
+  return line.size() == 3 || line[3] == ' ' || line[3] == '\t' || line[3] == '\r';
+}
+
+// What is behind a "---" on its line belongs to the document.
+std::vector<std::string> Divide(std::string_view text) {
+  std::vector<std::string> documents(1);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    std::string_view bare = line;
+    while (!bare.empty() && (bare.back() == '\n' || bare.back() == '\r')) bare.remove_suffix(1);
+    if (IsMarker(bare)) {
+      documents.emplace_back();
+      if (bare.starts_with("---")) documents.back() = line.substr(3);
+    } else {
+      documents.back() += line;
+    }
+    text.remove_prefix(end);
+  }
+  return documents;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> JsonDocuments(const std::string& text, std::string_view origin) {
+  if (LooksLikeJson(text)) return std::vector<std::string>{text};
+  std::vector<std::string> all;
+  std::size_t number = 0;
+  for (const std::string& document : Divide(text)) {
+    if (document.find_first_not_of(" \t\r\n") == std::string::npos) continue;
+    ++number;
+    const std::string place =
+        std::string(origin) + (number == 1 ? "" : " document " + std::to_string(number));
+    BERTH_TRY(const YAML::Node node, ParseYaml(document, place));
+    if (!node || node.IsNull()) continue;  // nothing but comments
+    AppendNode(all.emplace_back(), node);
+  }
+  return all;
 }
 
 }  // namespace berth

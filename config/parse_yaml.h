@@ -12,10 +12,10 @@
 #pragma once
 
 #include <yaml-cpp/yaml.h>
-
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -28,5 +28,14 @@ constexpr std::size_t kMostYamlText = 4 << 20;
 // A null node if the text has no document. Error: kInvalidArgument "ORIGIN:LINE: not YAML: ...",
 // or with the limit that the text exceeds.
 Result<YAML::Node> ParseYaml(const std::string& text, std::string_view origin);
+
+// The documents of a YAML text as JSON, as kubectl reads manifests. An unquoted null, true, false
+// or number keeps its type; all other values and all keys are texts.
+
+// One JSON text per document; documents without content are left out. A text that begins with '{'
+// and a quoted key is JSON and returned unchanged. Each document is within the limits
+// of ParseYaml. Error: kInvalidArgument "ORIGIN:LINE: ..." or, of a later document, "ORIGIN
+// document 2:LINE: ..." where lines are counted from the beginning of the document.
+Result<std::vector<std::string>> JsonDocuments(const std::string& text, std::string_view origin);
 
 }  // namespace berth

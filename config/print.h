@@ -7,10 +7,12 @@
 
 namespace berth {
 
-// The configuration as YAML, with every setting of the service.
-std::string PrintConfig(const Config& config);
-// With the constants of the model too (model_constants.h): LoadConfig reads it back to an equal
-// one.
-std::string PrintWithConstants(const Config& config);
+// The configuration as YAML, with every setting: LoadConfig reads it back to an equal one.
+std::string PrintConfig(Config config);
+
+// A JSON Schema (draft-07) of a BerthConfiguration, for editors: the keys, forms, ranges, words,
+// defaults and meanings of describe.h. It does not cover the checks across fields (validate.h).
+// docs/berth-configuration.schema.json is this text.
+std::string ConfigSchema();
 
 }  // namespace berth

@@ -2,7 +2,9 @@
 #include "config/reload.h"
 
 #include <yaml-cpp/yaml.h>
+#include <utility>
 
+#include "base/check.h"
 #include "config/print.h"
 
 namespace berth {
@@ -28,8 +30,6 @@ Config Reloaded(const Config& now, const Config& wanted) {
   Config next = now;
   next.profile = wanted.profile;
   next.profiles = wanted.profiles;
-  next.request_mix = wanted.request_mix;
-  next.expected_waste = wanted.expected_waste;
   next.reservation_seconds = wanted.reservation_seconds;
   next.nodes_to_score = wanted.nodes_to_score;
   next.gangs = wanted.gangs;
@@ -52,8 +52,18 @@ std::vector<std::string> NeedsRestart(const Config& now, const Config& wanted) {
 }
 
 bool SamePolicy(const Config& a, const Config& b) {
-  return ChosenProfile(a) == ChosenProfile(b) && ClassProfiles(a) == ClassProfiles(b) &&
-         a.request_mix == b.request_mix && a.expected_waste == b.expected_waste;
+  return ChosenProfile(a) == ChosenProfile(b) && ClassProfiles(a) == ClassProfiles(b);
+}
+
+std::shared_ptr<Engine> EngineFor(const Config& config, std::shared_ptr<const LearnedMix> mix,
+                                  const Snapshot& snapshot, Background background) {
+  Engine::Learning learning{ChosenProfile(config), {}, std::move(mix)};
+  learning.background = std::move(background);
+  learning.others = ClassProfiles(config);
+  if (learning.mix == nullptr) learning.fixed = std::make_shared<const RequestMix>(TypicalMix());
+  auto engine = Engine::Create(std::move(learning), snapshot);
+  BERTH_CHECK(engine.has_value());  // the configuration was validated
+  return *std::move(engine);
 }
 
 }  // namespace berth

@@ -4,23 +4,35 @@
 // restart; so does a new setting until Reloaded copies it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "config/config.h"
+#include "scoring/engine/engine.h"
+#include "scoring/waste/learned_mix.h"
 
 namespace berth {
 
 // `now` with the settings of `wanted` that may change at run time: profile, profiles,
-// requestMix, expectedWaste, reservationSeconds, nodesToScore, gangs without their controllers,
-// gpuNodes.guard, earmarks, makeRoom, logLevel, and workloadClasses where the traits are the same.
+// reservationSeconds, nodesToScore, gangs without their controllers, gpuNodes.guard, earmarks,
+// makeRoom, logLevel, and workloadClasses where the traits are the same.
 Config Reloaded(const Config& now, const Config& wanted);
 
 // The paths of the other settings that differ ("server.threads", "resources"), in the order of
 // printing.
 std::vector<std::string> NeedsRestart(const Config& now, const Config& wanted);
 
-// Whether both make the same decisions: the same profiles with the same mix.
+// Whether both make the same decisions: the same profiles.
 bool SamePolicy(const Config& a, const Config& b);
+
+// Builds the engine of a configuration.
+
+// An engine with the chosen profile and those of the workload classes. Its request mix is the
+// learned one, else (nullptr) a typical one. snapshot: the nodes of the cluster. Requires:
+// Validate(config).
+std::shared_ptr<Engine> EngineFor(const Config& config, std::shared_ptr<const LearnedMix> mix,
+                                  const Snapshot& snapshot, Background background = {});
 
 }  // namespace berth

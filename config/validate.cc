@@ -7,26 +7,14 @@
 #include <utility>
 
 #include "base/dns_name.h"
-#include "base/listen_address.h"
 #include "base/text.h"
-#include "config/check_classes.h"
-#include "config/check_profiles.h"
-#include "config/problem_text.h"
-#include "config/words.h"
+#include "config/config.h"
 #include "scoring/registry.h"
 
 namespace berth {
 namespace {
 
 using Problems = std::vector<std::string>;
-
-void CheckMix(const Config& config, Problems& problems) {
-  for (std::size_t i = 0; i < config.request_mix.size(); ++i) {
-    if (config.request_mix[i].gpus > 0 && config.request_mix[i].gpu_milli > 0) {
-      problems.push_back(Element("requestMix", i) + ": want gpus or gpuMilli, got both");
-    }
-  }
-}
 
 void CheckResources(const Config& config, Problems& problems) {
   std::set<std::string> names;
@@ -157,7 +145,6 @@ std::string NoteOnMoves(const MakeRoomConfig& room) {
 
 std::vector<std::string> ProblemsOf(const Config& config) {
   Problems problems;
-  CheckMix(config, problems);
   std::ranges::move(ProblemsOfProfiles(config), std::back_inserter(problems));
   CheckResources(config, problems);
   CheckMachineTypes(config, problems);

@@ -2,13 +2,10 @@
 #include "config/yaml_reader.h"
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 #include <vector>
 
-#include "base/edit_distance.h"
 #include "base/number.h"
-#include "base/quantity.h"
 #include "base/text.h"
 
 namespace berth {
@@ -88,17 +85,6 @@ std::optional<std::int64_t> YamlReader::IntegerAt(const char* key, std::int64_t 
   return *number;
 }
 
-void YamlReader::PositiveNumber(const char* key, double& value) {
-  const auto text = Scalar(key, "a number");
-  if (!text) return;
-  double number = 0;
-  if (!YAML::convert<double>::decode(YAML::Node(*text), number) || !std::isfinite(number) ||
-      number <= 0) {
-    return Refuse(node_[key], PathOf(key), "want a number above 0, got \"" + *text + "\"");
-  }
-  value = number;
-}
-
 void YamlReader::Number(const char* key, double low, double high, double& value) {
   const auto text = Scalar(key, "a number");
   if (!text) return;
@@ -110,17 +96,6 @@ void YamlReader::Number(const char* key, double low, double high, double& value)
     return Refuse(node_[key], PathOf(key), wanted.str());
   }
   value = number;
-}
-
-void YamlReader::MilliQuantity(const char* key, std::int64_t& value) {
-  const auto text = Scalar(key, "a quantity");
-  if (!text) return;
-  const auto quantity = Quantity::Parse(*text);
-  if (!quantity) return Refuse(node_[key], PathOf(key), quantity.error().message);
-  if (quantity->MilliValue() < 0) {
-    return Refuse(node_[key], PathOf(key), "want 0 or more, got \"" + *text + "\"");
-  }
-  value = quantity->MilliValue();
 }
 
 std::optional<std::size_t> YamlReader::WordAt(const char* key,
@@ -171,7 +146,11 @@ void YamlReader::Finish() {
   std::set<std::string> seen;
   for (const auto& entry : node_) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a text)";
-    if (!taken_.contains(key)) {
+    const auto gone = gone_.find(key);
+    if (!taken_.contains(key) && gone != gone_.end()) {
+      Refuse(entry.first, PathOf(key),
+             "is no setting any more, remove it: " + gone->second + " (docs/upgrade.md)");
+    } else if (!taken_.contains(key)) {
       constexpr std::size_t kLongestMeant = 64;
       const std::vector<std::string> known(taken_.begin(), taken_.end());
       const std::string meant = key.size() > kLongestMeant ? "" : NearestWord(key, known);

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -44,10 +45,7 @@ class YamlReader {
   void Integer(const char* key, std::int64_t low, std::int64_t high, T& value) {
     if (const auto number = IntegerAt(key, low, high)) value = static_cast<T>(*number);
   }
-  void PositiveNumber(const char* key, double& value);
   void Number(const char* key, double low, double high, double& value);
-  // A Kubernetes quantity, in thousandths.
-  void MilliQuantity(const char* key, std::int64_t& value);
   // One of the words, by position.
   template <class T>
   void Word(const char* key, std::span<const std::string_view> words, T& value) {
@@ -57,6 +55,10 @@ class YamlReader {
   // A list of mappings; read is called for each. Returns whether the key is there (the list may be
   // empty).
   bool List(const char* key, const std::function<void(YamlReader&)>& read);
+
+  // A key that was a setting once; `instead` says why it may be removed. Nothing happens where it
+  // has been read.
+  void Gone(const char* key, std::string instead) { gone_.emplace(key, std::move(instead)); }
 
   // Reports a problem of the whole mapping; `problem` follows its path. Call it after every key has
   // been read. It is left out if the mapping has other problems, whose consequence it would be.
@@ -81,6 +83,7 @@ class YamlReader {
   YAML::Node node_;
   std::string path_;
   std::set<std::string> taken_;
+  std::map<std::string, std::string> gone_;
   std::vector<YamlProblem> problems_;
   bool finished_ = false;
 };

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/version.h"
-#include "node/facts/facts_command.h"
+#include "node/facts/probe.h"
 #include "node/guard/guard.h"
 #include "node/guard/hand_back.h"
 #include "node/options.h"

@@ -22,7 +22,7 @@
 #include "node/pods/own_pods.h"
 #include "node/pods/plan_chooser.h"
 #include "node/publish/node_publisher.h"
-#include "server/kube/client/api_path.h"
+#include "server/kube/client/api_client.h"
 #include "server/kube/client/http_api_client.h"
 #include "server/wire/node/kubelet_annotation.h"
 
@@ -123,7 +123,10 @@ class Worker {
         kubelet_(options.pod_resources),
         pods_(options.node_name, [this] { LookAtGiven(); }),
         chooser_(
-            pods_, kubelet_, [this] { return Facts(); }, log, [this] { LookAtGiven(); }),
+            pods_, kubelet_, [this] { return Facts(); }, log,
+            [this] {
+              if (GivenWriter* const writer = looks_) writer->Admitted();
+            }),
         interposer_({options.folder, options.lift_numa}, chooser_, reports_, calls_, log) {
     Result<std::unique_ptr<kube::HttpApiClient>> client = Connect(options);
     if (!client) {
@@ -132,12 +135,13 @@ class Worker {
     }
     client_ = *std::move(client);
     publisher_.emplace(*client_, options.node_name, PublisherFor(options, log));
-    given_.emplace(GivenWriter::Parts{*client_, pods_, kubelet_, [this] { return Facts(); },
-                                      options.node_name, log,
-                                      [this, heartbeat](bool keeps) {
-                                        if (heartbeat) heartbeat->SetKubeletKeepsBoth(keeps);
-                                        if (keeps) interposer_.KubeletKeepsBoth(kubelet_);
-                                      }});
+    given_.emplace(GivenWriter::Parts{
+        *client_, pods_, kubelet_, [this] { return Facts(); }, options.node_name, log,
+        [this, heartbeat](bool keeps) {
+          if (heartbeat) heartbeat->SetKubeletKeepsBoth(keeps);
+          if (keeps) interposer_.KubeletKeepsBoth(kubelet_);
+        },
+        GivenWriter::kStart, [this](const ClosedDevices& closed) { interposer_.Close(closed); }});
     reports_.publisher = &*publisher_;
     reports_.given = &*given_;
     looks_ = &*given_;

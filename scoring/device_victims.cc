@@ -83,9 +83,9 @@ bool GivesDevices(const Node& node, const PodRequest& pod) {
          node.spec().GivesGpusAs(pod.shape.gpu_resource);
 }
 
-Node HeldByPods(const Node& node) {
+Node HeldByPods(const Node& node, const ClaimEnds& ends) {
   if (node.claims() == nullptr) return node;
-  const std::vector<HeldByPod> by_pod = WholeGpusByPod(node);
+  const std::vector<HeldByPod> by_pod = WholeGpusByPod(node, ends);
   std::set<const ClaimedGpu*> of_pods;
   for (const HeldByPod& held : by_pod) of_pods.insert(held.devices.begin(), held.devices.end());
   auto others = std::make_shared<std::vector<ClaimedGpu>>();
@@ -94,6 +94,7 @@ Node HeldByPods(const Node& node) {
   }
   Node as_held = node.WithClaims(std::move(others));
   for (const HeldByPod& held : by_pod) {
+    if (held.uid.empty()) continue;
     const PodRecord& pod = *node.FindPod(held.uid);
     if (pod.pod.shape.wants_gpu()) continue;  // its grants say it
     std::vector<DeviceGrant> grants = GrantsOf(node, held.devices);
@@ -105,7 +106,7 @@ Node HeldByPods(const Node& node) {
 DeviceVictims VictimsForDevices(const Snapshot& snapshot, const PodRequest& pod,
                                 const EvictionLimits& limits,
                                 const std::function<bool(const std::string& node)>& skips,
-                                ClaimRoom* room) {
+                                ClaimRoom* room, const ClaimEnds& ends) {
   using enum DeviceVictims::Outcome;
   const bool alone = pod.gang.empty() && !pod.domain.required;
   if (!pod.may_preempt || !alone || !pod.refusal.empty()) return {};
@@ -119,9 +120,13 @@ DeviceVictims VictimsForDevices(const Snapshot& snapshot, const PodRequest& pod,
     if (room != nullptr && !gives) continue;
     if (gives && skips && skips(node.spec().name)) continue;
     const std::vector<std::string> ending = gives ? EndingOn(node) : std::vector<std::string>();
-    if (ending.empty() && node.lowest_priority() >= pod.priority) continue;
-    const auto has_devices = [room, &node](const Node& left) { return room->Has(node, left); };
-    auto uids = AddedVictims(gives ? HeldByPods(node) : node, asked, ending, limits,
+    const bool some_end =
+        gives && ends && node.claims() != nullptr && std::ranges::any_of(*node.claims(), ends);
+    if (ending.empty() && !some_end && node.lowest_priority() >= pod.priority) continue;
+    const auto has_devices = [room, &node, &ends](const Node& left) {
+      return room->Has(node, left, ends);
+    };
+    auto uids = AddedVictims(gives ? HeldByPods(node, ends) : node, asked, ending, limits,
                              room == nullptr ? NodeSuffices() : has_devices);
     if (room != nullptr && room->ran_out()) return {.outcome = kUndecided};
     if (!uids) continue;

@@ -7,7 +7,7 @@
 // A victim is as AddedVictims has it: a bound pod of lower priority, gangs whole, no disruption
 // budget exceeded. It has its GPUs by claims that are for it alone: Kubernetes deallocates them
 // once the pod is gone. Claims that several pods have, and those of no pod that is known, stay.
-// Pods that are ending count as gone. Of several nodes the best is the one with
+// Pods that are ending, and claims that end, count as gone. Of several nodes the best is that with
 //   1. no gang evicted, 2. the lowest highest priority, 3. the fewest pods, 4. the lowest sum of
 //   priorities, 5. the least work lost (WorkLost), 6. the least GPU compute set free, 7. the first
 //   name
@@ -30,8 +30,9 @@ namespace berth {
 // Whether kube-scheduler gives the pod its GPUs there by a claim, and Berth knows which.
 bool GivesDevices(const Node& node, const PodRequest& pod);
 
-// The node as if its pods held the GPUs of the claims that are for them alone (WholeGpusByPod).
-Node HeldByPods(const Node& node);
+// The node as if its pods held the GPUs of the claims that are for them alone (WholeGpusByPod), and
+// claims that end held none.
+Node HeldByPods(const Node& node, const ClaimEnds& ends = {});
 
 struct DeviceVictims {
   enum class Outcome {
@@ -46,10 +47,10 @@ struct DeviceVictims {
 };
 
 // Requires: the pod fits no node as it is. skips: nodes that do not count. room: of the pod's own
-// claims; nullptr: it has none.
+// claims; nullptr: it has none. ends: which claims end.
 DeviceVictims VictimsForDevices(const Snapshot& snapshot, const PodRequest& pod,
                                 const EvictionLimits& limits,
                                 const std::function<bool(const std::string& node)>& skips = {},
-                                ClaimRoom* room = nullptr);
+                                ClaimRoom* room = nullptr, const ClaimEnds& ends = {});
 
 }  // namespace berth

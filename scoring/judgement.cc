@@ -213,14 +213,23 @@ std::optional<VictimSet> LighterVictimsOn(const Snapshot& snapshot, const PodReq
 std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodRequest& pod,
                                        const GroupPlaces& group, NodeIndex index,
                                        const VictimSet& proposed, const EvictionLimits& limits,
-                                       const Reservations* reservations) {
+                                       const Reservations* reservations, bool breaks_gangs) {
   const auto added = VictimsOn(snapshot, pod, group, index, proposed.uids, limits, reservations);
   if (!added) return std::nullopt;
   VictimSet all = proposed;
   all.uids.insert(all.uids.end(), added->begin(), added->end());
+  const Node& node = snapshot.node(index);
+  const auto breaks = [&](const VictimSet& set) {
+    return !breaks_gangs && BreaksGang(node, set.uids, limits);
+  };
+  if (breaks(all)) {
+    auto others = WholeGangVictims(node, pod, all, limits);
+    if (!others) return std::nullopt;
+    const auto more = VictimsOn(snapshot, pod, group, index, others->uids, limits, reservations);
+    return more && more->empty() ? std::move(others) : std::nullopt;
+  }
   auto lighter = LighterVictimsOn(snapshot, pod, group, index, all, limits, reservations);
-  if (lighter) return lighter;
-  return all;
+  return lighter && !breaks(*lighter) ? std::move(lighter) : std::move(all);
 }
 
 // Nodes with a taint PreferNoSchedule, and those that Berth cannot judge, get 0, which ranks them

@@ -113,10 +113,12 @@ std::optional<VictimSet> LighterVictimsOn(const Snapshot& snapshot, const PodReq
 
 // What Berth answers where kube-scheduler would evict the proposed pods from the node: these and
 // those that VictimsOn adds, or others in their place. Empty optional: nobody is to go there.
+// breaks_gangs: they may be a part of a gang; else none is broken.
 std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodRequest& pod,
                                        const GroupPlaces& group, NodeIndex index,
                                        const VictimSet& proposed, const EvictionLimits& limits,
-                                       const Reservations* reservations = nullptr);
+                                       const Reservations* reservations = nullptr,
+                                       bool breaks_gangs = false);
 
 // Engine::Prioritize. Candidates with a taint of effect PreferNoSchedule that the pod does not
 // tolerate come behind all others, with 0, if there are others.

@@ -12,8 +12,8 @@ namespace berth {
 namespace {
 
 // Bounds of the search on one node; a request may name some hundreds.
-constexpr int kMostSteps = 1 << 14;  // sets that are looked at
-constexpr int kMostJudged = 256;     // of these, judged by the filters: some microseconds each
+constexpr int kMostSets = 1 << 14;  // sets that are looked at
+constexpr int kMostJudged = 256;    // of these, judged by the filters: some microseconds each
 
 using Pods = std::vector<const PodRecord*>;
 
@@ -123,6 +123,23 @@ class LighterSearch {
     return set;
   }
 
+  std::optional<VictimSet> Whole(const VictimSet& proposed) {
+    if (!IsJudgedHere() || !Take(proposed) || !AllAreNeeded()) return std::nullopt;
+    VictimSet set{{}, proposed.pdb_violations};
+    for (const PodRecord* held : proposed_) {
+      if (held->pod.gang.empty()) {
+        set.uids.push_back(held->pod.id.uid);
+      } else if (!MayStay(*held, pod_)) {
+        return std::nullopt;
+      }
+    }
+    const auto added = AddedVictims(node_, pod_, set.uids, limits_);
+    if (!added) return std::nullopt;
+    set.uids.insert(set.uids.end(), added->begin(), added->end());
+    std::ranges::sort(set.uids);
+    return set;
+  }
+
  private:
   // Whether Berth judges the GPUs of the node as kube-scheduler does, one by one, knows who has
   // which, and nothing that the pod asks for depends on which other pods there are.
@@ -201,7 +218,7 @@ class LighterSearch {
   // The chosen pods and those of the candidates from `from` on. Whatever is added to a set makes it
   // no lighter, and no better by what IsNoWorse asks.
   void Extend(std::size_t from, const Room& room, std::int64_t lost) {
-    if (++steps_ > kMostSteps || judged_ > kMostJudged) return;
+    if (++steps_ > kMostSets || judged_ > kMostJudged) return;
     const bool is_lighter =
         best_ ? lost < best_lost_ || (lost == best_lost_ && chosen_.size() < best_->size())
               : lost < best_lost_;
@@ -247,6 +264,11 @@ class LighterSearch {
 std::optional<VictimSet> LighterVictims(const Node& node, const PodRequest& pod,
                                         const VictimSet& proposed, const EvictionLimits& limits) {
   return LighterSearch(node, pod, limits).Instead(proposed);
+}
+
+std::optional<VictimSet> WholeGangVictims(const Node& node, const PodRequest& pod,
+                                          const VictimSet& proposed, const EvictionLimits& limits) {
+  return LighterSearch(node, pod, limits).Whole(proposed);
 }
 
 }  // namespace berth

@@ -43,4 +43,9 @@ struct VictimSet {
 std::optional<VictimSet> LighterVictims(const Node& node, const PodRequest& pod,
                                         const VictimSet& proposed, const EvictionLimits& limits);
 
+// Pods to evict in place of the proposed ones where these would break a gang (BreaksGang): members
+// of gangs stay. Nothing: no others will do.
+std::optional<VictimSet> WholeGangVictims(const Node& node, const PodRequest& pod,
+                                          const VictimSet& proposed, const EvictionLimits& limits);
+
 }  // namespace berth

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "topology/gpu_mask.h"
-#include "topology/gpu_power.h"
+#include "topology/gpu_model.h"
 
 namespace berth {
 namespace {

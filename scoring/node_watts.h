@@ -6,7 +6,7 @@
 //   CPUs   busy watts of ceil(cores given / cores of a CPU) CPUs + idle watts of the others, where
 //          two vCPUs are a core, cores given = all, rounded up, - free ones, rounded down
 //
-// with the figures of gpu_power.h; CPUs only where these are known. MIG devices are left out. The
+// with the figures of gpu_model.h; CPUs only where these are known. MIG devices are left out. The
 // model of Lettich et al., "Power- and Fragmentation-aware Online Scheduling for GPU Datacenters",
 // CCGrid 2025, with the rounding of their simulator (Fr4nz83/PWR-plugin-kubernetes).
 //

@@ -13,7 +13,6 @@
 #include "scoring/scorer.h"
 #include "scoring/waste/fleet.h"
 #include "scoring/waste/request_mix.h"
-#include "scoring/waste/waste_parameters.h"
 
 namespace berth {
 
@@ -22,7 +21,7 @@ enum class TieRule {
   kEqual,  // they stay equal: the scheduler chooses
   kFirst,  // the first by name wins
   // For a pod with GPUs the node with the least free GPU wins, and a wholly idle one only after all
-  // others (emptiness.h). Among nodes that are still equal, and for other pods, as kEqual.
+  // others (priority.h). Among nodes that are still equal, and for other pods, as kEqual.
   kFullest,
 };
 

@@ -29,7 +29,7 @@ constexpr auto kRows = [] {
   set(kRefusesGpuPods, kNever, "refuses_gpu_pods",
       "node(s) had a kubelet that rejected the last GPU pods");
   set(kAskRefused, kNever, "ask_refused",
-      "node(s) had a Topology Manager that rejected the last pods asking for the same GPUs");
+      "node(s) had a kubelet that rejected the last pods asking for the same resources");
   set(kGpuCondition, kNever, "gpu_condition", "node(s) had a condition that reports broken GPUs");
   set(kNoGpu, kNever, "no_gpu", "node(s) had no GPUs");
   set(kNoGpuOffered, kNever, "no_gpu_offered",
@@ -38,7 +38,9 @@ constexpr auto kRows = [] {
       "node(s) had no GPUs of the resource that the pod asks for");
   set(kGpusForeign, kNever, "gpus_foreign", "node(s) had GPUs managed by another scheduler");
   set(kOnePlaceEach, kNever, "one_place_each",
-      "node(s) had shared GPUs, and the device plugin rejects requests for more than one replica");
+      "node(s) had shared GPUs, whose replicas may all be of one GPU; Berth gives a container one");
+  set(kGpusUncertain, kNever, "gpus_uncertain",
+      "node(s) contradicted itself about how many GPUs it has; the pod requires whole GPUs");
   set(kPlacesOnly, kNever, "places_only",
       "node(s) had GPU replicas only; the pod asks for a GPU share");
   set(kTimeSliced, kNever, "time_sliced",

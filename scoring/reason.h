@@ -26,13 +26,14 @@ enum class Reason : std::uint8_t {
   kNodeUnknown,  // not in the snapshot (yet)
   kNodeNotReady,
   kRefusesGpuPods,  // its kubelet refused the last ones
-  kAskRefused,      // its kubelet's Topology Manager refused the last pods that ask for the same
+  kAskRefused,      // its kubelet refused the last pods that ask for the same
   kGpuCondition,    // a condition says that its GPUs are out of order
   kNoGpu,
   kNoGpuOffered,         // it has GPUs, and its device plugin offers none of them
   kOtherResource,        // its GPUs are of another resource than the pod asks for
   kGpusForeign,          // another scheduler gives its GPUs out
   kOnePlaceEach,         // its GPUs have several users, and the pod asks for more than one place
+  kGpusUncertain,        // its GPUs may have several users: what says how many there are differs
   kPlacesOnly,           // the same, and the pod asks for a share
   kTimeSliced,           // the pod needs memory protection, and its GPUs are shared by time slicing
   kSharedSomehow,        // the same, and nobody says how they are shared

@@ -8,6 +8,7 @@
 
 #include "cluster/node/node.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/reason.h"
 
 namespace berth {
 
@@ -57,6 +58,16 @@ class Scorer {
   // if computing is costly, some microseconds each, so that a caller that evaluates many nodes
   // knows when to stop.
   [[nodiscard]] virtual std::uint64_t computed() const { return 0; }
+};
+
+// Filter: can this node take a pod of this shape?
+// Implementations are stateless: any thread may call them.
+class Filter {
+ public:
+  virtual ~Filter() = default;
+  // kFits, or the first reason against it. A reason that no eviction resolves takes precedence over
+  // one that an eviction resolves.
+  [[nodiscard]] virtual Reason Check(const Node& node, const RequestShape& shape) const = 0;
 };
 
 }  // namespace berth

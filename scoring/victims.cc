@@ -443,6 +443,23 @@ Node WithoutPods(const Node& node, std::span<const std::string> uids) {
       [&gone](const PodRecord& held) { return std::ranges::binary_search(gone, &held); });
 }
 
+bool BreaksGang(const Node& node, std::span<const std::string> uids, const EvictionLimits& limits) {
+  if (!limits.gang_size) return false;
+  std::map<GangId, std::vector<const PodRecord*>> going;
+  for (const std::string& uid : uids) {
+    const PodRecord* const held = node.FindPod(uid);
+    const bool ends = held == nullptr || held->leaving;  // in any case
+    if (!ends && !held->pod.gang.empty()) going[held->pod.gang.id].push_back(held);
+  }
+  return std::ranges::any_of(going, [&limits](const auto& gang) {
+    const std::optional<int>& minimum = gang.second.front()->pod.gang.minimum;
+    const std::size_t there = limits.gang_size(gang.first);
+    const std::size_t left = there - std::min(there, gang.second.size());
+    if (left == 0 || (minimum && *minimum <= 1)) return false;
+    return !minimum || std::cmp_less(left, *minimum);
+  });
+}
+
 std::vector<std::string> EvictableFrom(const Node& node, const PodRequest& pod,
                                        const EvictionLimits& limits) {
   const Allowance allowance(limits.budgets, node, {});

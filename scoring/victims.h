@@ -3,7 +3,7 @@
 // Victims: the pods of a node to evict for a pod of higher priority.
 //
 // A victim that Berth adds is a bound GPU pod of lower priority; never a reservation, whose bind
-// may be under way. A gang is evicted whole or not at all, and only if no other set suffices. A
+// may be under way. A gang is added whole or not at all, and only if no other set suffices. A
 // disruption budget is never exceeded. Among the remaining sets the best is the one with
 //   1. no gang in it, 2. the lowest highest priority, 3. the fewest pods, 4. the lowest sum of
 //   priorities, 5. the least work lost, 6. the least GPU compute set free, 7. the lowest UIDs
@@ -48,6 +48,8 @@ struct EvictionLimits {
   // How many pods of a gang there are, on all nodes.
   std::function<std::size_t(const GangId& gang)> gang_size;
   WallTime now = {};
+  // kube-scheduler may evict a part of a gang where no other node will do.
+  bool gangs_may_break = false;
 };
 
 using NodeSuffices = std::function<bool(const Node& left)>;
@@ -68,6 +70,9 @@ std::optional<std::vector<std::string>> AddedVictims(const Node& node, const Pod
                                                      std::span<const std::string> given,
                                                      const EvictionLimits& limits,
                                                      const NodeSuffices& suffices = {});
+
+// Whether a gang would be left with some of its pods, and fewer than have to start together.
+bool BreaksGang(const Node& node, std::span<const std::string> uids, const EvictionLimits& limits);
 
 // The reason that filter should answer: unresolvable if the pod would not fit even if every pod of
 // lower priority were evicted, gangs and budgets aside. Requires: the reason of FirstObjection.

@@ -11,14 +11,12 @@
 
 #include "base/version.h"
 #include "config/print.h"
-#include "config/schema.h"
 #include "scoring/explain/node_edits.h"
 #include "scoring/explain/pool_growth.h"
 #include "server/cli/command_line.h"
 #include "server/commands/config_command.h"
 #include "server/commands/explain_command.h"
 #include "server/commands/plan_command.h"
-#include "server/commands/topology_command.h"
 #include "server/service/serve.h"
 #include "server/why/plan_request.h"
 
@@ -73,35 +71,16 @@ int PrintOr(const Result<std::string>& text) {
   return 0;
 }
 
-CLI::App* AddTopology(CLI::App& app, TopologyFlags& flags) {
-  CLI::App* const topology =
-      app.add_subcommand("topology", "Show how the GPUs of a machine are linked");
-  topology->require_subcommand(0, 1);
-  const auto add = [topology, &flags](const char* name, const char* what) {
-    CLI::App* const command = topology->add_subcommand(name, what);
-    command
-        ->add_option(
-            "FILE", flags.file,
-            "Output of `nvidia-smi topo -m`, NCCL topology XML or JSON; - is standard input")
-        ->required();
-    return command;
-  };
-  add("show", "Print the matrix, islands, NUMA groups, best sets per size and Graphviz")
-      ->add_flag("--json", flags.json, "Print the matrix as JSON");
-  add("annotate", "Print the node annotation berth.dev/topology");
-  // For one release, so that scripts learn where it went.
-  topology->add_subcommand("choose", "Moved to berth-replay topology choose")
+// For one release, so that scripts learn where it went.
+CLI::App* AddTopology(CLI::App& app) {
+  return app.add_subcommand("topology", "Moved to berth-replay topology")
       ->group("")
       ->allow_extras();
-  return topology;
 }
 
-int RunTopology(const CLI::App& topology, const TopologyFlags& flags) {
-  if (topology.got_subcommand("choose")) {
-    std::fputs("berth: use `berth-replay topology choose`: same options, same output\n", stderr);
-    return CommandLine::kUsage;
-  }
-  return PrintOr(topology.got_subcommand("show") ? ShowTopology(flags) : AnnotateTopology(flags));
+int RunTopology() {
+  std::fputs("berth: use `berth-replay topology`: same options, same output\n", stderr);
+  return CommandLine::kUsage;
 }
 
 // Which Berth is asked: one with an address, or one in a cluster that kubectl knows.
@@ -357,8 +336,7 @@ int Main(int argc, char** argv) {
       ->add_option("FILE", print_file,
                    "Configuration, as for check; default: the built-in configuration");
   config->add_subcommand("schema", "Print the JSON Schema of a configuration, for editors");
-  TopologyFlags topology_flags;
-  CLI::App* const topology = AddTopology(app, topology_flags);
+  const CLI::App* const topology = AddTopology(app);
   ServerFlags server;
   ExplainFlags explain_flags;
   CLI::App* const explain = AddExplain(app, explain_flags, server);
@@ -379,7 +357,7 @@ int Main(int argc, char** argv) {
   }
   explain_flags.at = plan_flags.at = AddressOf(server, is_plugin);
   if (app.got_subcommand("serve")) return RunServe(serve);
-  if (app.got_subcommand(topology)) return RunTopology(*topology, topology_flags);
+  if (app.got_subcommand(topology)) return RunTopology();
   if (app.got_subcommand(explain)) return RunExplain(*explain, explain_flags);
   if (app.got_subcommand("top")) return PrintOr(TopCommand(explain_flags));
   if (app.got_subcommand("plan") || app.got_subcommand("make-room"))

@@ -9,7 +9,7 @@
 #include "bench/replay/text.h"
 #include "cluster/state/cluster_state.h"
 #include "config/config.h"
-#include "config/policy.h"
+#include "config/reload.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
 #include "server/dialects/registry.h"
@@ -24,7 +24,7 @@ namespace berth::load {
 class BerthServer::Impl {
  public:
   Impl(std::size_t nodes, bool learns)
-      : mix_(learns ? std::make_shared<LearnedMix>(config_.learning) : nullptr),
+      : mix_(learns ? std::make_shared<LearnedMix>(LearningParameters()) : nullptr),
         extender_({state_, binder_, recorder_, clock_, nullptr, mix_.get()},
                   {EngineFor(config_, mix_, Snapshot()), std::chrono::seconds(30)}),
         verbs_(extender_, rules_, metrics_) {
@@ -67,7 +67,7 @@ class BerthServer::Impl {
   ClusterState state_;
   EmbeddedCluster binder_;
   const std::shared_ptr<LearnedMix> mix_;
-  WasteReport waste_{config_.expected_waste};
+  WasteReport waste_{WasteParameters()};
   WorkerPool background_{1, 1000};
   Extender extender_;
   Verbs verbs_;

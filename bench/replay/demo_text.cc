@@ -44,7 +44,7 @@ std::string IdleText(const DemoRow& row) { return WithCommas(std::llround(row.id
 
 std::string WithCommas(std::int64_t number) {
   std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
   return text;
 }
 

@@ -27,8 +27,8 @@ std::string ForShell(std::string_view argument) {
 
 }  // namespace
 
-MadeWith MadeWithCommand(int argc, const char* const* argv) {
-  MadeWith made_with{std::string(BerthVersion()), "berth-replay"};
+MadeWith MadeWithCommand(int argc, const char* const* argv, const char* program) {
+  MadeWith made_with{std::string(BerthVersion()), program};
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     const std::string_view name = argument.substr(0, argument.find('='));

@@ -15,7 +15,7 @@ struct MadeWith {
   std::string command;
 };
 
-MadeWith MadeWithCommand(int argc, const char* const* argv);
+MadeWith MadeWithCommand(int argc, const char* const* argv, const char* program = "berth-replay");
 
 // {"version", "command"}
 nlohmann::ordered_json MadeWithJson(const MadeWith& made_with);

@@ -17,20 +17,14 @@ int Main(int argc, char** argv) {
   CLI::App app("Replays GPU workloads with Berth's engine", "berth-replay");
   const MadeWith made_with = MadeWithCommand(argc, argv);
   CommandLine line(app, made_with.version);
-  const std::array<std::pair<const char*, Command>, 16> commands = {{
+  const std::array<std::pair<const char*, Command>, 10> commands = {{
       {"run", AddRun(app)},
       {"time", AddTime(app)},
       {"compare", AddCompare(app)},
       {"merge", AddMerge(app)},
-      {"tune", AddTune(app)},
       {"topology", AddTopology(app)},
       {"mig", AddMig(app)},
-      {"waves", AddWaves(app)},
-      {"claims", AddClaims(app)},
       {"gang", AddGang(app)},
-      {"shares", AddShares(app)},
-      {"room", AddRoom(app)},
-      {"classes", AddClasses(app)},
       {"import", AddImport(app)},
       {"generate", AddGenerate(app)},
       {"demo", AddDemo(app)},

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "config/load.h"
+#include "bench/replay/model_settings.h"
 #include "scoring/registry.h"
 #include "server/wire/pod/pod_class.h"
 
@@ -95,11 +95,12 @@ Result<ReplayPolicy> PolicyNamed(const std::string& name) {
 
 Result<ReplayPolicy> PolicyOfFile(const std::string& path) {
   BERTH_TRY(std::string text, ReadFile(path));
-  BERTH_TRY(const Config config, LoadConfig(text, path));
+  BERTH_TRY(const ReplayConfig read, LoadReplayConfig(text, path));
+  const Config& config = read.config;
   ReplayPolicy policy{std::filesystem::path(path).filename().string(),
                       ChosenProfile(config),
-                      config.expected_waste,
-                      config.learning,
+                      read.model.waste,
+                      read.model.learning,
                       std::move(text),
                       WishesOf(config),
                       ClassProfiles(config)};

@@ -8,23 +8,33 @@
 #include "bench/replay/http_placer.h"
 #include "bench/replay/oracle_mix.h"
 #include "config/config.h"
+#include "scoring/registry.h"
 
 namespace berth::replay {
 namespace {
 
-// The mix in the words of the configuration; weights keep every bit.
-std::vector<MixEntry> MixEntries(const RequestMix& mix) {
-  std::vector<MixEntry> entries;
-  for (const RequestClass& entry : mix) {
-    MixEntry written{entry.shape.cpu_milli, 0, 0, entry.shape.models, entry.weight};
-    if (entry.shape.is_share()) {
-      written.gpu_milli = entry.shape.milli_per_gpu();
-    } else {
-      written.gpus = entry.shape.gpu_count();
-    }
-    entries.push_back(std::move(written));
+// Error: what a service cannot be told.
+Status CheckServed(const Workload& workload, const ReplayPolicy& policy) {
+  const auto want = [](const std::string& with) {
+    return Invalid("through: want engine with " + with + ", got http");
+  };
+  if (workload.start != nullptr) return want("a cluster that has pods");
+  if (policy.scheduler) return want(policy.name);
+  if (policy.waste != WasteParameters() || policy.learning != LearningParameters()) {
+    return want("expectedWaste or learning, which a service has fixed");
   }
-  return entries;
+  if (MixUseOf(policy.profile) != MixUse::kNone && !Learns(policy.profile)) {
+    return want(policy.name + ", which is given the mix of the tasks");
+  }
+  for (const ScorerSpec& scorer : policy.profile.scorers) {
+    if (IsServed(scorer.name)) continue;
+    return want(policy.name + " (a service has no scorer " + scorer.name + ")");
+  }
+  const bool has_classes =
+      !policy.classes.empty() && std::ranges::any_of(workload.tasks, [](const TraceTask& t) {
+        return !t.workload_class.empty();
+      });
+  return has_classes ? want("workload classes") : Status();
 }
 
 Result<SessionResult> Measure(const Workload& workload, const Arrivals& arrivals, Placer& placer,
@@ -39,26 +49,12 @@ Result<SessionResult> Measure(const Workload& workload, const Arrivals& arrivals
 
 Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& arrivals,
                                      const SessionOptions& options, const Profile& profile,
-                                     const RequestMix& mix, const Progress& progress) {
-  if (workload.start != nullptr) {
-    return Invalid("through: want engine with a cluster that has pods, got http");
-  }
-  if (options.policy.scheduler) {
-    return Invalid("through: want engine with " + options.policy.name + ", got http");
-  }
-  const bool has_classes = !options.policy.classes.empty() &&
-                           std::ranges::any_of(workload.tasks, [](const TraceTask& t) {
-                             return !t.workload_class.empty();
-                           });
-  if (has_classes) return Invalid("through: want engine with workload classes, got http");
+                                     const Progress& progress) {
+  BERTH_TRY_STATUS(CheckServed(workload, options.policy));
   Config config = DefaultConfig();
-  const ReplayPolicy& policy = options.policy;
-  config.profile = policy.profile.name;
-  if (!policy.configuration.empty()) config.profiles = {policy.profile};
-  config.expected_waste = policy.waste;
-  config.learning = policy.learning;
+  config.profiles = {options.policy.profile};
+  config.profile = options.policy.profile.name;
   if (options.nodes_to_score) config.nodes_to_score = static_cast<int>(*options.nodes_to_score);
-  if (!Learns(policy.profile)) config.request_mix = MixEntries(mix);
   const std::vector<NodeSpec> nodes = OrderedNodes(workload.nodes, arrivals);
   BERTH_TRY(ServerProcess server, ServerProcess::Start(options.berth_binary, config, nodes));
   BERTH_TRY(http::HttpClient client, http::HttpClient::Connect(server.address()));
@@ -79,7 +75,7 @@ Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arriv
     const RequestMix mix = OracleMix(workload.tasks);
     BERTH_TRY(const Profile profile,
               BuildProfile(options.policy.profile, mix, options.policy.waste));
-    return RunThroughHttp(workload, arrivals, options, profile, mix, progress);
+    return RunThroughHttp(workload, arrivals, options, profile, progress);
   }
   BERTH_TRY(const auto session,
             EngineSession::Create(options.policy, workload, arrivals, options.seed,

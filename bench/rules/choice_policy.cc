@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/rules/nvidia_best_effort.h"
-#include "topology/links/nvidia_pair_score.h"
+#include "topology/links/product_links.h"
 #include "topology/links/wiring_tables.h"
 
 namespace berth::replay {

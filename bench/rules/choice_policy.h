@@ -3,7 +3,7 @@
 // The policies that can choose a set of GPUs of one machine: Berth's own, and those of NVIDIA's
 // device plugin and HAMi, for comparison.
 //
-//   berth               set_outlook.h where the tenants are known, else set_table.h
+//   berth               set_table.h where the tenants are known, else set_table.h
 //   first-fit           the required GPUs, then the lowest indices
 //   nvidia-simple       the same
 //   nvidia-best-effort  go-gpuallocator at 876e7b7, besteffort_policy.go: the partition of all free
@@ -13,7 +13,7 @@
 //   hami-topology       HAMi at 4707fb0: one GPU: the lowest score to the other free ones; several:
 //                       the highest score; refused above kMaxPartitionGpus free GPUs
 //
-// NVIDIA and HAMi score pairs (topology/links/nvidia_pair_score.h). The first best wins a tie.
+// NVIDIA and HAMi score pairs (topology/links/product_links.h). The first best wins a tie.
 #pragma once
 
 #include <cstdint>

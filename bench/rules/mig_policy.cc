@@ -6,8 +6,8 @@
 #include <bit>
 #include <string>
 
-#include "scoring/mig/mig_potential.h"
-#include "topology/mig/mig_start_rule.h"
+#include "scoring/mig/mig_tables.h"
+#include "topology/mig/mig_layout.h"
 
 namespace berth::replay {
 namespace {

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,5 +72,19 @@ std::string NameOf(const DeviceRequest& request, const DeviceWant& want);
 // Whether a list of names has that request, or that subrequest of it; an empty list has all.
 bool Covers(const std::vector<std::string>& names, const DeviceRequest& request,
             const DeviceWant& want);
+
+// AllocationConfigs: the configuration that an allocation of a claim carries to the driver.
+struct AllocationConfig {
+  bool of_class = false;              // else of the claim
+  std::vector<std::string> requests;  // "request" or "request/subrequest"; empty = all
+  std::string content;                // DeviceConfig::content
+  friend bool operator==(const AllocationConfig&, const AllocationConfig&) = default;
+};
+
+using ConfigsOfClass = std::function<std::vector<DeviceConfig>(std::string_view device_class)>;
+
+// `wants`: which of its wants each request of the claim got.
+std::vector<AllocationConfig> ConfigsOf(const DeviceClaim& claim, std::span<const int> wants,
+                                        const ConfigsOfClass& of_class);
 
 }  // namespace berth

@@ -18,7 +18,7 @@
 
 #include "base/mutex.h"
 #include "cluster/claims/device_claim.h"
-#include "topology/mig/mig_profile.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth {
 

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/node/claimed_gpu.h"
 #include "cluster/node/mig_spec.h"
+#include "cluster/node/mig_use.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth {

@@ -13,10 +13,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "base/digest.h"
+#include "base/random.h"
 #include "cel/device.h"
 #include "cluster/values/node_constraints.h"
 
@@ -36,7 +37,7 @@ struct PublishedDevice {
   std::string name;
   cel::Device seen;           // by selectors and constraints
   std::vector<Taint> taints;  // NoSchedule and NoExecute
-  // nullptr: none. Devices may share it (shared_devices.h).
+  // nullptr: none. Devices may share it.
   std::shared_ptr<const ConsumedCounters> consumes;
   [[nodiscard]] const ConsumedCounters& consumed() const {
     static const ConsumedCounters kNone;
@@ -78,5 +79,27 @@ DevicePools GatherPools(std::vector<std::shared_ptr<const PublishedSlice>> slice
 
 // By pool and name.
 using DeviceName = std::pair<std::string, std::string>;
+
+// SharedDevices: what devices of all nodes have in common is kept once: attributes, capacities, and
+// the counters that they consume.
+// One thread at a time; slices that were shared may be read by others meanwhile.
+class SharedDevices {
+ public:
+  void Share(PublishedSlice& slice);
+
+ private:
+  cel::SharedValues values_;
+  std::unordered_multimap<std::size_t, std::weak_ptr<const ConsumedCounters>> counters_;
+  std::size_t sweep_at_ = 1024;
+};
+
+// About what the slice takes by itself, beside what it may share with others.
+std::size_t OwnBytes(const PublishedSlice& slice);
+
+// DeviceLikeness: which nodes' devices are alike to those who choose among them. Most nodes of a
+// cluster have the same devices but for what tells one from another (cel::IsIdentity).
+
+// Everything that the pool's slices publish but their names, the pool's and the node's.
+Digest LikenessOf(const DevicePool& pool);
 
 }  // namespace berth

@@ -17,6 +17,11 @@ std::size_t BytesOf(const std::vector<std::string>& texts) {
   return bytes;
 }
 
+// "namespace/UID" of the pod that a claim of that name was made for.
+std::string PodOf(const std::string& claim, const std::string& uid) {
+  return claim.substr(0, claim.find('/') + 1) + uid;
+}
+
 // About.
 std::size_t BytesOf(const DeviceClaim& claim) {
   std::size_t bytes = sizeof(claim);
@@ -51,7 +56,7 @@ void OpenClaims::Put(Shown claims, bool replace_all) {
     Judge(name, known);
     const auto content = known.asks == nullptr ? contents_.end() : Keep(std::move(known.asks));
     known.asks = content == contents_.end() ? nullptr : content->asks;
-    if (!known.made_for.empty()) ++made_for_[known.made_for];
+    if (!known.made_for.empty()) ++made_for_[PodOf(name, known.made_for)];
     claims_.emplace(std::move(name), Entry{std::move(known), content});
   }
 }
@@ -101,9 +106,9 @@ std::optional<KnownClaim> OpenClaims::Find(const std::string& claim) const {
   return found->second.known;
 }
 
-bool OpenClaims::IsMadeFor(const std::string& pod_uid) const {
+bool OpenClaims::IsMadeFor(const std::string& pod) const {
   const MutexLock lock(mutex_);
-  return made_for_.contains(pod_uid);
+  return made_for_.contains(pod);
 }
 
 std::size_t OpenClaims::bytes() const {
@@ -115,7 +120,7 @@ void OpenClaims::Drop(const std::string& claim) {
   const auto found = claims_.find(claim);
   if (found == claims_.end()) return;
   const auto content = found->second.content;
-  const auto made = made_for_.find(found->second.known.made_for);
+  const auto made = made_for_.find(PodOf(claim, found->second.known.made_for));
   if (made != made_for_.end() && --made->second == 0) made_for_.erase(made);
   claims_.erase(found);
   if (content == contents_.end() || --content->claims > 0) return;

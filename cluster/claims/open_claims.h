@@ -59,8 +59,9 @@ class OpenClaims {
   // The newest that the watch has shown of it; nullopt: never, or it is gone.
   [[nodiscard]] std::optional<KnownClaim> Find(const std::string& claim) const
       BERTH_EXCLUDES(mutex_);
-  // Whether kube-scheduler has made a claim for what the pod asks for by the name of a resource.
-  [[nodiscard]] bool IsMadeFor(const std::string& pod_uid) const BERTH_EXCLUDES(mutex_);
+  // Whether kube-scheduler has made a claim for what the pod asks for by the name of a resource:
+  // one in its namespace says so. pod: "namespace/UID".
+  [[nodiscard]] bool IsMadeFor(const std::string& pod) const BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::size_t bytes() const BERTH_EXCLUDES(mutex_);
 
  private:
@@ -86,8 +87,9 @@ class OpenClaims {
   std::map<std::string, Entry> claims_ BERTH_GUARDED_BY(mutex_);
   // The oldest version that counts, of claims that the watch has yet to show as new as that.
   std::map<std::string, std::int64_t> awaited_ BERTH_GUARDED_BY(mutex_);
-  Contents contents_ BERTH_GUARDED_BY(mutex_);                    // the newest first
-  std::map<std::string, int> made_for_ BERTH_GUARDED_BY(mutex_);  // by UID: so many claims
+  Contents contents_ BERTH_GUARDED_BY(mutex_);  // the newest first
+  // So many claims, by "namespace/UID".
+  std::map<std::string, int> made_for_ BERTH_GUARDED_BY(mutex_);
   std::size_t bytes_ BERTH_GUARDED_BY(mutex_) = 0;
 };
 

@@ -13,19 +13,21 @@ inline constexpr std::int64_t kMostGpuPrice = 1'000'000;  // in an hour, in any 
 
 template <OneOf<GpuSpec> V>
 constexpr auto MembersOf(V& value) {
-  auto& [uuid, memory_mib, healthy, most_users] = value;
+  auto& [uuid, memory_mib, healthy, most_users, cores] = value;
   return std::tuple(OfRole<Role::kIdentity>(uuid, AtFront("uuid")),
                     OfKind(memory_mib, AtFront("memory_mib")), OfKind(healthy, AtFront("healthy")),
-                    OfKind(most_users, WhenSet("most_users", kMaxGpuPlaces)));
+                    OfKind(most_users, WhenSet("most_users", kMaxGpuPlaces)),
+                    OfKind(cores, WhenSet("cores", kMostCores, 100)));
 }
 
 template <OneOf<GpuPlaces> V>
 constexpr auto MembersOf(V& value) {
-  auto& [count, foreign, gpus, memory_mib, sharing, uuids] = value;
+  auto& [count, foreign, gpus, memory_mib, sharing, uuids, unwell, several] = value;
   return std::tuple(
       OfKind(count, AtFront("count", kMaxGpuPlaces)), OfKind(foreign, AtFront("foreign")),
       OfKind(gpus, WhenSet("gpus", kMaxGpuPlaces)), OfKind(memory_mib, WhenSet("memory_mib")),
-      OfKind(sharing, WhenSet("sharing")), OfKind(uuids, WhenSet("uuids")));
+      OfKind(sharing, WhenSet("sharing")), OfKind(uuids, WhenSet("uuids")),
+      OfKind(unwell, WhenSet("unwell", kMaxGpusPerNode - 1)), OfKind(several, WhenSet("several")));
 }
 
 template <OneOf<ClaimedGpu> V>
@@ -53,15 +55,17 @@ constexpr auto MembersOf(V& value) {
 
 template <OneOf<NodeSpec> V>
 constexpr auto MembersOf(V& value) {
-  auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, ephemeral_bytes, labels, taints,
-         soft_taints, links, mig, places, missing, gpu_resource, gpus_are_parts, share_agent,
-         agents, agent_serves_all, share_isolation, shares_need_uuids, refuses_gpu_pods,
-         refused_asks, ready_since, gpu_condition, named_gpus_condition, gpus_to_come, traits,
-         gpu_price, carries_out, topology_manager, by_claims, beside, most_pods, others] = value;
+  auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, gpu_models, ephemeral_bytes, labels,
+         taints, soft_taints, links, mig, places, missing, gpu_resource, gpus_are_parts,
+         share_agent, agents, agent_serves_all, share_isolation, shares_need_uuids,
+         refuses_gpu_pods, refused_asks, ready_since, gpu_condition, named_gpus_condition,
+         gpu_contradiction, gpus_to_come, traits, gpu_price, carries_out, topology_manager,
+         by_claims, beside, most_pods, others, other_gpus] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(name, AtFront("name")), OfKind(gpu_model, AtFront("gpu_model")),
       OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
       OfKind(ready, AtFront("ready")), OfKind(gpus, AtFront("gpus")),
+      OfKind(gpu_models, WhenSet("gpu_models")),
       OfKind(ephemeral_bytes, WhenSet("ephemeral_bytes")), OfKind(places, WhenSet("places")),
       OfKind(missing, WhenSet("missing", kMaxGpuPlaces)),
       OfKind(gpu_resource, WhenSet("gpu_resource")),
@@ -72,16 +76,17 @@ constexpr auto MembersOf(V& value) {
       OfKind(refused_asks, WhenSet("refused_asks")),
       OfKind(gpu_condition, WhenSet("gpu_condition")),
       OfKind(named_gpus_condition, WhenSet("named_gpus_condition")),
+      OfKind(gpu_contradiction, WhenSet("gpu_contradiction")),
       OfKind(gpus_to_come, WhenSet("gpus_to_come")), OfKind(traits, WhenSet("traits")),
       OfKind(gpu_price, WhenSet("gpu_price", kMostGpuPrice)),
       OfKind(share_isolation, WhenSet("shares_keep_memory")), OfKind(labels, WhenSet("labels")),
       OfKind(carries_out, WhenSet("carries_out")),
       OfKind(by_claims, WhenSet("by_claims", kMaxGpusPerNode - 1)),
       OfKind(most_pods, WhenSet("most_pods", std::numeric_limits<int>::max())),
-      OfKind(others, WhenSet("others")), OfKind(topology_manager, WhenSet("topology_manager")),
-      OfKind(beside), OfKind(taints), OfKind(soft_taints), OfKind(links), OfKind(mig),
-      OfKind(agents), OfKind(shares_need_uuids, WhenSet("shares_need_uuids")),
-      OfRole<Role::kShown>(ready_since));
+      OfKind(others, WhenSet("others")), OfKind(other_gpus, WhenSet("other_gpus")),
+      OfKind(topology_manager, WhenSet("topology_manager")), OfKind(beside), OfKind(taints),
+      OfKind(soft_taints), OfKind(links), OfKind(mig), OfKind(agents),
+      OfKind(shares_need_uuids, WhenSet("shares_need_uuids")), OfRole<Role::kShown>(ready_since));
 }
 
 }  // namespace berth

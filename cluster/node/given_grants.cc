@@ -6,10 +6,14 @@
 #include <cstddef>
 #include <iterator>
 #include <numeric>
+#include <tuple>
 #include <utility>
 #include <variant>
 
+#include "cluster/node/node.h"
+
 namespace berth {
+
 namespace {
 
 // Whether all devices of `now` were said before, and others too.
@@ -139,6 +143,136 @@ std::shared_ptr<const GivenDevices> Strongest(std::shared_ptr<const GivenDevices
   both.unwell = std::move(unwell);
   if (both == *before) return before;
   return std::make_shared<const GivenDevices>(std::move(both));
+}
+
+namespace {
+
+bool LeavesOpen(const DeviceGrant& grant) {
+  return !grant.uuid.empty() || grant.milli == 0 || grant.memory_milli > 0;
+}
+
+void Complete(DeviceGrant& grant, const GpuSpec& gpu) {
+  grant.milli = MilliOf(gpu, grant.milli);
+  if (grant.memory_milli > 0) {
+    grant.memory_mib += gpu.memory_mib * grant.memory_milli / kMilliPerGpu;
+    if (grant.milli == 0) grant.milli = grant.memory_milli;
+    grant.memory_milli = 0;
+  } else if (grant.memory_mib == 0) {
+    grant.memory_mib = gpu.memory_mib * grant.milli / kMilliPerGpu;
+  }
+  if (grant.milli == 0) {
+    const auto filled = GrantOfShare(gpu, grant.gpu, {0, grant.memory_mib});
+    grant.milli = filled ? filled->milli : kMilliPerGpu;
+  }
+}
+
+bool Shows(const NodeSpec& node, const std::string& agent) {
+  return std::ranges::find(node.agents, agent) != node.agents.end();
+}
+
+}  // namespace
+
+bool HasNamedGrants(const Placement& placement) {
+  return !placement.agent.empty() || std::ranges::any_of(placement.grants, LeavesOpen);
+}
+
+Placement WithIndices(Placement said, const NodeSpec* node) {
+  if (node == nullptr || !HasNamedGrants(said)) return said;
+  const bool counts = said.agent.empty() || Shows(*node, said.agent);
+  if (!counts) said.grants.clear();
+  // Of a node that is not partitioned nobody has MIG devices.
+  if (!counts || (!said.agent.empty() && !node->mig.known())) said.mig.clear();
+  said.agent.clear();
+  const std::vector<GpuSpec>& gpus = node->gpus;
+  if (gpus.empty()) {
+    std::erase_if(said.grants, [](const DeviceGrant& grant) { return !grant.uuid.empty(); });
+  }
+  for (DeviceGrant& grant : said.grants) {
+    if (!LeavesOpen(grant)) continue;
+    if (!grant.uuid.empty()) {
+      const auto gpu = std::ranges::find(gpus, grant.uuid, &GpuSpec::uuid);
+      if (gpu == gpus.end()) continue;
+      grant.gpu = static_cast<int>(gpu - gpus.begin());
+      grant.uuid.clear();
+    }
+    if (const GpuSpec* const gpu = node->FindGpu(grant.gpu)) Complete(grant, *gpu);
+  }
+  std::ranges::sort(said.grants, {}, &DeviceGrant::gpu);
+  return said;
+}
+
+namespace {
+
+bool IsWholeIdle(const GpuSpec& spec, const GpuFree& free) {
+  return spec.healthy && free.idle() && free.memory_mib >= spec.memory_mib;
+}
+
+std::vector<DeviceGrant> AssumeWhole(std::span<const GpuSpec> gpus, std::span<const GpuFree> free,
+                                     int count) {
+  std::vector<int> order(gpus.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  const auto rank = [&](int gpu) {
+    const auto i = static_cast<std::size_t>(gpu);
+    return std::tuple(IsWholeIdle(gpus[i], free[i]), free[i].milli, gpu);
+  };
+  std::ranges::sort(order, std::ranges::greater{}, rank);
+  order.resize(std::min(order.size(), static_cast<std::size_t>(std::max(count, 0))));
+  std::ranges::sort(order);
+  std::vector<DeviceGrant> grants;
+  grants.reserve(order.size());
+  for (const int gpu : order) {
+    grants.push_back({gpu, kMilliPerGpu, gpus[static_cast<std::size_t>(gpu)].memory_mib});
+  }
+  return grants;
+}
+
+// Of one of the GPUs that are not `taken`. Requires: there is one.
+DeviceGrant AssumeOnOne(std::span<const GpuSpec> gpus, std::span<const GpuFree> free,
+                        const GpuShare& share, GpuMask taken) {
+  std::optional<DeviceGrant> tightest;
+  DeviceGrant freest{DeviceGrant::kUnknown, kMilliPerGpu, 0};
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const int gpu = static_cast<int>(i);
+    if ((taken & GpuBit(gpu)) != 0) continue;
+    const std::optional<DeviceGrant> grant = GrantOfShare(gpus[i], gpu, share);
+    const bool fits = grant && gpus[i].healthy && grant->milli <= free[i].milli &&
+                      (grant->memory_mib == 0 || grant->memory_mib <= free[i].memory_mib);
+    if (fits &&
+        (!tightest || free[i].milli <= free[static_cast<std::size_t>(tightest->gpu)].milli)) {
+      tightest = grant;
+    }
+    if (freest.gpu < 0 || free[i].milli >= free[static_cast<std::size_t>(freest.gpu)].milli) {
+      const int milli = share.milli > 0 ? share.milli : kMilliPerGpu;
+      freest = grant ? *grant : DeviceGrant{gpu, milli, gpus[i].memory_mib};
+    }
+  }
+  return tightest ? *tightest : freest;
+}
+
+std::vector<DeviceGrant> AssumeShare(std::span<const GpuSpec> gpus, std::span<const GpuFree> free,
+                                     const GpuShare& share) {
+  std::vector<DeviceGrant> grants;
+  GpuMask taken = 0;
+  const std::size_t count = std::min(gpus.size(), static_cast<std::size_t>(share.count));
+  while (grants.size() < count) {
+    grants.push_back(AssumeOnOne(gpus, free, share, taken));
+    taken |= GpuBit(grants.back().gpu);
+  }
+  std::ranges::sort(grants, {}, &DeviceGrant::gpu);
+  return grants;
+}
+
+}  // namespace
+
+std::vector<DeviceGrant> AssumeGrants(std::span<const GpuSpec> gpus, std::span<const GpuFree> free,
+                                      const GpuAsk& ask) {
+  if (gpus.empty()) return {};
+  if (const auto* whole = std::get_if<WholeGpus>(&ask))
+    return AssumeWhole(gpus, free, whole->count);
+  if (const auto* share = std::get_if<GpuShare>(&ask)) return AssumeShare(gpus, free, *share);
+  const auto* mig = std::get_if<MigSlices>(&ask);
+  if (mig != nullptr && !mig->by_name()) return AssumeWhole(gpus, free, mig->count());
+  return {};
 }
 
 }  // namespace berth

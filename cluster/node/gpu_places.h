@@ -30,6 +30,9 @@ struct GpuPlaces {
   std::int64_t memory_mib = 0;
   GpuSharing sharing = GpuSharing::kUnknown;
   std::vector<std::string> uuids = {};  // of the `gpus`, by index; empty: not known
+  // Those of them that are out of order, ascending: nothing more of them is given.
+  std::vector<int> unwell = {};
+  bool several = false;  // a container may ask for several, which may be of one GPU
   // Users on each of the GPUs; 0 = not known.
   [[nodiscard]] int each() const { return gpus > 0 ? (count + gpus - 1) / gpus : 0; }
   friend bool operator==(const GpuPlaces&, const GpuPlaces&) = default;

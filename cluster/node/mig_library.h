@@ -6,9 +6,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/mutex.h"
+#include "topology/links/gpu_links.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth {
@@ -27,6 +30,29 @@ class MigLibrary {
  private:
   Mutex mutex_;
   std::vector<std::shared_ptr<const MigProduct>> products_ BERTH_GUARDED_BY(mutex_);
+};
+
+// LinkLibrary: the wirings that the nodes of a cluster have, each once. Thousands of nodes have a
+// few wirings.
+// Any thread may call it.
+class LinkLibrary {
+ public:
+  // Few clusters have more wirings than this. Beyond it the library forgets all of them; they live
+  // on in their nodes.
+  static constexpr std::size_t kMostWirings = 256;
+
+  // `product`: as in SpeedsFor (topology/links/product_links.h).
+  GpuLinks LinksOf(LinkMatrix matrix, std::string_view product, LinkOrigin origin)
+      BERTH_EXCLUDES(mutex_);
+
+ private:
+  struct Entry {
+    std::string product;
+    GpuLinks links;
+  };
+  Mutex mutex_;
+  WiringTables tables_ BERTH_GUARDED_BY(mutex_);
+  std::vector<Entry> entries_ BERTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace berth

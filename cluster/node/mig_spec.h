@@ -38,10 +38,10 @@ enum class MigKnowledge : std::uint8_t {
 // Who picks the device for a pod once its node is chosen. Berth chooses the node by what it expects
 // the others to pick.
 enum class MigAllocator : std::uint8_t {
-  kBerth,     // Berth: GPU and start, written with the binding
-  kFirstFit,  // the first GPU that has room, the lowest start: assumed of the kubelet
-  kDriver,  // the first GPU that has room, NVIDIA's driver's start (topology/mig/mig_start_rule.h)
-  kHighOrLow,  // the first GPU that has room, the highest or lowest start (mig_start_rule.h)
+  kBerth,      // Berth: GPU and start, written with the binding
+  kFirstFit,   // the first GPU that has room, the lowest start: assumed of the kubelet
+  kDriver,     // the first GPU that has room, NVIDIA's driver's start (topology/mig/mig_layout.h)
+  kHighOrLow,  // the first GPU that has room, the highest or lowest start (mig_layout.h)
   // kube-scheduler, which makes a ResourceClaim for the pod's extended resources (KEP-5004): the
   // first fit, in the order of `gpus`. It is the claim that holds the devices, and no pod.
   kKubeScheduler,

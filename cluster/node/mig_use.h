@@ -2,26 +2,64 @@
 //
 // MigUse: the MIG devices that the pods of a node have; or the claims, if pods get the devices by
 // claims (MigSpec::by_claims). A function of the pods, independent of the order in which they came.
-// First come the known devices of pods and claims (claimed_gpu.h); then, in the order of the UIDs,
+// First come the known devices of pods and claims; then, in the order of the UIDs,
 // grants whose GPU and start are unknown or no longer exist in the spec, and those of devices that
 // were only planned and that another pod was given (PodRecord::given). For those the device is
 // assumed that the node's allocator would pick; a pod for which none is left holds nothing.
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/node/claimed_gpu.h"
 #include "cluster/node/mig_spec.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_record.h"
+#include "topology/links/wiring.h"
 
 namespace berth {
+
+struct NodeSpec;
+struct PodRequest;
+
+// ClaimedGpu: what ResourceClaims (Kubernetes' Dynamic Resource Allocation) hold on a node.
+
+// PodRequest::made_claim of a claim of that name; never 0.
+std::uint64_t NumberOfClaim(std::string_view name);
+
+// One device that a claim holds: a GPU, or a MIG instance of one.
+struct ClaimedGpu {
+  std::string claim;    // "namespace/name"
+  std::string device;   // as the driver calls it
+  std::string uuid;     // of the GPU; empty = not known
+  int index = -1;       // of the GPU, as the driver counts; -1 = not known
+  std::string profile;  // of the MIG instance ("1g.5gb"); empty: the whole GPU, or not known
+  int start = -1;       // its first memory slice; -1 = not known
+  // The UID of the pod for whose extended resources kube-scheduler made the claim, as the claim
+  // says; empty: none.
+  std::string pod = {};
+  // Whether it is one of the whole GPUs that the pod asked for by the name of a resource. A claim
+  // of another namespace is not, nor one that the pod's status, where it names one, does not name.
+  [[nodiscard]] bool IsWholeOf(const PodRequest& asks) const;
+  friend bool operator==(const ClaimedGpu&, const ClaimedGpu&) = default;
+};
+
+// Which GPUs of the node are held, in whole or in part: those with these UUIDs if the node knows
+// its UUIDs, else those with these indices. A device that is none of the node's GPUs holds none of
+// them: a node may give out some of its GPUs in other ways.
+GpuMask HeldByClaims(const NodeSpec& node, std::span<const ClaimedGpu> claimed);
+
+// The whole GPUs that the pod asked for by the name of a resource and got by a claim, where
+// kube-scheduler gives the node's GPUs so (NodeSpec::by_claims); empty: none is known.
+std::vector<DeviceGrant> GrantsByClaim(const NodeSpec& node, std::span<const ClaimedGpu> claimed,
+                                       const PodRequest& pod);
 
 // A device: a placement of the product on a GPU, by its position in MigSpec::gpus.
 struct MigSlot {

@@ -7,15 +7,13 @@
 #include <variant>
 
 #include "base/dns_name.h"
-#include "cluster/node/assumed_grants.h"
+#include "cluster/node/given_grants.h"
 #include "cluster/node/mig_use.h"
 
 namespace berth {
 namespace {
 
 // Beyond any machine, and far from where sums and products of capacities overflow.
-constexpr std::int64_t kMostCpuMilli = 1'000'000'000'000;
-constexpr std::int64_t kMostMemoryBytes = std::int64_t{1} << 60;
 constexpr std::int64_t kMostGpuMemoryMib = std::int64_t{1} << 40;
 
 // The part of a GPU that could still be given, in thousandths.
@@ -35,6 +33,7 @@ Status ShortOf(std::string_view what, std::int64_t wanted, std::int64_t free) {
 // Whether the node has GPUs that the pod could have. Where it has none of its resource, a
 // claim gives it others.
 bool HasGpusFor(const NodeSpec& spec, const PodRequest& pod) {
+  if (spec.IsOfOtherGpus(pod.shape)) return false;
   if (pod.device_class.empty()) return true;
   return spec.has_gpus() && spec.GivesGpusAs(pod.shape.gpu_resource);
 }
@@ -65,6 +64,10 @@ Status Validate(const NodeSpec& spec) {
     return Invalid(".gpus: want at most " + std::to_string(kMaxGpusPerNode) + " GPUs, got " +
                    std::to_string(spec.gpus.size()));
   }
+  if (!spec.gpu_models.empty() && spec.gpu_models.size() != spec.gpus.size()) {
+    return Invalid(".gpu_models: want those of " + std::to_string(spec.gpus.size()) +
+                   " GPUs, got " + std::to_string(spec.gpu_models.size()));
+  }
   if (spec.beside.links.known() &&
       spec.beside.links.matrix().gpus.size() != spec.beside.uuids.size()) {
     return Invalid(".beside: want links of " + std::to_string(spec.beside.uuids.size()) +
@@ -90,6 +93,11 @@ Status Validate(const NodeSpec& spec) {
   if (!spec.places.uuids.empty() && std::ssize(spec.places.uuids) != spec.places.gpus) {
     return Invalid(".places.uuids: want those of " + std::to_string(spec.places.gpus) +
                    " GPUs, got " + std::to_string(spec.places.uuids.size()));
+  }
+  for (const int gpu : spec.places.unwell) {
+    if (gpu >= 0 && gpu < std::ssize(spec.places.uuids)) continue;
+    return Invalid(".places.unwell: want the index of a GPU of `uuids`, got " +
+                   std::to_string(gpu));
   }
   BERTH_TRY_STATUS(
       check("missing", spec.missing, std::ssize(spec.gpus) + std::int64_t{spec.places.count}));
@@ -143,6 +151,28 @@ bool CloseNamed(NodeSpec& spec, std::string_view id, std::string_view said_by) {
     CloseGpu(spec, *gpu, said_by);
     return true;
   }
+  const auto of_places = std::ranges::find(spec.places.uuids, id);
+  if (of_places != spec.places.uuids.end()) {
+    GpuPlaces& places = spec.places;
+    const auto index = static_cast<int>(of_places - places.uuids.begin());
+    const auto at = std::ranges::lower_bound(places.unwell, index);
+    if (at == places.unwell.end() || *at != index) places.unwell.insert(at, index);
+    // The plugin withdraws some of its places, or all.
+    const std::int64_t lost = std::ssize(places.unwell) * std::int64_t{places.each()};
+    spec.missing = static_cast<int>(std::clamp<std::int64_t>(lost, spec.missing, places.count));
+    if (spec.named_gpus_condition.empty()) spec.named_gpus_condition = said_by;
+    return true;
+  }
+  const auto partitioned = spec.mig.known() ? std::ranges::find(spec.mig->gpus, id, &MigGpu::uuid)
+                                            : std::vector<MigGpu>::const_iterator();
+  if (spec.mig.known() && partitioned != spec.mig->gpus.end()) {
+    if (spec.mig->allocator != MigAllocator::kBerth) return true;
+    MigSpec closed = *spec.mig;
+    closed.gpus[static_cast<std::size_t>(partitioned - spec.mig->gpus.begin())].offered = 0;
+    spec.mig = NodeMig(std::move(closed));
+    if (spec.named_gpus_condition.empty()) spec.named_gpus_condition = said_by;
+    return true;
+  }
   const auto device = spec.mig.known() ? spec.mig->FindNamed(id) : std::nullopt;
   if (!device || spec.mig->allocator != MigAllocator::kBerth) return device.has_value();
   MigSpec closed = *spec.mig;
@@ -158,15 +188,23 @@ Node::Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods, Claims claims)
   CountAll();
 }
 
-bool Node::IsHeldByClaim(std::string_view uid) const {
+bool Node::IsHeldByClaim(const PodRequest& pod) const {
   return !spec_->by_claims.empty() && claims_ != nullptr &&
          std::ranges::any_of(*claims_,
-                             [uid](const ClaimedGpu& held) { return held.IsWholeOf(uid); });
+                             [&pod](const ClaimedGpu& held) { return held.IsWholeOf(pod); });
 }
 
 const PodRecord* Node::FindPod(std::string_view uid) const {
   const auto at = PositionOf(pods_, uid);
   return at != pods_.end() && (*at)->pod.id.uid == uid ? at->get() : nullptr;
+}
+
+std::int64_t Node::FreeOtherGpus(const OtherResource& other) const {
+  std::int64_t free = other.amount;
+  for (const auto& pod : pods_) {
+    if (pod->pod.shape.gpu_resource == other.name) free -= pod->pod.shape.gpu_count();
+  }
+  return free;
 }
 
 std::int64_t Node::free_gpu_milli() const {
@@ -214,6 +252,9 @@ Status Node::CanTake(const Placement& placement) const {
   std::vector<int> on = places_on_;
   for (const int gpu : placement.places_on) {
     const auto index = static_cast<std::size_t>(gpu);
+    if (std::ranges::find(spec_->places.unwell, gpu) != spec_->places.unwell.end()) {
+      return Fail(Errc::kConflict, "gpu " + std::to_string(gpu) + ": not healthy");
+    }
     if (index < on.size() && ++on[index] <= spec_->places.each()) continue;
     return Fail(Errc::kConflict, "gpu " + std::to_string(gpu) + ": has all of its users");
   }
@@ -222,8 +263,8 @@ Status Node::CanTake(const Placement& placement) const {
   return MigUse(mig_).TakeAll(*spec_->mig, placement.mig);
 }
 
-Status Node::CanTake(const Placement& placement, std::string_view uid) const {
-  if (placement.grants.empty() || !IsHeldByClaim(uid)) return CanTake(placement);
+Status Node::CanTake(const Placement& placement, const PodRequest& pod) const {
+  if (placement.grants.empty() || !IsHeldByClaim(pod)) return CanTake(placement);
   Placement rest = placement;
   rest.grants.clear();
   return CanTake(rest);
@@ -298,7 +339,7 @@ void Node::CountMig() {
 
 bool Node::IsAssumed(const PodRecord& pod) const {
   if (!pod.pod.shape.wants_gpu() || !HasGpusFor(*spec_, pod.pod)) return false;
-  if (IsHeldByClaim(pod.pod.id.uid)) return false;
+  if (IsHeldByClaim(pod.pod)) return false;
   if (spec_->places.count > 0 && pod.pod.shape.mig() == nullptr)
     return false;  // a place has no name
   return pod.unattributed() ||
@@ -310,7 +351,7 @@ bool Node::HasOf(const PodRecord& pod, const DeviceGrant& grant) const {
   const GpuSpec* const gpu = spec_->FindGpu(grant.gpu);
   if (gpu == nullptr) return false;
   if (!spec_->by_claims.empty() && (claimed_ & GpuBit(grant.gpu)) != 0) {
-    return IsHeldByClaim(pod.pod.id.uid);
+    return IsHeldByClaim(pod.pod);
   }
   // Shares reach their GPU by another way than the kubelet's choice.
   if (given_.empty() || !std::holds_alternative<WholeGpus>(pod.pod.shape.gpus)) return true;
@@ -409,7 +450,7 @@ void Node::Count(const PodRecord& pod, int sign) {
   free_cpu_milli_ -= sign * pod.placement.cpu_milli;
   free_memory_bytes_ -= sign * pod.placement.memory_bytes;
   if (spec_->ephemeral_bytes) free_ephemeral_bytes_ -= sign * pod.placement.ephemeral_bytes;
-  const bool held_by_claim = IsHeldByClaim(pod.pod.id.uid);
+  const bool held_by_claim = IsHeldByClaim(pod.pod);
   for (const DeviceGrant& grant : pod.placement.grants) {
     if (!held_by_claim && HasOf(pod, grant)) Take(std::span(&grant, 1), sign);
   }
@@ -419,7 +460,9 @@ void Node::Count(const PodRecord& pod, int sign) {
   const bool picks = spec_->mig.known() && spec_->mig->allocator != MigAllocator::kBerth;
   const bool by_name = shape.mig() != nullptr && shape.mig()->by_name();
   if (IsAssumed(pod) && !(by_name && picks)) unattributed_ += sign;
-  if (spec_->places.count > 0) places_taken_ += sign * shape.gpu_count();
+  if (spec_->places.count > 0 && !spec_->IsOfOtherGpus(shape)) {
+    places_taken_ += sign * shape.gpu_count();
+  }
   for (const int gpu : pod.placement.places_on) {
     const auto index = static_cast<std::size_t>(gpu);
     if (index < places_on_.size()) places_on_[index] += sign;

@@ -4,7 +4,7 @@
 //
 // Free amounts are the amounts of the spec minus those that the pods on the node take, so the order
 // in which pods came and went leaves no trace. They can be negative: pods may be bound past Berth.
-// If the GPUs of such a pod are unknown, some are assumed (assumed_grants.h): after the known
+// If the GPUs of such a pod are unknown, some are assumed (given_grants.h): after the known
 // grants, in the order of the UIDs, until each GPU is overfull: nothing fits there then, and any
 // tenant may name the node in thousands of pods. MIG devices are counted apart (mig_use.h). A GPU
 // that a ResourceClaim holds in part has nothing free. Where kube-scheduler gives GPUs by claims,
@@ -24,6 +24,7 @@
 // of order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -35,7 +36,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/node/claimed_gpu.h"
 #include "cluster/node/first_fit.h"
 #include "cluster/node/gpu_places.h"
 #include "cluster/node/mig_spec.h"
@@ -54,11 +54,18 @@
 
 namespace berth {
 
+inline constexpr std::int64_t kMostCpuMilli = 1'000'000'000'000;
+inline constexpr std::int64_t kMostMemoryBytes = std::int64_t{1} << 60;
+
+inline constexpr int kMostCores = 10'000;  // GpuSpec::cores
+
 struct GpuSpec {
   std::string uuid;             // empty = not known
   std::int64_t memory_mib = 0;  // 0 = not known: memory of this GPU is then not tracked
   bool healthy = true;
   int most_users = 0;  // pods that its agent serves on it at a time; 0 = any number
+  // Percent of compute that its agent gives of it in all, to pods that ask in percent.
+  int cores = 100;
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
 
@@ -76,6 +83,7 @@ struct NodeSpec {
   std::int64_t memory_bytes = 0;
   bool ready = true;  // able to run new pods
   std::vector<GpuSpec> gpus;
+  std::vector<std::string> gpu_models = {};  // of `gpus`, where these are of several; else empty
   // Disk for the ephemeral storage of pods. Empty: the node does not say, it is not tracked, and no
   // pod is refused for it here (kube-scheduler takes it for 0).
   std::optional<std::int64_t> ephemeral_bytes = {};
@@ -95,7 +103,7 @@ struct NodeSpec {
   // knows no parts.
   std::string share_agent = {};
   // The agents that the node shows, whether they hand out its GPUs or not. What their records on
-  // pods say of devices counts there, and on no other node (named_grants.h).
+  // pods say of devices counts there, and on no other node (given_grants.h).
   std::vector<std::string> agents = {};
   // It serves all pods that are bound there: pods that ask for shares in Berth's words, too.
   bool agent_serves_all = false;
@@ -106,8 +114,8 @@ struct NodeSpec {
   // Its kubelet refused the pods with GPUs that were bound there last: it gets none for a while
   // (GpuPodsRefused).
   bool refuses_gpu_pods = false;
-  // What its kubelet's Topology Manager refused last: pods that ask for it get no place there for a
-  // while (GpuPodsRefused).
+  // What its kubelet refused last: pods that ask for it get no place there for a while
+  // (GpuPodsRefused).
   RefusedAsks refused_asks = nullptr;
   // When its Ready condition changed last, in seconds since 1970 by the clock of its writer;
   // 0: it does not say. A kubelet that starts anew changes it.
@@ -118,6 +126,9 @@ struct NodeSpec {
   // The one that says which GPUs they are: these are not healthy, or among the missing. The node
   // gives the others.
   std::string named_gpus_condition = {};
+  // Which two numbers of its GPUs contradict each other, and how to settle it (inventory.h); empty:
+  // none do. Its GPUs are `places` then.
+  std::string gpu_contradiction = {};
   // Nobody on it offers GPUs, and its labels say that the machine has some.
   bool gpus_to_come = false;
   // What sort of node it is, by name: sorted, unique (server/wire/node/node_traits.h).
@@ -135,6 +146,9 @@ struct NodeSpec {
   // How many pods its kubelet takes; -1: it does not say, and then `others` are not known either.
   int most_pods = -1;
   OtherResources others = {};  // at most kMostOtherResources
+  // GPUs of further resources (partitions of two kinds, two kernel drivers). Pods get so many
+  // of them, and Berth chooses none.
+  OtherResources other_gpus = {};
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
   // The GPU of that index; nullptr: the node has none of it. Grants outlive what the node said when
@@ -143,12 +157,21 @@ struct NodeSpec {
     const bool has = index >= 0 && static_cast<std::size_t>(index) < gpus.size();
     return has ? &gpus[static_cast<std::size_t>(index)] : nullptr;
   }
+  // Whether the model of one of `gpus` is accepted.
+  [[nodiscard]] bool AdmitsModelOf(std::size_t gpu, const RequestShape& shape) const {
+    return shape.Admits(gpu_models.empty() ? gpu_model : gpu_models[gpu]);
+  }
   // Its UUID; "" where the node has none of it, or does not say.
   [[nodiscard]] const std::string& UuidOf(int index) const;
   // Whether pods may ask for its `gpus` or places by that name; "": whatever their resource.
   [[nodiscard]] bool GivesGpusAs(std::string_view resource) const {
     if (!by_claims.empty()) return FindByName(by_claims, resource) != nullptr;
     return gpu_resource.empty() || resource.empty() || gpu_resource == resource;
+  }
+  // Whether whole GPUs are asked for by the resource of its `other_gpus`.
+  [[nodiscard]] bool IsOfOtherGpus(const RequestShape& shape) const {
+    return !other_gpus.empty() && std::holds_alternative<WholeGpus>(shape.gpus) &&
+           FindOther(other_gpus, shape.gpu_resource) != nullptr;
   }
   // Whether it offers GPUs of any kind, given out or not.
   [[nodiscard]] bool has_gpus() const { return !gpus.empty() || places.count > 0 || mig.known(); }
@@ -168,20 +191,26 @@ Status Validate(const NodeSpec& spec);
 // that it does not have.
 Status CheckDevices(const Placement& placement, const NodeSpec& node);
 
-// A GPU of the node is unhealthy: one less is missing without a name. said_by: who says so; the
-// first such GPU of the node decides. Nothing changes if it is unhealthy already.
+// A GPU of the node is unhealthy, or the one that places are on: one less is missing without a
+// name. said_by: who says so; the first such GPU of the node decides. Nothing changes if it is
+// unhealthy already.
 void CloseGpu(NodeSpec& spec, GpuSpec& gpu, std::string_view said_by);
 // The GPU or MIG device of that name is unhealthy. A MIG device is closed where Berth picks the
 // devices: where the kubelet does, it offers that one no more, and the counts stand. Returns
 // whether the node has one of that name.
 bool CloseNamed(NodeSpec& spec, std::string_view id, std::string_view said_by);
 
+// What that many thousandths that a pod asked of its agent are of the GPU.
+inline int MilliOf(const GpuSpec& spec, int asked) {
+  return spec.cores <= 100 ? asked : (asked * 100 + spec.cores - 1) / spec.cores;
+}
+
 // What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty if the
 // GPU can never hold it: too small, or asked by memory that is unknown. Of several GPUs it is one
 // of the shares. Inline: the innermost step of every evaluation.
 inline std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu,
                                                const GpuShare& share) {
-  DeviceGrant grant{gpu, share.milli, share.memory_mib};
+  DeviceGrant grant{gpu, MilliOf(spec, share.milli), share.memory_mib};
   if (share.memory_milli > 0) {
     if (spec.memory_mib == 0) return std::nullopt;
     grant.memory_mib = spec.memory_mib * share.memory_milli / kMilliPerGpu;
@@ -251,9 +280,15 @@ class Node {
   [[nodiscard]] int healthy_gpus() const { return healthy_gpus_; }
   // Free places; negative with pods bound past Berth.
   [[nodiscard]] int free_places() const {
-    return spec_->places.count - spec_->missing - places_taken_;
+    std::int64_t free = spec_->places.count - spec_->missing - places_taken_;
+    for (const int gpu : spec_->places.unwell) free += places_on_[static_cast<std::size_t>(gpu)];
+    return static_cast<int>(std::max<std::int64_t>(free, -kMaxGpuPlaces));
   }
-  [[nodiscard]] int places_taken() const { return places_taken_; }
+  // Of NodeSpec::other_gpus.
+  [[nodiscard]] std::int64_t FreeOtherGpus(const OtherResource& other) const;
+  [[nodiscard]] int places_taken() const {
+    return static_cast<int>(std::min<std::int64_t>(places_taken_, kMaxGpuPlaces));
+  }
   // Of these, those that are known to be on each of its GPUs, by index. Empty: the GPUs have no
   // names (GpuPlaces::uuids).
   [[nodiscard]] std::span<const int> places_on() const { return places_on_; }
@@ -270,7 +305,7 @@ class Node {
   [[nodiscard]] GpuMask claimed() const { return claimed_; }
   // Whether a claim that kube-scheduler made for the pod's own GPUs is known here. It holds them,
   // and the pod's grants hold nothing beside it.
-  [[nodiscard]] bool IsHeldByClaim(std::string_view uid) const;
+  [[nodiscard]] bool IsHeldByClaim(const PodRequest& pod) const;
   // How many of the pods have only assumed GPUs.
   [[nodiscard]] int unattributed() const { return unattributed_; }
   // Whether the pod, which is on the node, has that very GPU of its grants: the node has it, and
@@ -282,7 +317,7 @@ class Node {
   // Whether the placement fits what is free now. Error: kConflict naming the resource.
   [[nodiscard]] Status CanTake(const Placement& placement) const;
   // The same of that pod: a claim may hold its GPUs for it already.
-  [[nodiscard]] Status CanTake(const Placement& placement, std::string_view uid) const;
+  [[nodiscard]] Status CanTake(const Placement& placement, const PodRequest& pod) const;
 
   // Adds a pod, in place of the one with its UID if there is one / removes the pod with that UID.
   void Put(std::shared_ptr<const PodRecord> pod);
@@ -333,7 +368,7 @@ class Node {
   std::vector<GpuFree> gpus_;
   GpuMask closed_ = 0;
   int healthy_gpus_ = 0;
-  int places_taken_ = 0;
+  std::int64_t places_taken_ = 0;
   std::vector<int> places_on_;
   std::vector<Tenants> tenants_;
   PodRecords pods_;

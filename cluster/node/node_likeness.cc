@@ -6,7 +6,7 @@
 #include <string>
 #include <type_traits>
 
-#include "base/digest.h"
+#include "base/random.h"
 #include "cluster/node/node.h"
 
 namespace berth {
@@ -37,18 +37,20 @@ class LikenessDigester {
 bool IsLikeNoOther(const Node& node) {
   const NodeSpec& spec = node.spec();
   return spec.mig.known() || spec.places.count > 0 || spec.places.foreign ||
-         !spec.by_claims.empty() || (node.claims() != nullptr && !node.claims()->empty());
+         !spec.other_gpus.empty() || !spec.by_claims.empty() ||
+         (node.claims() != nullptr && !node.claims()->empty());
 }
 
 // Whatever decides which pods fit there when it is empty. A member that is new has to be named
 // here: added, or left out for a reason.
 void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
-  const auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, ephemeral_bytes, labels,
-               taints, soft_taints, links, mig, places, missing, gpu_resource, gpus_are_parts,
-               share_agent, agents, agent_serves_all, share_isolation, shares_need_uuids,
-               refuses_gpu_pods, refused_asks, ready_since, gpu_condition, named_gpus_condition,
-               gpus_to_come, traits, gpu_price, carries_out, topology_manager, by_claims, beside,
-               most_pods, others] = spec;
+  const auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, gpu_models, ephemeral_bytes,
+               labels, taints, soft_taints, links, mig, places, missing, gpu_resource,
+               gpus_are_parts, share_agent, agents, agent_serves_all, share_isolation,
+               shares_need_uuids, refuses_gpu_pods, refused_asks, ready_since, gpu_condition,
+               named_gpus_condition, gpu_contradiction, gpus_to_come, traits, gpu_price,
+               carries_out, topology_manager, by_claims, beside, most_pods, others, other_gpus] =
+      spec;
   digester.Add(gpu_model, cpu_milli, memory_bytes, ready, ephemeral_bytes.has_value(),
                ephemeral_bytes.value_or(0), links.identity(), missing, gpu_resource, gpus_are_parts,
                share_agent, agent_serves_all, share_isolation, shares_need_uuids, refuses_gpu_pods,
@@ -56,13 +58,14 @@ void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
                topology_manager.by_pod);
   digester.Add(traits.size(), gpus.size());
   for (const std::string& trait : traits) digester.Add(trait);
+  for (const std::string& model : gpu_models) digester.Add(model);
   for (const GpuSpec& gpu : gpus) {
-    digester.Add(gpu.uuid.empty(), gpu.memory_mib, gpu.healthy, gpu.most_users);
+    digester.Add(gpu.uuid.empty(), gpu.memory_mib, gpu.healthy, gpu.most_users, gpu.cores);
   }
   // Names and what is like it: `name`, `labels`, `named_gpus_condition`, `ready_since`, `agents`,
   // `beside`. What depends on the pod and not its shape (scoring/admission.h): `taints`,
   // `soft_taints`, `refused_asks`, `most_pods`, `others`. Of IsLikeNoOther: `mig`, `places`,
-  // `by_claims`.
+  // `by_claims`, `gpu_contradiction`, `other_gpus`.
 }
 
 // Which GPUs leave together: what links are worth depends on it.

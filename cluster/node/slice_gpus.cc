@@ -40,6 +40,7 @@ NodeSpec WithSliceGpus(NodeSpec spec, const SliceGpus& offered) {
   const GpusBeside said = SaidOf(spec);
   spec.gpu_model = offered.model;
   spec.gpus = offered.gpus;
+  spec.gpu_models.clear();
   spec.links = offered.links;
   spec.by_claims = offered.names;
   spec.gpu_resource = offered.names.front().resource;

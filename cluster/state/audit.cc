@@ -52,7 +52,7 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
   ForEachGpu(node.claimed(),
              [&](int gpu) { sums[static_cast<std::size_t>(gpu)].milli = kMilliPerGpu; });
   for (const auto& pod : pods) {
-    if (node.IsHeldByClaim(pod->pod.id.uid)) continue;  // its claim is counted
+    if (node.IsHeldByClaim(pod->pod)) continue;  // its claim is counted
     for (const DeviceGrant& grant : pod->placement.grants) {
       const GpuSpec* const gpu = node.spec().FindGpu(grant.gpu);
       if (gpu == nullptr) {

@@ -16,7 +16,7 @@ namespace berth {
 
 struct AuditReport {
   // GPUs on which pods hold more than there is, or which have more users than their agent serves
-  // (devices held by claims, claimed_gpu.h, count as granted), and MIG devices that cannot exist
+  // (devices held by claims, mig_use.h, count as granted), and MIG devices that cannot exist
   // together with others.
   std::size_t double_grants = 0;
   // GPUs with shares that the kubelet gave to another pod as a whole; no double grants.

@@ -10,10 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "cluster/node/claimed_gpu.h"
+#include "cluster/node/mig_use.h"
 #include "cluster/node/node.h"
 #include "cluster/node/slice_gpus.h"
-#include "cluster/values/given_devices.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"

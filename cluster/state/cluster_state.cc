@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "base/reserve.h"
 #include "cluster/node/given_grants.h"
-#include "cluster/node/named_grants.h"
 #include "cluster/values/alike.h"
 
 namespace berth {
@@ -152,7 +151,7 @@ void ClusterState::Book(const PodBound& bound) {
     if (bound.devices_annotated) {
       placement.grants = stays ? held->placement.grants : std::vector<DeviceGrant>();
     }
-    placement = WithClaim(std::move(placement), bound.pod.id.uid);
+    placement = WithClaim(std::move(placement), bound.pod);
   }
   const auto said = SaidToKeep(bound.placement, read, placement, held.get());
   if (held != nullptr && !IsNews(*held, bound, placement, said, given)) return;
@@ -227,11 +226,11 @@ void ClusterState::FindNamedGpus(const NodeSpec& spec) {
   }
 }
 
-Placement ClusterState::WithClaim(Placement placement, std::string_view uid) const {
+Placement ClusterState::WithClaim(Placement placement, const PodRequest& pod) const {
   const NodeSpec* const spec = SpecOf(placement.node);
   const Node::Claims claims = claims_.HeldOn(placement.node);
   if (spec == nullptr || claims == nullptr) return placement;
-  std::vector<DeviceGrant> grants = GrantsByClaim(*spec, *claims, uid);
+  std::vector<DeviceGrant> grants = GrantsByClaim(*spec, *claims, pod);
   if (!grants.empty()) placement.grants = std::move(grants);
   return placement;
 }
@@ -241,7 +240,7 @@ void ClusterState::FindClaimedGpus(const std::string& node) {
   if (spec == nullptr || spec->by_claims.empty()) return;
   for (const auto& held : PodRecords(PodsOn(node))) {
     disputes_.Forget(held->pod.id.uid);  // nothing is written on pods there
-    Placement placement = WithClaim(held->placement, held->pod.id.uid);
+    Placement placement = WithClaim(held->placement, held->pod);
     if (placement.grants == held->placement.grants) continue;
     PodRecord record = *held;
     record.placement = std::move(placement);
@@ -404,10 +403,10 @@ Result<std::shared_ptr<const Node>> ClusterState::Reserve(const PodRequest& pod,
     node = std::make_shared<const Node>(
         node->Without([&held](const PodRecord& other) { return &other == held.get(); }));
   }
-  if (Status fits = node->CanTake(placement, pod.id.uid); !fits) {
+  if (Status fits = node->CanTake(placement, pod); !fits) {
     return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
   }
-  Keep({pod, WithClaim(placement, pod.id.uid), PodState::kReserved, settle_after});
+  Keep({pod, WithClaim(placement, pod), PodState::kReserved, settle_after});
   unshown_[pod.id.uid] = {++doubts_, false};
   Publish();
   return node;

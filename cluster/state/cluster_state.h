@@ -59,7 +59,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "cluster/groups/gang_members.h"
+#include "cluster/groups/pod_groups.h"
 #include "cluster/state/cluster_event.h"
 #include "cluster/state/device_disputes.h"
 #include "cluster/state/held_devices.h"
@@ -183,7 +183,7 @@ class ClusterState {
   // Gives the pods there the GPUs of the claims that were made for them.
   void FindClaimedGpus(const std::string& node) BERTH_REQUIRES(mutex_);
   // The placement with the GPUs of the claim that was made for the pod, if one is known there.
-  [[nodiscard]] Placement WithClaim(Placement placement, std::string_view uid) const
+  [[nodiscard]] Placement WithClaim(Placement placement, const PodRequest& pod) const
       BERTH_REQUIRES(mutex_);
   // What the pods there were given, whose node has changed.
   void FindGivenGpus(const NodeSpec& spec) BERTH_REQUIRES(mutex_);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "cluster/node/given_grants.h"
 #include "cluster/node/mig_use.h"
-#include "cluster/node/named_grants.h"
 
 namespace berth {
 namespace {

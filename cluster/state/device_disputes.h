@@ -8,7 +8,7 @@
 //   It may only add detail to what was known in part (which MIG device of a profile).
 // - Devices that an annotation names first are believed if the node, where it is known, has them
 //   and no other pod is known to hold them. Otherwise the pod counts as one with unknown devices
-//   (assumed_grants.h) until there is room for those that it names.
+//   (given_grants.h) until there is room for those that it names.
 // - A pod that Berth has bound, and that does not name its devices any more, keeps those that it is
 //   known to have, or counts as one with unknown devices.
 #pragma once

@@ -4,7 +4,7 @@
 // So one question about a GPU costs the same whether three pods name it or three thousand: any
 // tenant may create pods that name a node and a GPU.
 //
-// Assumed devices (assumed_grants.h) are left out, and those of pods that were given theirs: they
+// Assumed devices (given_grants.h) are left out, and those of pods that were given theirs: they
 // need no record of who said what, and Node sees to what others claim of them (given_grants.h).
 // Nodes need not be known; MIG devices are counted on known nodes alone.
 //

@@ -13,7 +13,7 @@ Status Transaction::Put(const PodRequest& pod, Placement placement) {
   if (index == kNoNode) return Fail(Errc::kNotFound, "node " + placement.node + ": not known");
   auto node = std::make_shared<Node>(now_->node(index));
   node->Remove(pod.id.uid);
-  BERTH_TRY_STATUS(node->CanTake(placement, pod.id.uid));
+  BERTH_TRY_STATUS(node->CanTake(placement, pod));
   auto record = std::make_shared<PodRecord>();
   record->pod = pod;
   record->placement = placement;

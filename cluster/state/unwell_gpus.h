@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // UnwellGpus: the GPUs and MIG devices of each node that the status of a pod calls unhealthy
-// (given_devices.h). They are closed by name. They do not count as `missing` any more, whose names
+// (pod_record.h). They are closed by name. They do not count as `missing` any more, whose names
 // nobody knows: the kubelet takes the same GPUs from what is allocatable.
 //
 // A GPU stays unwell after its pod has gone, until a status says that it is healthy again, or the

@@ -10,7 +10,7 @@
 // A pod leaves when it has a node, is deleted, or is gone. One that gets its node is bound in
 // ClusterState first: for a moment it is in both, never in neither.
 //
-// Memory is bounded: beyond it the largest are kept in outline (request_size.h). Explanations of
+// Memory is bounded: beyond it the largest are kept in outline (held_bytes.h). Explanations of
 // these have that as the reason, and their gangs wait. A change of such a pod that comes when there
 // is room again makes it whole. Filter judges the whole pod, which kube-scheduler sends.
 #pragma once
@@ -33,6 +33,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/recent.h"
+#include "cluster/state/snapshot.h"
 #include "cluster/values/gang.h"
 #include "cluster/values/pod_request.h"
 
@@ -201,5 +202,12 @@ class WaitingPods {
   bool tells_ BERTH_GUARDED_BY(mutex_) = true;
   Pods held_back_ BERTH_GUARDED_BY(mutex_);
 };
+
+// StillWaiting: the pods that wait, at the moment of one snapshot. A pod that gets its node is
+// bound in ClusterState before it leaves WaitingPods.
+
+// The pods without those that the snapshot has bound. Requires: they were listed before that.
+std::vector<WaitingPod> StillWaiting(std::vector<WaitingPod> listed, const Snapshot& snapshot);
+WaitingPods::Pods StillWaiting(WaitingPods::Pods listed, const Snapshot& snapshot);
 
 }  // namespace berth

@@ -2,7 +2,7 @@
 //
 // MembersOf: the members of a value, each once, with what they are for and how they are called in a
 // file. Whatever has to look at all of a value goes through this list: its size (held_bytes.h), its
-// hash (pod_request.cc), likeness (alike.h), bounds (request_size.cc), JSON
+// hash (pod_request.cc), likeness (alike.h), bounds (held_bytes.cc), JSON
 // (server/wire/file/value_json.h). A list takes its value apart and does not compile when the value
 // has another member; test/unit/cluster/describe_test.cc finds one that is left out of a list.
 //
@@ -164,7 +164,7 @@ constexpr auto MembersOf(V&) {
 template <OneOf<WholeGpus> V>
 constexpr auto MembersOf(V& value) {
   auto& [count] = value;
-  return std::tuple(OfKind(count, AtFront("gpus", kMaxGpusPerNode)));
+  return std::tuple(OfKind(count, AtFront("gpus", kMaxGpusPerPod)));
 }
 
 template <OneOf<GpuShare> V>
@@ -228,13 +228,13 @@ template <OneOf<PodRequest> V>
 constexpr auto MembersOf(V& value) {
   auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
          domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
-         device_class, checkpointed, keep, own_to_scheduler, role, leads, others, claims, mobility,
-         deletion_cost, grace_seconds, expected_seconds, deadline_seconds, controller, series] =
-      value;
+         device_class, checkpointed, keep, own_to_scheduler, role, leads, others, claims,
+         made_claim, mobility, deletion_cost, grace_seconds, expected_seconds, deadline_seconds,
+         controller, series] = value;
   return std::tuple(
-      OfRole<Role::kIdentity>(id), OfRole<Role::kIdentity>(claims), OfKind(shape),
-      OfKind(containers, AtFront("containers")), OfKind(refusal),
-      OfKind(constraints, WhenSet("constraints")), OfKind(belongs_on_any_node),
+      OfRole<Role::kIdentity>(id), OfRole<Role::kIdentity>(claims),
+      OfRole<Role::kIdentity>(made_claim), OfKind(shape), OfKind(containers, AtFront("containers")),
+      OfKind(refusal), OfKind(constraints, WhenSet("constraints")), OfKind(belongs_on_any_node),
       OfKind(device_class), OfKind(others, WhenSet("others")),
       OfRole<Role::kTurn>(priority, WhenSet("priority", kMostPriority, -kMostPriority - 1)),
       OfRole<Role::kTurn>(may_preempt), OfRole<Role::kTurn>(own_to_scheduler),
@@ -274,10 +274,11 @@ constexpr auto MembersOf(V& value) {
 
 template <OneOf<RefusedAsk> V>
 constexpr auto MembersOf(V& value) {
-  auto& [gpus, containers, cpu_milli, memory_bytes] = value;
-  return std::tuple(OfKind(gpus, AtFront("ask")), OfKind(containers, AtFront("containers")),
-                    OfKind(cpu_milli, AtFront("cpu_milli")),
-                    OfKind(memory_bytes, AtFront("memory_bytes")));
+  auto& [gpus, containers, cpu_milli, memory_bytes, ephemeral_bytes, others] = value;
+  return std::tuple(
+      OfKind(gpus, AtFront("ask")), OfKind(containers, AtFront("containers")),
+      OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
+      OfKind(ephemeral_bytes, WhenSet("ephemeral_bytes")), OfKind(others, WhenSet("others")));
 }
 
 template <class T>

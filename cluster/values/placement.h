@@ -23,7 +23,7 @@ struct DeviceGrant {
   // Of its memory; 0 where the node's GPU memory is not known.
   std::int64_t memory_mib = 0;
   // If another scheduler's record names the GPU by it, and as long as it is not known which one of
-  // the node that is (named_grants.h).
+  // the node that is (given_grants.h).
   std::string uuid = {};
   // Thousandths of the GPU's memory, on top of memory_mib, as long as the GPU is not known.
   int memory_milli = 0;
@@ -55,7 +55,7 @@ struct Placement {
   int places = 0;                   // on GPUs with several users (NodeSpec::places)
   std::int64_t ephemeral_bytes = 0;
   // If the devices are known by the record of another scheduler's agent that counts on nodes of
-  // that agent alone (NodeSpec::agents), and as long as the node is not known (named_grants.h).
+  // that agent alone (NodeSpec::agents), and as long as the node is not known (given_grants.h).
   std::string agent = {};
   // The GPUs that its places are on, by index: one for each place, ascending. Empty: not known.
   std::vector<int> places_on = {};

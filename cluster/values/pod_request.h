@@ -16,12 +16,11 @@
 #include "base/dns_name.h"
 #include "cluster/values/gang.h"
 #include "cluster/values/labels.h"
-#include "cluster/values/model_rules.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/node_wishes.h"
 #include "cluster/values/other_resources.h"
-#include "topology/links/link_ask.h"
-#include "topology/mig/mig_profile.h"
+#include "topology/links/gpu_links.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth {
 
@@ -65,7 +64,8 @@ constexpr int kMaxMigDevicesPerPod = 64;
 using GpuAsk = std::variant<NoGpu, WholeGpus, GpuShare, MigSlices>;
 
 constexpr int kMilliPerGpu = 1000;
-constexpr int kMaxGpusPerNode = 64;  // device sets are 64-bit masks
+constexpr int kMaxGpusPerNode = 64;     // device sets are 64-bit masks
+constexpr int kMaxGpusPerPod = 65'536;  // GPUs, or replicas of them
 
 // What has to keep the pod apart from others on the same GPU, the weakest first.
 enum class Isolation : std::uint8_t {
@@ -269,6 +269,9 @@ struct PodRequest {
   // Its ResourceClaims, by name in its namespace; "" = one that was not made yet from its template.
   // Of more than kMostPodClaims the first, and one more.
   std::vector<std::string> claims = {};
+  // Stands for the name of the claim that kube-scheduler made for what it asks for by the name of a
+  // resource, as its status says (NumberOfClaim); 0: there is none.
+  std::uint64_t made_claim = 0;
   Mobility mobility = Mobility::kUnknown;
   int deletion_cost = 0;   // controller.kubernetes.io/pod-deletion-cost
   int grace_seconds = 30;  // terminationGracePeriodSeconds, 0..kMostGraceSeconds

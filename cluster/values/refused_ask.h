@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RefusedAsk: what pods asked for that the Topology Manager of a node refused. The node goes on
-// taking pods that ask for something else, so it is remembered beside the node, not for all of it.
+// RefusedAsk: what pods asked for that the kubelet of a node refused. The node goes on taking pods
+// that ask for something else, so it is remembered beside the node, not for all of it.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,17 @@ struct RefusedAsk {
 
   GpuAsk gpus;                     // of the whole pod
   std::vector<GpuAsk> containers;  // of each container that asks for GPUs, in the pod's order
-  // The Topology Manager aligns CPUs and memory too: pods that ask for less may be admitted.
+  // Any of these may have been why: pods that ask for less may be admitted.
   std::int64_t cpu_milli = 0;
   std::int64_t memory_bytes = 0;
+  std::int64_t ephemeral_bytes = 0;
+  OtherResources others = {};
   friend bool operator==(const RefusedAsk&, const RefusedAsk&) = default;
 
-  // Whether the pod asks for the same GPUs, container by container / and for no less CPU and
-  // memory.
-  [[nodiscard]] bool HasGpusOf(const PodRequest& pod) const;
+  // Returns whether the pod / the other asks for the same GPUs, container by container, and for no
+  // less of all the rest.
   [[nodiscard]] bool Covers(const PodRequest& pod) const;
+  [[nodiscard]] bool Covers(const RefusedAsk& other) const;
 };
 
 // What the pod asks for; nullopt: no GPUs, or too many containers.

@@ -20,6 +20,7 @@ PAGES = {
     "bench/LAB.md": "project/lab.md",
     "bench/RESULTS.md": "project/results.md",
     "bench/SPEED.md": "project/speed.md",
+    "bench/lab/README.md": "project/experiments.md",
 }
 
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")

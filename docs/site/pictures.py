@@ -5,7 +5,7 @@
   pictures.py BERTH --check   fail where one of them is not what would be written
 
 demo.svg, idle.svg: docs/pictures/demo.txt, the output of `berth-replay demo` without the line of times and what follows it.
-links.svg: `berth topology show docs/pictures/dgx1.txt --json`.
+links.svg: `berth-replay topology show docs/pictures/dgx1.txt --json`.
 curves.svg: docs/pictures/curves.json, `allocated_pct` from 80 to 130 % arrived in report.json of the demo.
 gang.svg: what `berth serve` says of a gang while its pods are filtered and bound.
 pod.svg: the calls of one pod, as docs/internals.md has them.
@@ -82,7 +82,7 @@ def idle(output):
 
 def links(berth):
     """The NVLinks of a node, GPUs in a circle; a thick line is two links."""
-    shown = subprocess.run([berth, "topology", "show", FOLDER / "dgx1.txt", "--json"], check=True, capture_output=True)
+    shown = subprocess.run([pathlib.Path(berth).parent / "berth-replay", "topology", "show", FOLDER / "dgx1.txt", "--json"], check=True, capture_output=True)
     node = json.loads(shown.stdout)
     gpus = node["gpus"]
     at = [(190 + 130 * math.sin(2 * math.pi * i / len(gpus)), 185 - 130 * math.cos(2 * math.pi * i / len(gpus))) for i in range(len(gpus))]

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/facts/probe.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "base/text.h"
-#include "cluster/values/given_devices.h"
+#include "cluster/values/pod_record.h"
 #include "node/facts/amd_kfd.h"
 #include "node/facts/nvidia_proc.h"
 #include "node/facts/nvml_library.h"
 #include "node/facts/nvml_probe.h"
 #include "server/wire/json/strict_json.h"
-#include "server/wire/node/gpu_health.h"
+#include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::node {
+
 namespace {
 
 using wire::Json;
@@ -180,6 +186,22 @@ NodeFacts ProbeMachine(const ProbeRoots& roots) {
   NodeFacts facts = FactsOf(std::move(amd), tree);
   if (facts.gpus.empty()) AddProblem("no GPU of NVIDIA or AMD was found", facts.problems);
   return facts;
+}
+
+namespace {
+
+constexpr unsigned kMostSeconds = 20;
+
+}  // namespace
+
+int PrintFacts(const ProbeRoots& roots) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGALRM, SIG_DFL);
+  alarm(kMostSeconds);
+  const std::string text = ToJson(ProbeMachine(roots)) + "\n";
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+  return 0;
 }
 
 }  // namespace berth::node

@@ -31,4 +31,10 @@ NodeFacts ProbeMachine(const ProbeRoots& roots);
 // The second half of it: from what the drivers said.
 NodeFacts FactsOf(FoundMachine found, const PciTree& tree);
 
+// `berth-node facts`: the probe as a process of its own.
+
+// Prints the facts as one line on standard output. The process ends with its parent, and after 20 s
+// in any case: the driver's library may hang. Returns the status to exit with: 0.
+int PrintFacts(const ProbeRoots& roots);
+
 }  // namespace berth::node

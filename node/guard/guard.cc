@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "node/guard/hand_back.h"
-#include "node/guard/process_state.h"
 #include "node/guard/resident.h"
 #include "node/kubelet/direct.h"
 #include "node/kubelet/plugin_file.h"

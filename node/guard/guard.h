@@ -12,7 +12,6 @@
 #include "base/result.h"
 #include "node/guard/child.h"
 #include "node/guard/heartbeat.h"
-#include "node/interposer/agent_folder.h"
 #include "node/interposer/folder_watch.h"
 #include "node/options.h"
 #include "server/telemetry/log.h"

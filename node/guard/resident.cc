@@ -2,14 +2,16 @@
 #include "node/guard/resident.h"
 
 #include <sys/mman.h>
-
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <system_error>
 
 namespace berth::node {
+
 namespace {
 
 // The first line of a range: "7f00-7f10 r-xp 00000000 08:01 1234   /lib/libc.so.6".
@@ -52,6 +54,29 @@ void TrimResident() {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel writes addresses as numbers.
     madvise(reinterpret_cast<void*>(range.begin), range.end - range.begin, MADV_DONTNEED);
   }
+}
+
+char StateLetter(std::string_view stat) {
+  const std::size_t end = stat.rfind(") ");
+  return end == std::string_view::npos || end + 2 >= stat.size() ? '\0' : stat[end + 2];
+}
+
+ProcessState StateOf(pid_t process) {
+  std::error_code code;
+  const std::filesystem::path tasks = "/proc/" + std::to_string(process) + "/task";
+  bool any = false;
+  bool busy = false;
+  for (std::filesystem::directory_iterator task(tasks, code), end; !code && task != end;
+       task.increment(code)) {
+    std::ifstream file(task->path() / "stat");
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const char state = StateLetter(text);
+    if (state == 'T' || state == 't') return ProcessState::kStopped;
+    any = any || (state != '\0' && state != 'Z' && state != 'X');
+    busy = busy || state == 'R' || state == 'D';
+  }
+  if (!any) return ProcessState::kGone;
+  return busy ? ProcessState::kBusy : ProcessState::kSleeping;
 }
 
 }  // namespace berth::node

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "node/kubelet/direct.h"
 #include "node/kubelet/plugin_file.h"
-#include "node/kubelet/plugin_names.h"
 
 namespace berth::node {
 namespace {
@@ -15,6 +14,8 @@ namespace {
 constexpr Duration kMostConnect = std::chrono::seconds(2);
 constexpr Duration kLookAtHealth = std::chrono::seconds(5);
 constexpr Duration kMostLook = std::chrono::milliseconds(500);
+constexpr Duration kMostUntilAnew = std::chrono::seconds(2);
+constexpr Duration kKeepAgain = std::chrono::seconds(1);
 
 grpc::Status ToGrpc(const Status& status) {
   if (status) return grpc::Status::OK;
@@ -50,6 +51,13 @@ void Interposer::KubeletKeepsBoth(PodResources& kubelet) {
   watch_.Wake();
 }
 
+void Interposer::Close(const ClosedDevices& closed) {
+  for (const auto& proxy : Proxies()) {
+    const auto found = closed.find(proxy->address().resource);
+    proxy->Close(found == closed.end() ? ClosedDevices::mapped_type() : found->second);
+  }
+}
+
 Status Interposer::Run() {
   BERTH_TRY_STATUS(folder_.Prepare());
   watch_.KubeletIsNew();  // the one that is there is no news
@@ -58,12 +66,16 @@ Status Interposer::Run() {
   log_.Write(LogLevel::kInfo, "serving", {{"socket", folder_.plugin_socket()}});
   while (!stop_) {
     if (watch_.KubeletIsNew()) KubeletIsNew();
-    KeepPlugins();  // a worker that is killed once the kubelet has ours leaves them to the guard
+    // A worker that is killed once the kubelet has ours leaves the plugins to the guard.
+    KeepPlugins(Instant::clock::now());
     const Instant next = Upkeep();
-    KeepPlugins();
+    const Instant now = Instant::clock::now();
+    const Instant anew = StartPluginsAnew(now);
+    KeepPlugins(now);
     Report();
-    watch_.Wait(next);
+    watch_.Wait(std::min({next, anew, next_keep_}));
   }
+  KeepPlugins(Instant::clock::now());
   StopServer(server_);
   const MutexLock lock(mutex_);
   proxies_.clear();
@@ -114,10 +126,11 @@ Status Interposer::TakeOver(const PluginAddress& plugin) {
     }
   }
   BERTH_TRY(std::shared_ptr<Upstream> upstream, Connect(plugin));
-  return Use(std::move(upstream));
+  return upstream ? Use(std::move(upstream)) : Status();
 }
 
 // The plugin's socket is in the kubelet's folder, or in ours if the plugin sees ours as that.
+// nullptr: we read its list already, and another stream would leave a reader (resource_proxy.h).
 Result<std::shared_ptr<Upstream>> Interposer::Connect(const PluginAddress& plugin) {
   std::string name = plugin.endpoint;
   if (name.starts_with("berth/")) name = name.substr(name.find('/') + 1);
@@ -127,13 +140,19 @@ Result<std::shared_ptr<Upstream>> Interposer::Connect(const PluginAddress& plugi
   };
   if (MadeAt(path(endpoints[1])) > MadeAt(path(endpoints[0])))
     std::swap(endpoints[0], endpoints[1]);
+  const std::int64_t made = MadeAt(path(endpoints[0]));
+  for (const auto& proxy : Proxies()) {
+    const bool same = proxy->address().resource == plugin.resource;
+    if (same && proxy->Reads(endpoints[0], made)) return nullptr;
+  }
   Result<std::shared_ptr<Upstream>> connected;
   for (const std::string& endpoint : endpoints) {
-    if (MadeAt(path(endpoint)) == 0 && endpoint != endpoints[0]) continue;
+    const bool there = MadeAt(path(endpoint)) != 0;
+    if (!there && endpoint != endpoints[0]) continue;
     PluginAddress address = plugin;
     address.endpoint = endpoint;
-    Result<std::shared_ptr<Upstream>> tried =
-        Upstream::Connect(path(endpoint), std::move(address), kMostConnect);
+    Result<std::shared_ptr<Upstream>> tried = Upstream::Connect(
+        path(endpoint), std::move(address), there ? kMostConnect : Duration::zero());
     if (tried || !connected.value_or(nullptr)) connected = std::move(tried);
     if (connected) break;
   }
@@ -161,9 +180,27 @@ void Interposer::TakeOverAll() {
   }
 }
 
+// It also brings plugins that found nobody and wait, and those that the worker before knew and that
+// are there under another name. The kubelet has our streams by then, so that it misses nothing.
+Instant Interposer::StartPluginsAnew(Instant now) {
+  if (anew_at_ == Instant::max()) return anew_at_;
+  if (anew_at_ == Instant{}) anew_at_ = now + kMostUntilAnew;
+  const auto proxies = Proxies();
+  const bool in_path = std::ranges::all_of(proxies, &ResourceProxy::InPath);
+  if (now < anew_at_ && !in_path && watch_.KubeletIsThere()) return anew_at_;
+  anew_at_ = Instant::max();
+  for (const auto& proxy : proxies) proxy->StartsAnew(now);
+  ResetPlugins();
+  return anew_at_;
+}
+
 void Interposer::KubeletIsNew() {
   log_.Write(LogLevel::kInfo, "kubelet_started", {});
   for (const auto& proxy : Proxies()) proxy->KubeletIsNew();
+  ResetPlugins();
+}
+
+void Interposer::ResetPlugins() {
   if (const Status reset = folder_.ResetPlugins(); !reset) {
     log_.Write(LogLevel::kError, "plugins_not_reset", {{"problem", reset.error().message}});
   }
@@ -201,15 +238,23 @@ Instant Interposer::LookAtHealth(Instant now) {
   return next_look_at_health_;
 }
 
-void Interposer::KeepPlugins() {
+void Interposer::KeepPlugins(Instant now) {
   std::vector<PluginAddress> plugins;
   for (const auto& proxy : Proxies()) plugins.push_back(proxy->address());
   std::string text = PluginsText(plugins);
+  next_keep_ = Instant::max();
   if (text == plugins_text_) return;
-  if (const Status written = WritePlugins(folder_.plugin_file(), plugins); !written) {
-    log_.Write(LogLevel::kError, "plugins_not_kept", {{"problem", written.error().message}});
+  const Status written = WritePlugins(folder_.plugin_file(), plugins);
+  const std::string problem = written ? "" : written.error().message;
+  if (problem != not_kept_ && !written) {
+    log_.Write(LogLevel::kError, "plugins_not_kept", {{"problem", problem}});
   }
-  plugins_text_ = std::move(text);
+  not_kept_ = problem;
+  if (written) {
+    plugins_text_ = std::move(text);
+  } else {
+    next_keep_ = now + kKeepAgain;
+  }
 }
 
 void Interposer::Report() {

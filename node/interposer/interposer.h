@@ -14,8 +14,6 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "node/interposer/agent_folder.h"
-#include "node/interposer/call_watch.h"
 #include "node/interposer/folder_watch.h"
 #include "node/interposer/ports.h"
 #include "node/interposer/resource_proxy.h"
@@ -48,6 +46,9 @@ class Interposer final : private v1beta1::Registration::Service {
   // has the plugins beside us from now on, so that it misses no devices where we end.
   // Its list of devices is asked for now and then.
   void KubeletKeepsBoth(PodResources& kubelet);
+  // By resource the devices that the kubelet is to take for unhealthy, and no others; without the
+  // number of a replica.
+  void Close(const ClosedDevices& closed) BERTH_EXCLUDES(mutex_);
 
  private:
   grpc::Status Register(grpc::ServerContext* call, const v1beta1::RegisterRequest* request,
@@ -58,10 +59,12 @@ class Interposer final : private v1beta1::Registration::Service {
   Result<std::shared_ptr<Upstream>> Connect(const PluginAddress& plugin);
   Status Use(std::shared_ptr<Upstream> plugin) BERTH_EXCLUDES(mutex_);
   void TakeOverAll() BERTH_EXCLUDES(mutex_);
+  Instant StartPluginsAnew(Instant now) BERTH_EXCLUDES(mutex_);
   void KubeletIsNew() BERTH_EXCLUDES(mutex_);
+  void ResetPlugins();
   Instant Upkeep() BERTH_EXCLUDES(mutex_);
   Instant LookAtHealth(Instant now) BERTH_EXCLUDES(mutex_);
-  void KeepPlugins() BERTH_EXCLUDES(mutex_);  // for the guard, and the next worker
+  void KeepPlugins(Instant now) BERTH_EXCLUDES(mutex_);  // for the guard, and the next worker
   void Report() BERTH_EXCLUDES(mutex_);
   std::vector<std::shared_ptr<ResourceProxy>> Proxies() BERTH_EXCLUDES(mutex_);
 
@@ -81,7 +84,10 @@ class Interposer final : private v1beta1::Registration::Service {
 
   // The thread of Run alone.
   std::set<std::string> carried_;
-  std::string plugins_text_;
+  std::string plugins_text_;  // that was written
+  std::string not_kept_;      // why the last one was not
+  Instant next_keep_{};
+  Instant anew_at_{};  // at the latest the plugins are to start anew; max: they were told to
   Instant next_look_at_health_{};
 };
 

@@ -4,12 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <sstream>
 #include <thread>
 #include <utility>
 
 #include "node/kubelet/direct.h"
-#include "node/kubelet/plugin_names.h"
-#include "node/kubelet/socket_channel.h"
+#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {
@@ -29,6 +30,7 @@ constexpr const char* kAlready = "already connected";  // the kubelet's words, s
 constexpr const char* kHealthy = "Healthy";
 constexpr const char* kUnhealthy = "Unhealthy";
 constexpr Duration kListIsTaken = std::chrono::seconds(2);  // by the kubelet
+constexpr const char* kAnySocket = "0";                     // of a plugin that starts anew
 
 grpc::Status NoPlugin(const std::string& resource) {
   return {grpc::StatusCode::UNAVAILABLE, "the device plugin of " + resource + " is away"};
@@ -89,6 +91,7 @@ void ResourceProxy::Use(std::shared_ptr<Upstream> plugin) {
     std::string direct = std::move(address_.direct);
     address_ = upstream->address();
     if (address_.direct.empty()) address_.direct = std::move(direct);  // IsDirect looks itself
+    TakeHeld(address_, upstream->made());
     generation = ++generation_;
     plugin_ended_ = false;
     marked_gone_ = false;
@@ -101,22 +104,90 @@ void ResourceProxy::Use(std::shared_ptr<Upstream> plugin) {
 }
 
 void ResourceProxy::TakeList(std::uint64_t generation, v1beta1::ListAndWatchResponse list) {
-  context_.reports.Unhealthy(resource_, UnhealthyOf(list));
   if (context_.lift_numa) {
     for (v1beta1::Device& device : *list.mutable_devices()) device.clear_topology();
   }
-  context_.reports.NumaNodes(resource_, SaysNumaNodes(list));
+  const bool numa = SaysNumaNodes(list);
+  std::set<std::string> unhealthy;
+  {
+    const MutexLock lock(mutex_);
+    if (generation != generation_) return;
+    HoldSick(list);
+    SetList(std::move(list));
+    unhealthy = UnhealthyOf(*list_);
+  }
+  context_.reports.Unhealthy(resource_, std::move(unhealthy));
+  context_.reports.NumaNodes(resource_, numa);
+}
+
+// What the plugin says itself it has not forgotten.
+void ResourceProxy::HoldSick(const v1beta1::ListAndWatchResponse& list) {
+  sick_.clear();
+  for (const v1beta1::Device& device : list.devices()) {
+    if (device.health() == kHealthy) continue;
+    const std::string id(WithoutReplica(device.id()));
+    held_.erase(id);
+    if (sick_.size() < kMostHeld && id.size() <= kMostHeldBytes) sick_.insert(id);
+  }
+  sick_.insert(held_.begin(), held_.end());
+}
+
+// From the plugin before, where this one started anew for us; from the worker before, where that
+// held something of this one.
+void ResourceProxy::TakeHeld(const PluginAddress& plugin, std::int64_t made) {
+  held_ = IsAnew() ? sick_ : decltype(held_)();
+  anew_ = {};
+  const std::size_t colon = std::min(plugin.sick.find(':'), plugin.sick.size());
+  const std::string of = plugin.sick.substr(0, colon);
+  if (of == kAnySocket) anew_ = Instant::clock::now();
+  if (of == kAnySocket || of == std::to_string(made)) {
+    std::istringstream ids(plugin.sick.substr(std::min(colon + 1, plugin.sick.size())));
+    for (std::string id; std::getline(ids, id, ',') && held_.size() < kMostHeld;) held_.insert(id);
+  }
+  sick_ = held_;
+}
+
+bool ResourceProxy::IsAnew() const {
+  return anew_ != Instant{} && Instant::clock::now() - anew_ < kMostAnew;
+}
+
+void ResourceProxy::StartsAnew(Instant now) {
   const MutexLock lock(mutex_);
-  if (generation != generation_) return;
-  SetList(std::move(list));
+  anew_ = now;
 }
 
 void ResourceProxy::SetList(v1beta1::ListAndWatchResponse list) {
-  list_ = std::make_shared<const v1beta1::ListAndWatchResponse>(std::move(list));
+  said_ = std::move(list);
+  ShowList();
   ++list_number_;
   listed_ = Instant::clock::now();
   changed_.NotifyAll();
   context_.wake();
+}
+
+void ResourceProxy::ShowList() {
+  v1beta1::ListAndWatchResponse list = said_;
+  for (v1beta1::Device& device : *list.mutable_devices()) {
+    if (IsShut(device.id())) device.set_health(kUnhealthy);
+  }
+  list_ = std::make_shared<const v1beta1::ListAndWatchResponse>(std::move(list));
+}
+
+bool ResourceProxy::IsShut(const std::string& device) const {
+  const std::string_view id = WithoutReplica(device);
+  return held_.contains(id) || closed_.contains(id);
+}
+
+void ResourceProxy::Close(ClosedDevices::mapped_type devices) {
+  std::set<std::string> unhealthy;
+  {
+    const MutexLock lock(mutex_);
+    if (closed_ == devices || !list_) return;
+    closed_ = std::move(devices);
+    SetList(std::move(said_));
+    unhealthy = UnhealthyOf(*list_);
+  }
+  context_.reports.Unhealthy(resource_, std::move(unhealthy));
 }
 
 void ResourceProxy::PluginEnded(std::uint64_t generation) {
@@ -134,9 +205,9 @@ Instant ResourceProxy::Upkeep(Instant now) {
   {
     const MutexLock lock(mutex_);
     if (plugin_ended_ && list_ && !marked_gone_) {
-      next = gone_since_ + kGrace;
+      next = std::max(gone_since_ + kGrace, anew_ + kGraceAnew);
       if (now >= next) {
-        v1beta1::ListAndWatchResponse none = *list_;
+        v1beta1::ListAndWatchResponse none = said_;
         for (v1beta1::Device& device : *none.mutable_devices()) device.set_health(kUnhealthy);
         marked_gone_ = true;
         SetList(std::move(none));
@@ -320,18 +391,26 @@ void ResourceProxy::KubeletIsNew() {
 
 void ResourceProxy::KubeletHas(const std::vector<std::string>& healthy, Instant now) {
   const std::set<std::string, std::less<>> has(healthy.begin(), healthy.end());
-  v1beta1::ListAndWatchResponse list;
+  std::set<std::string> unhealthy;
   {
     const MutexLock lock(mutex_);
     const bool settled = now - std::max(listed_, since_) >= kListIsTaken;
     if (!list_ || streams_ == 0 || plugin_ended_ || !settled) return;
-    list = *list_;
-    for (v1beta1::Device& device : *list.mutable_devices()) {
-      device.set_health(has.contains(device.id()) ? kHealthy : kUnhealthy);
+    bool again = false;  // it is to be told again what is held or closed
+    for (v1beta1::Device& device : *said_.mutable_devices()) {
+      const bool has_it = has.contains(device.id());
+      const bool shut = IsShut(device.id());
+      again = again || (shut && has_it);
+      if (!shut) device.set_health(has_it ? kHealthy : kUnhealthy);
     }
-    list_ = std::make_shared<const v1beta1::ListAndWatchResponse>(list);  // for the next stream
+    if (again) {
+      SetList(std::move(said_));
+    } else {
+      ShowList();  // for the next stream
+    }
+    unhealthy = UnhealthyOf(*list_);
   }
-  context_.reports.Unhealthy(resource_, UnhealthyOf(list));
+  context_.reports.Unhealthy(resource_, std::move(unhealthy));
 }
 
 bool ResourceProxy::InPath() const {
@@ -346,12 +425,25 @@ bool ResourceProxy::Forgotten() const {
 
 PluginAddress ResourceProxy::address() const {
   const MutexLock lock(mutex_);
-  return address_;
+  PluginAddress address = address_;
+  const bool anew = IsAnew();
+  std::string ids;
+  for (const std::string& id : anew ? sick_ : held_) {
+    if (id.find_first_of(" \t\n,") == std::string::npos) ids += (ids.empty() ? "" : ",") + id;
+  }
+  const std::string socket = anew || !plugin_ ? kAnySocket : std::to_string(plugin_->made());
+  address.sick = ids.empty() ? "" : socket + ":" + ids;
+  return address;
+}
+
+bool ResourceProxy::Reads(const std::string& endpoint, std::int64_t made) const {
+  const MutexLock lock(mutex_);
+  return plugin_ && !plugin_ended_ && plugin_->made() == made && address_.endpoint == endpoint;
 }
 
 std::shared_ptr<Upstream> ResourceProxy::Plugin() {
-  const Instant end = Instant::clock::now() + kGrace;
   const MutexLock lock(mutex_);
+  const Instant end = std::max(Instant::clock::now() + kGrace, anew_ + kGraceAnew);
   while (plugin_ended_ && !marked_gone_ && !ending_ && Instant::clock::now() < end) {
     changed_.WaitUntil(mutex_, end);
   }
@@ -461,7 +553,7 @@ grpc::Status ResourceProxy::GetPreferredAllocation(
 grpc::Status ResourceProxy::Allocate(grpc::ServerContext* call,
                                      const v1beta1::AllocateRequest* request,
                                      v1beta1::AllocateResponse* response) {
-  const CallWatch::Call watched(context_.calls, kGrace + kMostAllocate);
+  const CallWatch::Call watched(context_.calls, kGraceAnew + kMostAllocate);
   const std::shared_ptr<Upstream> plugin = Plugin();
   if (!plugin) return NoPlugin(resource_);
   const auto context = Passed(*call, kMostAllocate);
@@ -478,7 +570,7 @@ grpc::Status ResourceProxy::Allocate(grpc::ServerContext* call,
 grpc::Status ResourceProxy::PreStartContainer(grpc::ServerContext* call,
                                               const v1beta1::PreStartContainerRequest* request,
                                               v1beta1::PreStartContainerResponse* response) {
-  const CallWatch::Call watched(context_.calls, kGrace + kMostPreStart);
+  const CallWatch::Call watched(context_.calls, kGraceAnew + kMostPreStart);
   const std::shared_ptr<Upstream> plugin = Plugin();
   if (!plugin) return NoPlugin(resource_);
   const auto context = Passed(*call, kMostPreStart);

@@ -7,6 +7,11 @@
 // A plugin that goes away has kGrace to come back: its calls wait for so long, and only then its
 // devices are Unhealthy, as the kubelet would have made them at once. The stream to the kubelet
 // stays: a stream that ends would take a newer registration with it.
+//
+// NVIDIA's plugin keeps a reader for each of our streams that ended, and each of them swallows one
+// change of health. So a worker has the plugins start anew, which ends the readers. A plugin
+// forgets at its start which devices are unhealthy: those are held as such, until it says so itself
+// or starts once more for another reason.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -20,8 +25,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "node/interposer/call_watch.h"
-#include "node/interposer/local_server.h"
 #include "node/interposer/ports.h"
 #include "node/interposer/upstream.h"
 #include "node/kubelet/registrar.h"
@@ -43,6 +46,12 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
  public:
   static constexpr Duration kGrace = std::chrono::milliseconds(1500);
   static constexpr Duration kForgetAfter = std::chrono::minutes(5);
+  // Of a plugin that starts anew for us: for so long its devices are not missed, and its next
+  // registration counts as that.
+  static constexpr Duration kGraceAnew = std::chrono::seconds(5);
+  static constexpr Duration kMostAnew = std::chrono::seconds(30);
+  static constexpr std::size_t kMostHeld = 64;       // devices
+  static constexpr std::size_t kMostHeldBytes = 64;  // of the name of each
   // The kubelet waits for the first for ever, and for the second for 30 s.
   static constexpr Duration kMostAllocate = std::chrono::seconds(30);
   static constexpr Duration kMostPreStart = std::chrono::seconds(30);
@@ -62,6 +71,11 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   Instant Upkeep(Instant now) BERTH_EXCLUDES(mutex_);
   // Ends the streams, to register anew: the kubelet has started, and deleted our socket.
   void KubeletIsNew() BERTH_EXCLUDES(mutex_);
+  // The plugin is about to start anew for us.
+  void StartsAnew(Instant now) BERTH_EXCLUDES(mutex_);
+  // The kubelet is to take these devices for unhealthy, until this is called without them. Any
+  // thread.
+  void Close(ClosedDevices::mapped_type devices) BERTH_EXCLUDES(mutex_);
 
   // What the kubelet has of the resource: the healthy devices. Where it has the plugin directly
   // too, a plugin may say to it alone which device is unhealthy.
@@ -71,6 +85,9 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   [[nodiscard]] bool InPath() const BERTH_EXCLUDES(mutex_);     // the kubelet reads our list
   [[nodiscard]] bool Forgotten() const BERTH_EXCLUDES(mutex_);  // the plugin is gone for long
   [[nodiscard]] PluginAddress address() const BERTH_EXCLUDES(mutex_);  // the plugin's own
+  // Whether it reads the list of the plugin with that socket, made then.
+  [[nodiscard]] bool Reads(const std::string& endpoint, std::int64_t made) const
+      BERTH_EXCLUDES(mutex_);
 
  private:
   using List = std::shared_ptr<const v1beta1::ListAndWatchResponse>;
@@ -97,6 +114,11 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   void TakeList(std::uint64_t generation, v1beta1::ListAndWatchResponse list);
   void PluginEnded(std::uint64_t generation);
   void SetList(v1beta1::ListAndWatchResponse list) BERTH_REQUIRES(mutex_);
+  void ShowList() BERTH_REQUIRES(mutex_);
+  bool IsShut(const std::string& device) const BERTH_REQUIRES(mutex_);
+  void HoldSick(const v1beta1::ListAndWatchResponse& list) BERTH_REQUIRES(mutex_);
+  void TakeHeld(const PluginAddress& plugin, std::int64_t made) BERTH_REQUIRES(mutex_);
+  bool IsAnew() const BERTH_REQUIRES(mutex_);
   // Waits for a plugin for at most kGrace; nullptr: there is none.
   std::shared_ptr<Upstream> Plugin() BERTH_EXCLUDES(mutex_);
   std::vector<std::string> Preferred(const v1beta1::ContainerPreferredAllocationRequest& request);
@@ -127,9 +149,16 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   std::uint64_t generation_ BERTH_GUARDED_BY(mutex_) = 0;  // of plugin_
   bool plugin_ended_ BERTH_GUARDED_BY(mutex_) = true;
   Instant gone_since_ BERTH_GUARDED_BY(mutex_){};
+  ClosedDevices::mapped_type sick_ BERTH_GUARDED_BY(mutex_);  // by the last list; no replicas
+  ClosedDevices::mapped_type held_
+      BERTH_GUARDED_BY(mutex_);                  // of them: the plugin has forgotten them
+  Instant anew_ BERTH_GUARDED_BY(mutex_){};      // the plugin began to start anew for us
   bool renew_ BERTH_GUARDED_BY(mutex_) = false;  // the registration
   bool marked_gone_ BERTH_GUARDED_BY(mutex_) = false;
-  List list_ BERTH_GUARDED_BY(mutex_);  // nullptr: none came yet
+  v1beta1::ListAndWatchResponse said_ BERTH_GUARDED_BY(mutex_);  // of its devices
+  ClosedDevices::mapped_type closed_ BERTH_GUARDED_BY(mutex_);
+  // What the kubelet is to have: said_ without what is held or closed. nullptr: none came yet.
+  List list_ BERTH_GUARDED_BY(mutex_);
   std::uint64_t list_number_ BERTH_GUARDED_BY(mutex_) = 0;
   Instant listed_ BERTH_GUARDED_BY(mutex_){};  // when the list was new
   int streams_ BERTH_GUARDED_BY(mutex_) = 0;   // to the kubelet

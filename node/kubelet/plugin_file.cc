@@ -3,7 +3,8 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -11,13 +12,13 @@
 #include <sstream>
 #include <system_error>
 
-#include "node/kubelet/plugin_names.h"
-
 namespace berth::node {
+
 namespace {
 
-constexpr std::size_t kMostFileBytes = std::size_t{64} << 10;
+constexpr std::size_t kMostFileBytes = std::size_t{512} << 10;
 constexpr std::string_view kDirect = "direct=";
+constexpr std::string_view kSick = "sick ";
 
 // The plugin's own socket, in the kubelet's folder or in ours.
 bool IsEndpointPath(std::string_view endpoint) {
@@ -49,7 +50,10 @@ std::vector<PluginAddress> ParsePlugins(std::string_view text) {
   std::istringstream lines{std::string(text)};
   std::vector<PluginAddress> plugins;
   for (std::string line; std::getline(lines, line) && plugins.size() < kMostResources;) {
-    if (std::optional<PluginAddress> plugin = ParsePlugin(line)) {
+    if (!plugins.empty() && line.starts_with(kSick)) {
+      const std::string of = std::string(kSick) + plugins.back().resource + " ";
+      if (line.starts_with(of)) plugins.back().sick = line.substr(of.size());
+    } else if (std::optional<PluginAddress> plugin = ParsePlugin(line)) {
       plugins.push_back(*std::move(plugin));
     }
   }
@@ -64,6 +68,9 @@ std::string PluginsText(const std::vector<PluginAddress>& plugins) {
             " preferred=" + (plugin.options.preferred_allocation ? "1" : "0");
     if (!plugin.direct.empty()) text += " " + std::string(kDirect) + plugin.direct;
     text += "\n";
+    if (!plugin.sick.empty()) {
+      text += std::string(kSick) + plugin.resource + " " + plugin.sick + "\n";
+    }
   }
   return text;
 }
@@ -86,6 +93,61 @@ Status WritePlugins(const std::string& path, const std::vector<PluginAddress>& p
   if (!written) return tl::unexpected(NotWritten(next));
   if (std::rename(next.c_str(), path.c_str()) != 0) return tl::unexpected(NotWritten(path));
   return {};
+}
+
+namespace {
+
+constexpr std::size_t kMostDomainBytes = 253;
+constexpr std::size_t kMostNameBytes = 63;
+constexpr std::size_t kMostEndpointBytes = 63;  // a socket's path has at most 107 in all
+
+bool IsLetterOrDigit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+bool IsName(std::string_view text, std::size_t most, std::string_view between) {
+  return !text.empty() && text.size() <= most && IsLetterOrDigit(text.front()) &&
+         IsLetterOrDigit(text.back()) && std::ranges::all_of(text, [between](char c) {
+           return IsLetterOrDigit(c) || between.find(c) != std::string_view::npos;
+         });
+}
+
+std::string Quoted(std::string_view text) {
+  constexpr std::size_t kMost = 100;
+  return "\"" + std::string(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "") + "\"";
+}
+
+}  // namespace
+
+Status CheckResourceName(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos || !IsName(name.substr(0, slash), kMostDomainBytes, "-.") ||
+      !IsName(name.substr(slash + 1), kMostNameBytes, "-._")) {
+    return Invalid("resource_name: want a domain, a slash and a name, got " + Quoted(name));
+  }
+  return {};
+}
+
+Status CheckEndpoint(std::string_view name) {
+  if (!IsName(name, kMostEndpointBytes, "-._")) {
+    return Invalid("endpoint: want the name of a socket, at most 63 bytes, got " + Quoted(name));
+  }
+  if (name == "kubelet.sock" || name.starts_with("berth-")) {
+    return Invalid("endpoint: want a name that neither the kubelet nor berth-node uses, got " +
+                   Quoted(name));
+  }
+  return {};
+}
+
+std::string EndpointFor(std::string_view resource, unsigned number) {
+  std::string name = "berth-" + std::string(resource);
+  std::ranges::replace(name, '/', '-');
+  std::ranges::replace(name, '.', '-');
+  constexpr std::size_t kMost = 56;
+  const std::string counted = number == 0 ? "" : "-" + std::to_string(number);
+  return name.substr(0, kMost) + counted + ".sock";
+}
+
+std::string_view WithoutReplica(std::string_view device) {
+  return device.substr(0, device.find("::"));
 }
 
 }  // namespace berth::node

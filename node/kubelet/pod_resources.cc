@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "node/kubelet/socket_channel.h"
+#include "node/kubelet/registrar.h"
 #include "node/proto/podresources.grpc.pb.h"
 
 namespace berth::node {

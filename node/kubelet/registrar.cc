@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/kubelet/registrar.h"
 
-#include "node/kubelet/socket_channel.h"
+#include <algorithm>
+
 #include "node/proto/deviceplugin.grpc.pb.h"
 
 namespace berth::node {
@@ -22,6 +23,37 @@ Status RegisterWithKubelet(const std::string& kubelet_socket, const PluginAddres
   const grpc::Status status = stub->Register(&context, request, &nothing);
   if (!status.ok()) return tl::unexpected(CallFailed("Register", status));
   return {};
+}
+
+namespace {
+
+constexpr std::size_t kMostTextBytes = 300;
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> SocketChannel(const std::string& path) {
+  grpc::ChannelArguments arguments;
+  // Channels of one path share a connection otherwise, and the pause after one that failed.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetMaxReceiveMessageSize(kMostMessageBytes);
+  return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), arguments);
+}
+
+std::chrono::system_clock::time_point After(Duration limit) {
+  return std::chrono::system_clock::now() +
+         std::chrono::duration_cast<std::chrono::system_clock::duration>(limit);
+}
+
+Error CallFailed(const std::string& call, const grpc::Status& status) {
+  const std::string text = status.error_message();
+  Errc code = Errc::kUnavailable;
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) code = Errc::kDeadline;
+  if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) code = Errc::kInvalidArgument;
+  return {code, call + ": " + text.substr(0, std::min(text.size(), kMostTextBytes))};
 }
 
 }  // namespace berth::node

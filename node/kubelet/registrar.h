@@ -3,7 +3,10 @@
 // Registering a device plugin with the kubelet.
 #pragma once
 
+#include <memory>
 #include <string>
+
+#include <grpcpp/grpcpp.h>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -24,6 +27,9 @@ struct PluginAddress {
   PluginOptions options;
   // With which sockets the kubelet had it directly (direct.h); "" = never.
   std::string direct;
+  // The devices that it called unhealthy and has forgotten, and whose socket it was:
+  // "179543...:g1,g2" (resource_proxy.h); "" = none.
+  std::string sick{};
   friend bool operator==(const PluginAddress&, const PluginAddress&) = default;
 };
 
@@ -35,5 +41,17 @@ inline constexpr const char* kKubeletSocket = "kubelet.sock";
 // they come late the kubelet may have registered it all the same.
 Status RegisterWithKubelet(const std::string& kubelet_socket, const PluginAddress& plugin,
                            Duration limit);
+
+// gRPC over the sockets of this machine.
+inline constexpr int kMostMessageBytes = 16 << 20;  // what a peer may send at once
+
+// Connects when it is used, and again after at most half a second when it broke.
+std::shared_ptr<grpc::Channel> SocketChannel(const std::string& path);
+
+// From now; for ClientContext::set_deadline.
+std::chrono::system_clock::time_point After(Duration limit);
+
+// "Register: deadline exceeded: ...", cut to a bounded length.
+Error CallFailed(const std::string& call, const grpc::Status& status);
 
 }  // namespace berth::node

@@ -3,20 +3,74 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "node/kubelet/plugin_names.h"
-#include "server/kube/client/api_path.h"
+#include <nlohmann/json.hpp>
+
+#include "node/kubelet/plugin_file.h"
+#include "server/kube/client/api_client.h"
+#include "server/wire/api/event_json.h"
 #include "server/wire/pod/given_json.h"
 
 namespace berth::node {
+
+std::vector<GivenTwice> FindTwice(const std::vector<ListedPod>& listed, const OwnPods::Pods& own,
+                                  const std::set<std::string>& resources) {
+  std::map<std::pair<std::string, std::string>, OwnPodPtr> holders;  // by resource and device
+  std::vector<GivenTwice> found;
+  for (const ListedPod& pod : listed) {
+    const auto here = own.find(pod.namespace_name + "/" + pod.name);
+    if (here == own.end() || here->second->over) continue;
+    for (const ListedContainer& container : pod.containers) {
+      for (const auto& [resource, devices] : container.devices) {
+        if (!resources.contains(resource)) continue;
+        for (const std::string& device : devices) {
+          const OwnPodPtr& first =
+              holders.try_emplace({resource, device}, here->second).first->second;
+          if (first->uid == here->second->uid) continue;
+          if (found.size() < TwiceGiven::kMost) {
+            found.push_back({resource, device, {first, here->second}});
+          }
+        }
+      }
+    }
+  }
+  return found;
+}
+
+std::vector<GivenTwice> TwiceGiven::Look(const std::vector<GivenTwice>& found, bool live,
+                                         Instant now) {
+  std::map<Key, Since> still;
+  std::vector<GivenTwice> news;
+  for (const GivenTwice& twice : found) {
+    Key key = {twice.resource, twice.device, twice.pods[0]->uid, twice.pods[1]->uid};
+    const auto before = since_.find(key);
+    Since since = before == since_.end() ? Since{now, false} : before->second;
+    if (!since.sure && live && now - since.first >= sure_after_) {
+      since.sure = true;
+      news.push_back(twice);
+    }
+    still.emplace(std::move(key), since);
+  }
+  since_ = std::move(still);
+  return news;
+}
+
+ClosedDevices TwiceGiven::Closed() const {
+  ClosedDevices closed;
+  for (const auto& [key, since] : since_) {
+    if (since.sure) closed[std::get<0>(key)].emplace(WithoutReplica(std::get<1>(key)));
+  }
+  return closed;
+}
+
 namespace {
 
 using GivenJson = nlohmann::json;
 
 constexpr int kReportsSinceMinor = 36;  // of Kubernetes 1
 constexpr int kKeepsSinceMinor = 37;
+constexpr int kGivesOnceSinceMinor = 38;
 constexpr Duration kGather = std::chrono::milliseconds(100);  // several containers, one look
 constexpr Duration kGatherAtStart = std::chrono::milliseconds(20);
 
@@ -90,7 +144,11 @@ std::optional<std::string> GivenText(const OwnPod& pod, const ListedPod& listed,
   return text;
 }
 
-GivenWriter::GivenWriter(Parts parts) : parts_(std::move(parts)), thread_([this] { Run(); }) {}
+GivenWriter::GivenWriter(Parts parts)
+    : parts_(std::move(parts)),
+      twice_(parts_.sure_after),
+      admitted_(parts_.start > Duration::zero()),  // while no agent was there
+      thread_([this] { Run(); }) {}
 
 GivenWriter::~GivenWriter() {
   {
@@ -104,6 +162,12 @@ GivenWriter::~GivenWriter() {
 void GivenWriter::Look() {
   const MutexLock lock(mutex_);
   due_ = true;
+  changed_.NotifyAll();
+}
+
+void GivenWriter::Admitted() {
+  const MutexLock lock(mutex_);
+  due_ = admitted_ = true;
   changed_.NotifyAll();
 }
 
@@ -123,6 +187,8 @@ void GivenWriter::Run() {
       retry_at_ = Instant::clock::now() + kFirstRetry * (1 << retries_);
       ++retries_;
     }
+    if (twice_.empty()) continue;
+    retry_at_ = std::min(retry_at_, Instant::clock::now() + parts_.sure_after);
   }
 }
 
@@ -158,22 +224,32 @@ void GivenWriter::LearnVersion() {
   version_known_ = true;
   const auto text = node[version].get<std::string>();
   kubelet_reports_ = ReportsDevices(text);
+  gives_twice_ = MinorOf(text) < kGivesOnceSinceMinor;
   if (parts_.on_keeps_both) parts_.on_keeps_both(KeepsBothPlugins(text));
 }
 
 // False: the API server or the kubelet gave no answer, or refused.
 bool GivenWriter::LookNow() {
   std::set<std::string> resources;
+  bool admitted = false;
   {
     const MutexLock lock(mutex_);
+    if (resources_.empty()) return true;
     resources = resources_;
+    admitted = std::exchange(admitted_, false);
   }
-  if (resources.empty()) return true;
   LearnVersion();
   const OwnPods::Pods own = parts_.pods.All();
   const bool reports = kubelet_reports_ && !AtStart();
-  if (!NeedsLook(own, resources, reports)) return true;
+  const bool compares = gives_twice_ && (admitted || !twice_.empty());
+  if (!compares && !NeedsLook(own, resources, reports)) return true;
   const Result<std::vector<ListedPod>> listed = parts_.kubelet.List(std::chrono::seconds(1));
+  if (compares && listed) {
+    Compare(own, *listed, resources);
+  } else if (compares) {
+    const MutexLock lock(mutex_);
+    admitted_ = true;
+  }
   if (!version_known_ || !listed) return false;
   std::erase_if(written_, [&own](const auto& entry) {
     return std::ranges::none_of(
@@ -197,6 +273,53 @@ bool GivenWriter::LookNow() {
     all = all && written;
   }
   return all;
+}
+
+void GivenWriter::Compare(const OwnPods::Pods& own, const std::vector<ListedPod>& listed,
+                          const std::set<std::string>& resources) {
+  const ClosedDevices before = twice_.Closed();
+  const auto news =
+      twice_.Look(FindTwice(listed, own, resources), parts_.pods.Live(), Instant::clock::now());
+  const ClosedDevices closed = twice_.Closed();
+  if (closed != before && parts_.on_twice) parts_.on_twice(closed);
+  for (const GivenTwice& twice : news) {
+    const auto& [first, second] = twice.pods;
+    parts_.log.Write(LogLevel::kError, "device_given_twice",
+                     {{"resource", twice.resource},
+                      {"device", twice.device},
+                      {"pod", first->namespace_name + "/" + first->name},
+                      {"other", second->namespace_name + "/" + second->name}});
+    Tell(*first, *second, twice);
+    Tell(*second, *first, twice);
+  }
+}
+
+void GivenWriter::Tell(const OwnPod& pod, const OwnPod& other, const GivenTwice& twice) {
+  const Result<std::string> path = kube::EventsPath(pod.namespace_name);
+  if (!path) return;
+  wire::PodEvent event;
+  event.pod = {pod.uid, pod.namespace_name, pod.name};
+  event.warning = true;
+  event.reason = "DeviceGivenTwice";
+  // Names of other namespaces are not everybody's.
+  const bool may_name = pod.namespace_name == other.namespace_name;
+  event.message = twice.resource + " " + twice.device +
+                  ": the kubelet gave it to this pod and to " +
+                  (may_name ? "pod " + other.name : "a pod of another namespace") +
+                  ". Delete one of them; no other pod gets it before one has ended";
+  event.time = SystemClock().Wall();
+  event.instance = parts_.node;
+  const std::size_t digest = std::hash<std::string>{}(pod.uid + other.uid + twice.device);
+  const Result<kube::ApiResponse> response =
+      parts_.client.Send({.method = "POST",
+                          .path = *path,
+                          .body = wire::EncodeEvent(event, "given-twice-" + std::to_string(digest)),
+                          .timeout = kMostPerWrite});
+  // A worker before this one said it already: conflict.
+  if (response && (response->ok() || response->status == 409)) return;
+  parts_.log.Write(
+      LogLevel::kWarn, "event_not_written",
+      {{"problem", response ? kube::RefusalText(*response) : response.error().message}});
 }
 
 bool GivenWriter::Write(const OwnPod& pod, const std::string& text) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "node/kubelet/plugin_names.h"
+#include "node/kubelet/plugin_file.h"
 #include "server/wire/pod/devices_annotation.h"
 #include "server/wire/pod/given_json.h"
 
@@ -18,6 +18,9 @@ using PodJson = nlohmann::json;
 
 constexpr std::size_t kMostContainers = 500;
 constexpr std::size_t kMostAsked = 1'000'000;
+// A Binding of Berth brings both; an admission policy refuses the second from anybody else.
+constexpr const char* kNotBound =
+    "berth.dev/devices: want berth.dev/decision beside it, which says that Berth bound the pod";
 
 const PodJson& At(const PodJson& object, std::string_view key) {
   static const PodJson nothing;
@@ -101,7 +104,8 @@ Result<OwnPod> ParseOwnPod(std::string_view text, std::string_view node) {
   const PodJson& annotations = At(meta, "annotations");
   pod.given = PodText(annotations, wire::kGivenKey);
   if (const std::string devices = PodText(annotations, wire::kDevicesKey); !devices.empty()) {
-    Result<PodPlan> plan = ParsePlan(devices, node);
+    const bool bound = !PodText(annotations, wire::kDecisionKey).empty();
+    Result<PodPlan> plan = bound ? ParsePlan(devices, node) : Invalid(kNotBound);
     if (plan) {
       pod.plan = *std::move(plan);
     } else {

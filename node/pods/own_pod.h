@@ -34,10 +34,10 @@ struct OwnPod {
   bool ending = false;  // it has a deletionTimestamp
   // Those that ask for an extended resource, in the kubelet's order: init containers first.
   std::vector<OwnContainer> containers;
-  std::optional<PodPlan> plan;
-  std::string plan_problem;  // why there is none although there is an annotation
-  std::string given;         // berth.dev/given
-  Instant bound{};           // when the watch brought it first; zero: it was there before
+  std::optional<PodPlan> plan;  // of a pod that Berth bound
+  std::string plan_problem;     // why there is none although there is an annotation
+  std::string given;            // berth.dev/given
+  Instant bound{};              // when the watch brought it first; zero: it was there before
 
   [[nodiscard]] bool Asks(const std::string& resource) const;
 };

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "node/kubelet/plugin_names.h"
+#include "node/kubelet/plugin_file.h"
 
 namespace berth::node {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan: what berth.dev/devices says of one container, as names of a device plugin. Anybody who may
-// write a pod may write it: it is a preference among the devices that the kubelet offers, no more.
+// Plan: what berth.dev/devices says of one container, as names of a device plugin. It is a
+// preference among the devices that the kubelet offers, no more.
 #pragma once
 
 #include <map>

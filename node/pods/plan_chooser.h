@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,5 +93,20 @@ class PlanChooser final : public DeviceChooser {
   std::set<std::pair<std::string, std::string>> served_ BERTH_GUARDED_BY(mutex_);  // UID, container
   std::deque<std::pair<std::string, std::string>> served_order_ BERTH_GUARDED_BY(mutex_);
 };
+
+// Answers to the kubelet's question which devices a container should get. Pure functions.
+
+// Whether these are exactly `size` different devices that are available, with all that must be.
+bool IsAnswer(const PreferredQuestion& question, const std::vector<std::string>& devices);
+
+// An answer for every question: what must be, then of `wanted` what is available, then what is not
+// in `avoid`, then the rest, each by name. Fewer than `size` only where fewer are available.
+std::vector<std::string> AnyAnswer(const PreferredQuestion& question,
+                                   std::span<const std::string> wanted,
+                                   std::span<const std::string> avoid);
+
+// The available devices without those to avoid, but with all that must be.
+std::vector<std::string> Without(const PreferredQuestion& question,
+                                 std::span<const std::string> avoid);
 
 }  // namespace berth::node

@@ -8,7 +8,9 @@
 // links behind a hypervisor): such a value stays. The other keys are the agent's alone.
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "node/facts/node_facts.h"
 
 namespace berth::node {
 
@@ -38,5 +41,22 @@ Result<NodeAnnotations> ReadNodeAnnotations(std::string_view node_json);
 std::optional<std::string> AnnotationPatch(const NodeAnnotations& now,
                                            const WantedAnnotations& wanted,
                                            std::vector<std::string>& kept);
+
+// What the parts of the agent say of the node, and the annotations that follow from it.
+inline constexpr std::size_t kMostCarried = 64;     // resources that are named
+inline constexpr std::size_t kMostUnhealthy = 256;  // devices that are named; more are not
+
+struct WhatIsSaid {
+  std::set<std::string> carries;                           // resources
+  std::map<std::string, std::set<std::string>> unhealthy;  // by resource: devices
+  std::string kubelet;                                     // berth.dev/kubelet; "" = not known
+  std::shared_ptr<const NodeFacts> facts = std::make_shared<const NodeFacts>();
+
+  // Of replicas ("GPU-...::3") the device counts. False: nothing has changed.
+  bool SetUnhealthy(const std::string& resource, std::set<std::string> ids);
+};
+
+// mig_single: the node's MIG devices are given as nvidia.com/gpu, by its labels.
+WantedAnnotations Wanted(const WhatIsSaid& says, bool mig_single);
 
 }  // namespace berth::node

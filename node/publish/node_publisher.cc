@@ -18,8 +18,7 @@
 #include "node/publish/child_output.h"
 #include "node/publish/kubelet_policies.h"
 #include "node/publish/node_annotations.h"
-#include "node/publish/wanted.h"
-#include "server/kube/client/api_path.h"
+#include "server/kube/client/api_client.h"
 #include "server/kube/client/http_api_client.h"
 
 namespace berth::node {

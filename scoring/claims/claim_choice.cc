@@ -102,7 +102,7 @@ std::optional<ClaimChoice> ChooseAmong(ClaimQuestion& question, std::span<const 
     const SetRater rater(nodes[i], asked, gpus);
     const PickedDevices picked = BestSet(
         asked.question, [&rater](std::span<const PickedDevice> set) { return rater.Rate(set); });
-    steps += picked.steps;
+    steps += picked.steps + static_cast<int>(asked.prepared);
     if (of_kinds && question.sees_identity()) return std::nullopt;
     if (picked.end != SearchEnd::kFound) {
       if (!best_rating) best.end = Worse(best.end, picked.end);

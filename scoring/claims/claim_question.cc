@@ -51,8 +51,9 @@ const cel::AttributeValue* Attribute(const cel::Device& device, std::string_view
 // Lists equal nothing: kube-scheduler compares them behind an alpha gate alone.
 bool IsScalar(const cel::AttributeValue& value) { return value.index() < 4; }
 
+// steps: gets what it takes.
 std::vector<int> ValuesOf(std::string_view attribute,
-                          const std::vector<NodeQuestion::Source>& sources) {
+                          const std::vector<NodeQuestion::Source>& sources, std::int64_t& steps) {
   std::vector<int> numbers;
   std::vector<const cel::AttributeValue*> known;
   for (const NodeQuestion::Source& source : sources) {
@@ -64,6 +65,7 @@ std::vector<int> ValuesOf(std::string_view attribute,
     const auto same = std::ranges::find_if(
         known, [value](const cel::AttributeValue* other) { return *other == *value; });
     numbers.push_back(static_cast<int>(same - known.begin()));
+    steps += same - known.begin();
     if (same == known.end()) known.push_back(value);
   }
   return numbers;
@@ -185,10 +187,16 @@ NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceNa
   for (const DevicePool& pool : pools) AddPool(pool, taken, node);
   node.question.claims = searched_;
   node.owners = owners_;
+  node.prepared = std::ssize(node.sources) / 4;
   for (std::size_t claim = 0; claim < claims_.size(); ++claim) {
     auto& constraints = node.question.claims[claim].constraints;
     for (std::size_t i = 0; i < constraints.size(); ++i) {
-      constraints[i].values = ValuesOf(claims_[claim].constraints[i].attribute, node.sources);
+      constraints[i].values =
+          ValuesOf(claims_[claim].constraints[i].attribute, node.sources, node.prepared);
+      node.prepared += std::ssize(node.sources);
+      for (const auto& of_request : constraints[i].covers) {  // they were copied
+        node.prepared += std::ssize(of_request);
+      }
     }
   }
   node.question.match = [this, sources = node.sources](const OptionOf& of, int device) {

@@ -34,6 +34,7 @@ struct NodeQuestion {
   // By claim of the question, whose it is: devices of one pod are to be near each other. Empty: all
   // are of one pod.
   std::vector<int> owners = {};
+  std::int64_t prepared = 0;  // what making it took, in steps of the search
 };
 
 using FindClass = std::function<std::optional<DeviceClass>(std::string_view name)>;

@@ -28,7 +28,7 @@ std::vector<const DevicePool*> PoolsWith(const NodeDevices& devices, const std::
 
 }  // namespace
 
-std::vector<HeldByPod> WholeGpusByPod(const Node& node) {
+std::vector<HeldByPod> WholeGpusByPod(const Node& node, const ClaimEnds& ends) {
   if (node.claims() == nullptr) return {};
   std::map<std::string, std::vector<const PodRecord*>, std::less<>> users;  // of a claim
   for (const auto& held : node.pods()) {
@@ -39,8 +39,15 @@ std::vector<HeldByPod> WholeGpusByPod(const Node& node) {
   std::map<std::string_view, std::vector<const ClaimedGpu*>> by_pod;
   for (const ClaimedGpu& device : *node.claims()) {
     if (!device.profile.empty()) continue;
+    if (ends && ends(device)) {
+      by_pod[""].push_back(&device);
+      continue;
+    }
     if (!device.pod.empty()) {
-      if (node.FindPod(device.pod) != nullptr) by_pod[device.pod].push_back(&device);
+      const PodRecord* const made_for = node.FindPod(device.pod);
+      const bool is_its =
+          made_for != nullptr && made_for->pod.made_claim != 0 && device.IsWholeOf(made_for->pod);
+      if (is_its) by_pod[device.pod].push_back(&device);
       continue;
     }
     const auto of = users.find(device.claim);
@@ -64,7 +71,7 @@ Result<ClaimRoom> ClaimRoom::Make(std::vector<DeviceClaim> claims, const FindCla
 
 bool ClaimRoom::Publishes(const Node& node) const { return offers_->contains(node.spec().name); }
 
-bool ClaimRoom::Has(const Node& node, const Node& left) {
+bool ClaimRoom::Has(const Node& node, const Node& left, const ClaimEnds& ends) {
   const auto devices = offers_->find(node.spec().name);
   if (devices == offers_->end()) return false;
   if (steps_left_ <= 0) {
@@ -72,7 +79,7 @@ bool ClaimRoom::Has(const Node& node, const Node& left) {
     return false;
   }
   std::set<DeviceName> taken = devices->second->taken;
-  for (const HeldByPod& held : WholeGpusByPod(node)) {
+  for (const HeldByPod& held : WholeGpusByPod(node, ends)) {
     if (left.FindPod(held.uid) != nullptr) continue;
     for (const ClaimedGpu* const device : held.devices) {
       const auto pools = PoolsWith(*devices->second, device->device);
@@ -81,7 +88,7 @@ bool ClaimRoom::Has(const Node& node, const Node& left) {
   }
   const NodeQuestion asked = question_.On(devices->second->pools, taken);
   const PickedDevices picked = FirstFit(asked.question);
-  steps_left_ -= picked.steps + kStepsOfOne;
+  steps_left_ -= picked.steps + asked.prepared + kStepsOfOne;
   ran_out_ = ran_out_ || picked.end == SearchEnd::kUnknown;
   return picked.end == SearchEnd::kFound;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -22,17 +23,22 @@ namespace berth {
 
 // By ResourceClaims that the pod alone has on its node, or that kube-scheduler made for it: its
 // whole GPUs. Pods that ask for GPUs of other kinds too have none here.
+//
+// Anybody may write the annotation and the owner by which a claim says that it was made for a pod:
+// the pod's own status has to name it too (PodRequest::made_claim).
 struct HeldByPod {
-  std::string_view uid;
+  std::string_view uid;  // empty: the pod is gone
   std::vector<const ClaimedGpu*> devices;
 };
-std::vector<HeldByPod> WholeGpusByPod(const Node& node);
+// Whether the pod that had the claim is gone, so that Kubernetes deallocates it; empty: of none.
+using ClaimEnds = std::function<bool(const ClaimedGpu&)>;
+std::vector<HeldByPod> WholeGpusByPod(const Node& node, const ClaimEnds& ends = {});
 
 // One thread at a time.
 class ClaimRoom {
  public:
   // What all searches may take together, in steps of the search, and what one takes beside its
-  // steps: three searches on each of 10,000 nodes.
+  // steps and what its question took: three searches on each of 10,000 nodes.
   static constexpr std::int64_t kMostSteps = 2'000'000;
   static constexpr std::int64_t kStepsOfOne = 48;
 
@@ -45,9 +51,9 @@ class ClaimRoom {
   [[nodiscard]] const RequestShape& shape() const { return shape_; }
   // Whether drivers publish devices there.
   [[nodiscard]] bool Publishes(const Node& node) const;
-  // Whether the claims can have devices there once the pods have gone that are not in `left`. False
-  // too where that is not known: then `ran_out`.
-  [[nodiscard]] bool Has(const Node& node, const Node& left);
+  // Whether the claims can have devices there once the pods have gone that are not in `left`, and
+  // the claims that end. False too where that is not known: then `ran_out`.
+  [[nodiscard]] bool Has(const Node& node, const Node& left, const ClaimEnds& ends = {});
   [[nodiscard]] bool Has(const Node& node) { return Has(node, node); }
   [[nodiscard]] bool ran_out() const { return ran_out_; }
 

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "scoring/devices/aligned_gpus.h"
-#include "scoring/devices/crowding.h"
 #include "scoring/devices/neighbours.h"
 #include "scoring/devices/share_choices.h"
 #include "scoring/mig/mig_plan.h"
@@ -102,8 +101,10 @@ std::vector<DeviceChoice> FirstChoice(const Node& node, int count, const Request
 
 std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const RequestShape& shape) {
   const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
-  if (!spec.healthy || (!shape.gpu_rules.empty() && !shape.AdmitsGpu(spec.uuid)))
+  if (!spec.healthy || (!shape.gpu_rules.empty() && !shape.AdmitsGpu(spec.uuid)) ||
+      !node.spec().AdmitsModelOf(static_cast<std::size_t>(gpu), shape)) {
     return std::nullopt;
+  }
   const std::optional<DeviceGrant> grant =
       GrantOfShare(spec, gpu, *std::get_if<GpuShare>(&shape.gpus));
   if (!grant) return std::nullopt;
@@ -128,15 +129,27 @@ GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape) {
     const GpusByName* const name = FindByName(spec.by_claims, shape.gpu_resource);
     all = name == nullptr ? 0 : GpusOf(*name);
   }
+  if (!spec.gpu_models.empty()) {
+    ForEachGpu(all, [&](int gpu) {
+      if (!spec.AdmitsModelOf(static_cast<std::size_t>(gpu), shape)) all &= ~GpuBit(gpu);
+    });
+  }
+  if (shape.min_gpu_memory_mib > 0 && GivesTheVeryGpu(spec)) {
+    ForEachGpu(all, [&](int gpu) {
+      const GpuSpec& one = spec.gpus[static_cast<std::size_t>(gpu)];
+      if (one.memory_mib < shape.min_gpu_memory_mib) all &= ~GpuBit(gpu);
+    });
+  }
   if (shape.gpu_rules.empty()) return all;
   if (spec.gives_parts()) return 0;
   GpuMask accepted = 0;
   for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
-    if (shape.AdmitsGpu(spec.gpus[gpu].uuid)) accepted |= GpuBit(static_cast<int>(gpu));
+    if (shape.AdmitsGpu(spec.gpus[gpu].uuid)) accepted |= GpuBit(static_cast<int>(gpu)) & all;
   }
-  const bool gives_the_very_gpu = shape.is_share() || !spec.share_agent.empty() || spec.carries_out;
-  return gives_the_very_gpu || accepted == all ? accepted : 0;
+  return shape.is_share() || GivesTheVeryGpu(spec) || accepted == all ? accepted : 0;
 }
+
+bool GivesTheVeryGpu(const NodeSpec& spec) { return !spec.share_agent.empty() || spec.carries_out; }
 
 bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape) {
   if (!std::holds_alternative<WholeGpus>(shape.gpus) || spec.gpus.empty()) return false;
@@ -185,6 +198,7 @@ std::vector<GpuMask> HoldersOf(const Node& node, GpuMask idle) {
 
 std::vector<int> PlacesFor(const Node& node, const RequestShape& shape) {
   if (!node.spec().carries_out) return {};
+  const std::vector<int>& unwell = node.spec().places.unwell;
   std::vector<int> on;
   std::vector<int> taken(node.places_on().begin(), node.places_on().end());
   for (int i = 0; i < shape.gpu_count(); ++i) {
@@ -194,6 +208,7 @@ std::vector<int> PlacesFor(const Node& node, const RequestShape& shape) {
     std::size_t best = taken.size();
     for (std::size_t gpu = 0; gpu < taken.size(); ++gpu) {
       if (taken[gpu] >= node.spec().places.each()) continue;
+      if (std::ranges::find(unwell, static_cast<int>(gpu)) != unwell.end()) continue;
       if (best == taken.size() || rank(gpu) < rank(best)) best = gpu;
     }
     if (best == taken.size()) return {};
@@ -222,6 +237,7 @@ int GpusInsteadOfMig(const Node& node, const RequestShape& shape) {
 
 std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
                                         DeviceRule rule) {
+  if (node.spec().IsOfOtherGpus(shape)) return {DeviceChoice{}};
   if (const auto* whole = std::get_if<WholeGpus>(&shape.gpus)) {
     if (node.spec().places.count > 0) {
       if (whole->count > node.free_places()) return {};
@@ -271,7 +287,7 @@ Placement PlacementFor(const Node& node, const RequestShape& shape, const Device
     }
     placement.grants.push_back(grant);
   }
-  if (node.spec().places.count > 0) {
+  if (node.spec().places.count > 0 && !node.spec().IsOfOtherGpus(shape)) {
     placement.places = shape.gpu_count();
     placement.places_on = PlacesFor(node, shape);
   }

@@ -53,6 +53,9 @@ GpuMask IdleGpus(const Node& node);
 // resource stands for.
 GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape);
 
+// Whether a pod gets the GPUs that Berth chose: an agent hands them out, or carries the choice out.
+bool GivesTheVeryGpu(const NodeSpec& spec);
+
 // Whether it matters to the pod which GPUs it gets, by its links or its neighbours, and the node's
 // device plugin makes the choice: what Berth chooses is a plan.
 bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape);

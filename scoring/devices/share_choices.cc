@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/random.h"
-#include "scoring/devices/crowding.h"
 #include "scoring/devices/neighbours.h"
 
 namespace berth {

@@ -21,7 +21,7 @@
 namespace berth {
 
 // Of sets of equally free GPUs only one, and for a pod that spreads over GPUs those of the least
-// crowded (crowding.h). Empty if the pod does not fit. Requires: shape.is_share().
+// crowded (neighbours.h). Empty if the pod does not fit. Requires: shape.is_share().
 std::vector<DeviceChoice> ShareChoices(const Node& node, const RequestShape& shape,
                                        DeviceRule rule);
 

@@ -552,6 +552,9 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
     for (const std::string& name : gone) Leave(name);
   }
   const bool is_due = scope == Scope::kAll && (!ends_at_ || now - *ends_at_ >= kBetweenScans);
+  if (is_due && ends_at_) {
+    for (auto& [node, on] : reserved_) on.waiter->idle += (now - *ends_at_) * on.on.awaiting.gpus;
+  }
   if (is_due && !line_.empty()) {
     ends_ =
         PodEnds(*snapshot_, time.wall, learned_ == nullptr ? nullptr : learned_->Newest(), jobs_);
@@ -562,7 +565,7 @@ std::vector<PodId> EarmarkLine::Look(const std::shared_ptr<const Snapshot>& snap
   if (is_due) {
     Reserve(limits, time);
   } else {
-    RenewReserved();
+    RenewReserved(limits);
   }
   for (const NodeIndex node : changed_) Offer(node, limits, now, waits);
   released_.clear();
@@ -603,27 +606,34 @@ void EarmarkLine::Unreserve(Waiter& waiter) {
   is_new_ = true;
 }
 
-// When the node has room for the shape, if that is soon.
-std::optional<WallTime> EarmarkLine::RoomSoon(const Node& node, const RequestShape& shape) const {
-  const std::optional<WallTime> at = RoomAt(node, shape, ends_);
-  return at && *at <= ends_.now() + kReserveWithin ? at : std::nullopt;
+// When the node has room for the shape, if that is soon and not too much stands idle for it.
+std::optional<LaterRoom> EarmarkLine::RoomSoon(const Node& node, const RequestShape& shape,
+                                               const EarmarkLimits& limits) const {
+  auto room = RoomAt(node, shape, ends_);
+  const bool is_soon = room && room->at - ends_.now() <= limits.reserve_within &&
+                       room->idle <= limits.reserve_idle * shape.gpu_count();
+  return is_soon ? room : std::nullopt;
 }
 
 // Whether the pod has room there at a known time.
-bool EarmarkLine::ReserveOn(Waiter& waiter, NodeIndex node) {
+bool EarmarkLine::ReserveOn(Waiter& waiter, NodeIndex node, const EarmarkLimits& limits) {
   const PodRequest& pod = waiter.first();
   const Node& now = snapshot_->node(node);
   if (marked_.contains(node) || awaited_.contains(node) || IsKept(node, pod)) return false;
   if (Admits(now.spec(), pod) != Reason::kFits) return false;
-  const std::optional<WallTime> from = RoomSoon(now, pod.shape);
-  if (!from) return false;
+  const auto room = RoomSoon(now, pod.shape, limits);
+  if (!room) return false;
+  const bool costs = room->idle > Duration::zero();
+  if (costs && room->idle + waiter.idle > limits.reserve_idle * GpusOf(pod.shape)) return false;
+  const WallTime from = room->at;
   if (const auto found = reserved_.find(node); found != reserved_.end()) {
-    const Reserved& known = found->second;
+    Reserved& known = found->second;
+    known.on.idle = room->idle;
     if (known.seen == snapshot_->shared(node) && known.on.from == from) return true;
   }
   const auto ends_by = [&](const PodRecord& held) {
     const auto end = ends_.Of(held);
-    return end && *end <= *from;
+    return end && *end <= from;
   };
   auto then = WithPod(now.Without(ends_by), pod);
   if (then == nullptr) return false;
@@ -632,25 +642,27 @@ bool EarmarkLine::ReserveOn(Waiter& waiter, NodeIndex node) {
   reserved.on.awaiting.gpus = std::min(std::popcount(IdleGpus(now)), GpusOf(pod.shape));
   reserved.on.then = std::move(then);
   reserved.on.from = from;
+  reserved.on.idle = room->idle;
   reserved_.insert_or_assign(node, std::move(reserved));
   if (std::exchange(waiter.reserved, node) == kNoNode) reserved_gpus_ += GpusOf(pod.shape);
   is_new_ = true;
   return true;
 }
 
-std::vector<std::pair<WallTime, NodeIndex>> EarmarkLine::RoomLater(
-    const RequestShape& shape) const {
-  std::vector<std::pair<WallTime, NodeIndex>> nodes;
+EarmarkLine::Rooms EarmarkLine::RoomLater(const RequestShape& shape,
+                                          const EarmarkLimits& limits) const {
+  Rooms nodes;
   for (NodeIndex i = 0; i < snapshot_->size(); ++i) {
     if (snapshot_->node(i).healthy_gpus() < shape.gpu_count()) continue;
-    if (const auto at = RoomSoon(snapshot_->node(i), shape)) nodes.emplace_back(*at, i);
+    const auto room = RoomSoon(snapshot_->node(i), shape, limits);
+    if (room) nodes.emplace_back(room->idle, room->at, i);
   }
   std::ranges::sort(nodes);
   return nodes;
 }
 
 // For the first in line: each keeps its node as long as that has room for it at a known time, else
-// has the one that has room first.
+// has the one on which the least stands idle until it has room.
 void EarmarkLine::Reserve(const EarmarkLimits& limits, const Time& time) {
   std::vector<Waiter*> waiters;
   for (Waiter* const waiter : line_) {
@@ -662,10 +674,10 @@ void EarmarkLine::Reserve(const EarmarkLimits& limits, const Time& time) {
       Unreserve(*waiter);
     }
   }
-  std::map<const RequestShape*, std::vector<std::pair<WallTime, NodeIndex>>> later;
+  std::map<const RequestShape*, Rooms> later;
   for (Waiter* const waiter : waiters) {
     if (waiter->reserved != kNoNode) {
-      if (ReserveOn(*waiter, waiter->reserved)) continue;
+      if (ReserveOn(*waiter, waiter->reserved, limits)) continue;
       Unreserve(*waiter);
     }
     const RequestShape& shape = waiter->first().shape;
@@ -674,24 +686,24 @@ void EarmarkLine::Reserve(const EarmarkLimits& limits, const Time& time) {
     auto found = later.find(waiter->shapes.front());
     if (found == later.end()) {
       if (later.size() >= kMostShapesLater) continue;
-      found = later.try_emplace(waiter->shapes.front(), RoomLater(shape)).first;
+      found = later.try_emplace(waiter->shapes.front(), RoomLater(shape, limits)).first;
     }
-    for (const auto& [at, node] : found->second) {
-      if (!reserved_.contains(node) && ReserveOn(*waiter, node)) break;
+    for (const auto& [idle, at, node] : found->second) {
+      if (!reserved_.contains(node) && ReserveOn(*waiter, node, limits)) break;
     }
   }
   if (!reserved_.empty()) is_new_ = true;  // the time has changed
 }
 
 // Between two scans: what has changed where room is reserved.
-void EarmarkLine::RenewReserved() {
+void EarmarkLine::RenewReserved(const EarmarkLimits& limits) {
   std::vector<NodeIndex> nodes;
   for (const NodeIndex node : changed_) {
     if (reserved_.contains(node)) nodes.push_back(node);
   }
   for (const NodeIndex node : nodes) {
     Waiter& waiter = *reserved_.at(node).waiter;
-    if (!ReserveOn(waiter, node)) Unreserve(waiter);
+    if (!ReserveOn(waiter, node, limits)) Unreserve(waiter);
   }
 }
 
@@ -723,6 +735,7 @@ void EarmarkLine::Publish() {
     on.awaiting = reserved.on.awaiting;
     on.then = reserved.on.then;
     on.from = reserved.on.from;
+    on.idle = reserved.on.idle;
   }
   std::vector<Earmarks::OnNode> sorted;
   for (auto& [index, on] : nodes) sorted.push_back(std::move(on));

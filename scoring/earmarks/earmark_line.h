@@ -14,7 +14,7 @@
 //
 // What kube-scheduler frees by evictions is first that of the pod that it evicts for, as in its own
 // queue: once a victim is seen to leave, the pod is nominated. The node is kept for it without the
-// victims, also against pods that have waited longer; only pods of a higher priority take precedence.
+// victims, also against pods that have waited longer; pods of a higher priority take precedence.
 //
 //   line.Stand({.pods = {pod}, .since = created}, snapshot, now);   // no node took it
 //   line.Look(snapshot, now);                                  // after every change of the nodes
@@ -36,6 +36,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -60,6 +61,11 @@ struct EarmarkLimits {
   Duration gang = std::chrono::minutes(15);
   // That a pod of two and more GPUs has waited before a node is reserved for it. 0: none is.
   Duration reserve_after = std::chrono::minutes(1);
+  // So long at most, for each GPU that it asks for, GPUs stand idle on nodes that are reserved for
+  // it, all together. 0: a node is reserved if all of its GPUs become free at once.
+  Duration reserve_idle = std::chrono::hours(1);
+  // Room that comes later is not reserved.
+  Duration reserve_within = std::chrono::hours(6);
   friend bool operator==(const EarmarkLimits&, const EarmarkLimits&) = default;
 };
 
@@ -80,9 +86,7 @@ class EarmarkLine {
   static constexpr int kMostAlone = 64;            // GPUs, for the one gang that gathers
   static constexpr std::size_t kMostAwaited = 64;  // nodes, and pods, at a time
   static constexpr Duration kBetweenScans = std::chrono::seconds(5);  // of all nodes
-  static constexpr std::size_t kMostReserved = 256;  // nodes, for pods that stand alone
-  // Room that comes later is not reserved: what is idle there would be so for too long.
-  static constexpr Duration kReserveWithin = std::chrono::hours(6);
+  static constexpr std::size_t kMostReserved = 256;   // nodes, for pods that stand alone
   static constexpr std::size_t kMostShapesLater = 8;  // of these, for which a scan looks
   static constexpr Duration kBetweenHopes = std::chrono::minutes(1);
   // kube-scheduler tries every pod again after five and a half minutes at the latest.
@@ -155,6 +159,7 @@ class EarmarkLine {
     std::vector<Agreed> agreed;     // where kube-scheduler may evict for it, since...
     Instant agreed_at;
     std::optional<Instant> nominated;  // since then it has, on nodes.front()
+    Duration idle{};                   // so long GPUs stood idle for it on such nodes
     [[nodiscard]] const PodRequest& first() const { return *pods.front(); }
     [[nodiscard]] bool is_gang() const { return !first().gang.empty(); }
     [[nodiscard]] std::size_t kept() const;
@@ -214,14 +219,15 @@ class EarmarkLine {
   [[nodiscard]] bool MayReserveFor(const Waiter& waiter, const EarmarkLimits& limits,
                                    const Time& time) const;
   [[nodiscard]] bool LeavesReserved(NodeIndex node, const Waiter& waiter) const;
-  [[nodiscard]] std::optional<WallTime> RoomSoon(const Node& node, const RequestShape& shape) const;
-  // All nodes that have it, the soonest first.
-  [[nodiscard]] std::vector<std::pair<WallTime, NodeIndex>> RoomLater(
-      const RequestShape& shape) const;
-  bool ReserveOn(Waiter& waiter, NodeIndex node);
+  [[nodiscard]] std::optional<LaterRoom> RoomSoon(const Node& node, const RequestShape& shape,
+                                                  const EarmarkLimits& limits) const;
+  // All nodes that have it: first those on which the least stands idle, then the soonest.
+  using Rooms = std::vector<std::tuple<Duration, WallTime, NodeIndex>>;
+  [[nodiscard]] Rooms RoomLater(const RequestShape& shape, const EarmarkLimits& limits) const;
+  bool ReserveOn(Waiter& waiter, NodeIndex node, const EarmarkLimits& limits);
   void Unreserve(Waiter& waiter);
   void Reserve(const EarmarkLimits& limits, const Time& time);
-  void RenewReserved();
+  void RenewReserved(const EarmarkLimits& limits);
   void Publish();
 
   const RunTimeTable* learned_;

@@ -48,6 +48,8 @@ class Earmarks {
     std::shared_ptr<const Node> then = nullptr;
     // When it can start there at the earliest; empty: nobody knows.
     std::optional<WallTime> from = std::nullopt;
+    // GPU time for which GPUs stand idle until then that it takes, if no other pod uses them.
+    Duration idle{};
   };
 
   Earmarks() = default;

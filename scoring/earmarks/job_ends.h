@@ -18,8 +18,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/mutex.h"
+#include "base/random.h"
 #include "cluster/values/pod_request.h"
 
 namespace berth {

@@ -75,10 +75,7 @@ bool PodEnds::Believes(const PodRequest& pod) const {
 
 std::optional<WallTime> PodEnds::Said(const PodRecord& held) const {
   std::optional<WallTime> end;
-  const auto or_at = [&](WallTime at) {
-    at = std::max(at, now_);
-    end = end ? std::min(*end, at) : at;
-  };
+  const auto or_at = [&](WallTime at) { end = std::min(end.value_or(at), at); };
   const WallTime started = held.life.started.value_or(now_);
   if (held.leaving) or_at(held.life.ends.value_or(now_ + seconds(held.pod.grace_seconds)));
   if (held.pod.deadline_seconds > 0) {
@@ -97,8 +94,15 @@ std::optional<WallTime> PodEnds::Learned(const PodRequest& pod, WallTime started
 }
 
 std::optional<WallTime> PodEnds::Of(const PodRecord& held) const {
-  const std::optional<WallTime> said = Said(held);
-  return said ? said : Learned(held.pod, held.life.started.value_or(now_));
+  if (const auto said = Said(held)) return std::max(*said, now_);
+  return Learned(held.pod, held.life.started.value_or(now_));
+}
+
+std::optional<PodEnds::Overrun> PodEnds::OverrunOf(const PodRecord& held) const {
+  const auto said = Said(held);
+  if (!said || *said >= now_) return std::nullopt;
+  const WallTime started = held.life.started.value_or(now_);
+  return Overrun{now_ - *said, said == WordOf(held) ? *said - started : Duration::zero()};
 }
 
 bool PodEnds::IsLearned(const PodRecord& held) const { return !Said(held) && Of(held); }
@@ -113,7 +117,7 @@ std::optional<WallTime> PodEnds::OfNew(const PodRequest& pod) const {
   return end ? end : Learned(pod, start);
 }
 
-std::optional<WallTime> RoomAt(const Node& node, const RequestShape& shape, const PodEnds& ends) {
+std::optional<LaterRoom> RoomAt(const Node& node, const RequestShape& shape, const PodEnds& ends) {
   struct Ending {
     WallTime at;
     const PodRecord* pod;
@@ -156,7 +160,9 @@ std::optional<WallTime> RoomAt(const Node& node, const RequestShape& shape, cons
     memory += next->pod->placement.memory_bytes;
   }
   if (cpu < shape.cpu_milli || memory < shape.memory_bytes) return std::nullopt;
-  return at;
+  LaterRoom room{at};
+  for (std::size_t i = 0; i < wanted; ++i) room.idle += at - gpus[i];
+  return room;
 }
 
 }  // namespace berth

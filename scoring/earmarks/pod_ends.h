@@ -46,10 +46,19 @@ class PodEnds {
   [[nodiscard]] WallTime now() const { return now_; }
   // When the pod of a node has ended; never before now(). Empty: that is not known.
   [[nodiscard]] std::optional<WallTime> Of(const PodRecord& held) const;
+  // By how much it is past the end that it, its Job or deadline says, which Of() moves to now().
+  struct Overrun {
+    Duration past;
+    Duration word{};  // how long it was to run, by its owner's word; 0: that is not it
+  };
+  // Empty: it is not.
+  [[nodiscard]] std::optional<Overrun> OverrunOf(const PodRecord& held) const;
   // Whether that is known from pods like it alone.
   [[nodiscard]] bool IsLearned(const PodRecord& held) const;
   // When the pod has ended that is placed now; by what is known of its Job at the time of the call.
   [[nodiscard]] std::optional<WallTime> OfNew(const PodRequest& pod) const;
+  // Whether the word of the pod's namespace counts.
+  [[nodiscard]] bool Believes(const PodRequest& pod) const;
 
  private:
   // When a pod that started then has ended by its word; of_job: by its Job's.
@@ -57,7 +66,7 @@ class PodEnds {
                                                       std::optional<WallTime> of_job);
   [[nodiscard]] std::optional<WallTime> WordOf(const PodRecord& held) const;
   [[nodiscard]] bool IsPast(WallTime word, WallTime started) const;
-  [[nodiscard]] bool Believes(const PodRequest& pod) const;
+  // It may have passed.
   [[nodiscard]] std::optional<WallTime> Said(const PodRecord& held) const;
   [[nodiscard]] std::optional<WallTime> Learned(const PodRequest& pod, WallTime started) const;
 
@@ -70,9 +79,13 @@ class PodEnds {
   const JobEndTable* jobs_now_ = nullptr;
 };
 
+struct LaterRoom {
+  WallTime at;
+  Duration idle{};  // so long the GPUs that it takes are free before, all together
+};
 // When pods of the node have ended so that the shape, which asks for whole GPUs or none, has the
 // GPUs, CPU and memory that it asks for, if nobody else comes. At the earliest: links and the like
 // are not looked at. Empty: not known, or never.
-std::optional<WallTime> RoomAt(const Node& node, const RequestShape& shape, const PodEnds& ends);
+std::optional<LaterRoom> RoomAt(const Node& node, const RequestShape& shape, const PodEnds& ends);
 
 }  // namespace berth

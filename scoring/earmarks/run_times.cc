@@ -7,7 +7,6 @@
 #include <span>
 #include <utility>
 
-#include "base/digest.h"
 #include "base/random.h"
 
 namespace berth {

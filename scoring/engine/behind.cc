@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "scoring/devices/crowding.h"
 #include "scoring/devices/neighbours.h"
 
 namespace berth {

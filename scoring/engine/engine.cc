@@ -8,8 +8,8 @@
 #include "base/check.h"
 #include "base/cleanup.h"
 #include "scoring/registry.h"
+#include "scoring/waste/market.h"
 #include "scoring/waste/pod_draws.h"
-#include "scoring/waste/slot_prior.h"
 
 namespace berth {
 namespace {

@@ -11,7 +11,6 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "scoring/devices/device_picker.h"
-#include "scoring/emptiness.h"
 #include "scoring/engine/behind.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"

@@ -82,7 +82,7 @@ class EvaluationTable {
 
   [[nodiscard]] bool takes_wishes() const { return wish_weight_ > 0; }  // SharesWishes
 
-  // The emptiness of each candidate (emptiness.h), if the profile's rule for ties compares it for
+  // The emptiness of each candidate (priority.h), if the profile's rule for ties compares it for
   // the shape; else empty.
   [[nodiscard]] std::vector<int> Emptiness(std::span<const NodeIndex> candidates) const;
 

@@ -31,7 +31,7 @@ bool MayEndForGood(const PodRecord& pod) {
   return pod.state != PodState::kPlanned && !pod.life.comes_back;
 }
 
-// Those that are ending first, then the smallest.
+// Those that are ending first, then those that end by themselves, then the smallest.
 Pods RunningOn(const Node& node) {
   Pods pods;
   for (const auto& pod : node.pods()) {
@@ -40,7 +40,8 @@ Pods RunningOn(const Node& node) {
   const auto size = [](Pod pod) {
     std::int64_t milli = 0;
     for (const DeviceGrant& grant : pod->placement.grants) milli += grant.milli;
-    return std::tuple(!pod->leaving, milli, pod->placement.mig.size(), pod->pod.id.full_name());
+    return std::tuple(!pod->leaving, !pod->life.completes, milli, pod->placement.mig.size(),
+                      pod->pod.id.full_name());
   };
   std::ranges::sort(pods, {}, size);
   return pods;
@@ -77,8 +78,11 @@ class EndingSearch {
   [[nodiscard]] Pods ByCoverage() const {
     Pods order(pods_.rbegin(), pods_.rend());
     std::ranges::stable_sort(order, [this](Pod a, Pod b) {
-      return std::pair(!a->leaving, -CoverageOf(AmountsHeld(*a), missing_)) <
-             std::pair(!b->leaving, -CoverageOf(AmountsHeld(*b), missing_));
+      const auto key = [this](Pod pod) {
+        return std::tuple(!pod->leaving, -CoverageOf(AmountsHeld(*pod), missing_),
+                          !pod->life.completes);
+      };
+      return key(a) < key(b);
     });
     return order;
   }

@@ -13,6 +13,7 @@
 #include "cluster/node/mig_use.h"
 #include "scoring/admission.h"
 #include "scoring/by_claim.h"
+#include "scoring/explain/other_limits.h"
 
 namespace berth {
 namespace {
@@ -89,6 +90,11 @@ class Explaining {
       if (reasons[i] != Reason::kFits) continue;
       if (GetsClaimOn(snapshot_->node(nodes[i]), pod_)) {
         ++told_.by_claim;
+        continue;
+      }
+      const std::string lack = is_schedulers_ ? "" : LackOf(snapshot_->node(nodes[i]), pod_);
+      if (!lack.empty()) {
+        ++told_.lacking[lack];
       } else {
         fitting.push_back(nodes[i]);
       }
@@ -171,9 +177,14 @@ class Explaining {
   }
 
   void LookForRoom(const Question& question, std::span<const Reason> reasons) {
-    for (NearNode& near : NearNodes(*snapshot_, question, reasons, kToldNodes)) {
+    Question with_kept{question};
+    with_kept.reservations = ask_.reservations;
+    for (NearNode& near : NearNodes(*snapshot_, with_kept, reasons, kToldNodes)) {
       NodeReport facts = ReportOf(snapshot_->node(near.node));
       told_.nearest.push_back({std::move(near), std::move(facts)});
+    }
+    if (told_.closed.nodes > 0 && !told_.nearest.empty() && told_.nearest[0].near.ways.empty()) {
+      told_.too_little = TooLittleInAll(*snapshot_, question, InOrder(question, reasons));
     }
     told_.preemption = ask_.said.room.empty()
                            ? OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits,
@@ -207,18 +218,13 @@ class Explaining {
     if (is_schedulers_) return {{"asks for no GPU: " + std::string(kSchedulers)}};
     const auto nodes = static_cast<std::int64_t>(told_.nodes);
     if (AwaitsReserved(told_)) {
-      return {{TextOf(*told_.reservation)}, {ProvisoOf(*told_.reservation), 1, ", "}};
+      return {{TextOf(*told_.reservation)},
+              {ProvisoOf(*told_.reservation), 1, ", "},
+              {CostOf(*told_.reservation), 2}};
     }
     if (IsPassedOver(told_)) {
       const auto fits = static_cast<std::int64_t>(told_.fitting);
-      if (delays_at_) {
-        // In whole hours it is not to be too much.
-        auto left = std::chrono::floor<std::chrono::minutes>(
-            *delays_at_ - ask_.reservations->earmarks().ends().now());
-        if (left >= kHoursFrom) left = std::chrono::floor<std::chrono::hours>(left);
-        return {{"passed over: it would delay " + kept_for_},
-                {"it may go with activeDeadlineSeconds of less than " + AboutText(left), 1}};
-      }
+      if (delays_at_) return {{"passed over: it would delay " + kept_for_}, {ShortEnough(), 1}};
       return {{"waits its turn: " + kept_for_ + " has waited longer"},
               {"the room on " + CountText(fits, "node") + " is kept for it", 1}};
     }
@@ -227,6 +233,8 @@ class Explaining {
           {"fits " + std::to_string(told_.fitting) + " of " + CountText(nodes, "node") + " now"}};
       if (!told_.best.empty()) line.push_back(BestPart());
       AddByClaim(1, line);
+      const std::vector<std::string> beside = NotJudgedOf(pod_);
+      if (!beside.empty()) line.push_back({"Berth does not judge: " + Join(beside, ", "), 1});
       return line;
     }
     if (told_.by_claim > 0) {
@@ -234,7 +242,42 @@ class Explaining {
       AddByClaim(0, line);
       return line;
     }
-    return LineOfNowhere();
+    if (told_.lacking.empty()) return LineOfNowhere();
+    std::int64_t lacking = 0;
+    for (const auto& [what, count] : told_.lacking) lacking += count;
+    std::vector<LinePart> line = {{"has the GPUs, CPU and memory that it needs on " +
+                                   CountText(lacking, "node") + ", but " +
+                                   TextOfLacks(told_.lacking)}};
+    const bool has_way = !told_.nearest.empty() && !told_.nearest[0].near.ways.empty();
+    if (!has_way || pod_.gang.minimum.value_or(1) > 1) return line;
+    std::vector<LinePart> with_nearest = line;
+    AddNearest(1, with_nearest);
+    // No node is named where its cure has no place in the line.
+    const std::string told = LineOf(with_nearest, RoomBehind(pod_.id.full_name()));
+    return told.find("; fits ") == std::string::npos ? line : with_nearest;
+  }
+
+  // With what it may go until what it would delay begins; "": with nothing.
+  [[nodiscard]] std::string ShortEnough() const {
+    const PodEnds& ends = ask_.reservations->earmarks().ends();
+    const bool is_believed = ends.Believes(pod_);
+    const bool completes = pod_.series != 0;  // others' templates may have no deadline
+    if (!completes && !is_believed) return "";
+    Duration left = *delays_at_ - ends.now() - PodEnds::kStart;
+    if (completes) left -= std::chrono::seconds(pod_.grace_seconds);
+    const auto in_seconds = std::chrono::floor<std::chrono::seconds>(left);
+    const auto in_minutes = std::chrono::floor<std::chrono::minutes>(left);
+    if (in_seconds.count() <= 0) return "";
+    const std::string word = "berth.dev/expected-duration", deadline = "activeDeadlineSeconds";
+    const std::string most =
+        in_minutes < std::chrono::minutes(10) ? std::to_string(in_seconds.count()) + " s"
+        : in_minutes < kHoursFrom             ? AboutText(in_minutes)
+                                  : AboutText(std::chrono::floor<std::chrono::hours>(in_minutes));
+    return "it may go with " +
+           (!completes    ? word
+            : is_believed ? deadline + " or " + word
+                          : deadline) +
+           " of at most " + most;
   }
 
   [[nodiscard]] LinePart BestPart() const {
@@ -253,6 +296,11 @@ class Explaining {
     if (is_preempting) line.push_back({told_.preemption->brief, 0, "; "});
     if (told_.rollout) AddRollout(*told_.rollout, line);
     const bool has_nearest = starts_alone && !told_.nearest.empty();
+    if (has_nearest && !told_.too_little.empty()) {
+      line.push_back({told_.too_little});
+      line.push_back({told_.closed.text, 1});
+      return line;
+    }
     if (has_nearest) AddNearest(is_preempting || told_.rollout ? 1 : 0, line);
     if (!told_.recuts.empty()) {
       line.push_back({"idle node " + told_.recuts[0].node + " would take it if repartitioned to " +
@@ -289,10 +337,12 @@ class Explaining {
       const WayIn& way = near.ways[i];
       const auto pods = static_cast<std::int64_t>(way.pods.size());
       const char* const end = pods == 1 ? " of its pods ends" : " of its pods end";
-      const std::string shorter = pods == 0 ? "" : "when " + std::to_string(pods) + end;
+      const bool is_of_node = way.code == "node_ready" || way.code == "gpus_well";
+      const std::string shorter = pods > 0     ? "when " + std::to_string(pods) + end
+                                  : is_of_node ? "once the node has changed"
+                                               : "if the pod is changed";
       line.push_back(i == 0 ? LinePart{"fits " + way.text, rank, "; ", "fits " + shorter}
                             : LinePart{"or " + way.text, rank + 4, ", "});
-      if (i == 0 && shorter.empty()) line.back().shorter.clear();
     }
   }
 

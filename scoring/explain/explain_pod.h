@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -90,7 +91,9 @@ struct PodExplanation {
 
   std::size_t nodes = 0;    // that there are
   std::size_t fitting = 0;  // that fit now (without the pod itself)
-  std::size_t kept = 0;     // of these, kept for others that have waited longer
+  // Those that would, by what kube-scheduler counts there and they have too little of (LackOf()).
+  std::map<std::string, int> lacking = {};
+  std::size_t kept = 0;  // of these, kept for others that have waited longer
   std::optional<Reservation> reservation = {};
   std::size_t by_claim = 0;              // on which kube-scheduler decides (by_claim.h)
   std::vector<ReasonCount> counts;       // of the others, the most frequent first
@@ -100,6 +103,7 @@ struct PodExplanation {
   std::vector<ScoredNode> best;        // of those that fit; empty for members of a group, whose
                                        // nodes depend on the others
   std::vector<NearNodeFacts> nearest;  // where none fits
+  std::string too_little = {};         // where nothing helps on any of these: TooLittleInAll()
   std::optional<PreemptionOutlook> preemption;  // where none fits
   std::optional<RolloutBlock> rollout = {};     // where none fits
   std::vector<NodeAdvice> recuts;               // idle nodes that would take it if cut otherwise

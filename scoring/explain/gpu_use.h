@@ -4,6 +4,7 @@
 // snapshot. Pods that are only planned hold nothing yet.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -44,5 +45,20 @@ struct NodeUse {
 };
 // What the pods of that namespace or class hold, by node, in the order of the nodes' names.
 std::vector<NodeUse> UseByNode(const Snapshot& snapshot, Owner by, std::string_view name);
+
+// GpuHolders: who has the GPUs that a gang waits for. A pure function of a snapshot.
+struct GpuHolder {
+  std::string pod;  // "namespace/name"
+  std::string node;
+  int gpus = 0;  // that it has, wholly or in part; MIG devices count as one each
+};
+
+struct GpuHolders {
+  std::vector<GpuHolder> most;  // those that have most, the first `most` of them
+  std::size_t pods = 0;         // in all
+};
+
+// Of the nodes that are open to the pod (node_access.h), without the pods of its own gang.
+GpuHolders HoldersFor(const Snapshot& snapshot, const PodRequest& pod, std::size_t most);
 
 }  // namespace berth

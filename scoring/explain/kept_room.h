@@ -21,15 +21,22 @@ namespace berth {
 struct Reservation {
   std::string node;
   std::chrono::minutes in{0};  // it can start then, about
-  int ends = 0;                // so many pods of the node have ended then
+  int ends = 0;                // so many pods of the node have to end before
   int learned = 0;             // of these: by how long pods like them ran
+  Duration idle{};             // GPU time for which GPUs stand idle for it until then at most
+  // Of these pods the one that is furthest past its end; "": none is.
+  std::string late = {};
+  PodEnds::Overrun overrun = {};
 };
 // Empty: there is none.
 std::optional<Reservation> ReservationOf(const Earmarks& earmarks, const PodRequest& pod);
-// "reserved: starts in about 2 h when 3 pods on n1 end".
+// "reserved: starts in about 2 h when 3 pods on n1 end";
+// "reserved: starts when ml/a ends, which is 7 min past its word of 2 h".
 std::string TextOf(const Reservation& reservation);
 // "if they run as long as pods like them did"; empty: the pods say when they end.
 std::string ProvisoOf(const Reservation& reservation);
+// "up to 4.5 GPU-hours stand idle for it until then"; "": none do.
+std::string CostOf(const Reservation& reservation);
 
 // What is kept for a pod that stands alone (no gang).
 struct OwnRoom {
@@ -47,6 +54,7 @@ struct KeptFor {
   int gpus = 0;                                 // that are idle and kept, begun ones too
   bool awaits = false;                          // pods of the node have to end before it can start
   std::optional<std::chrono::minutes> in = {};  // after which it can; empty: not known
+  Duration idle = {};                           // as in Reservation
 };
 // Of a node of `snapshot`, which may be another one than that of the earmarks; for whom pods are
 // evicted or moved first, then the first in line.
@@ -57,6 +65,8 @@ std::string TextOf(const KeptFor& kept);
 
 // "40 min", "2 h"; at least a minute.
 std::string AboutText(std::chrono::minutes time);
+// "4.5 GPU-hours"; "": less than half a tenth.
+std::string GpuHoursText(Duration time);
 // From here on in whole hours.
 inline constexpr std::chrono::minutes kHoursFrom{100};
 

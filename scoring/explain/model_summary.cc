@@ -9,10 +9,11 @@
 #include <string_view>
 
 #include "scoring/devices/device_picker.h"
-#include "scoring/explain/gpu_cells.h"
-#include "scoring/groups/pod_room.h"
+#include "scoring/groups/group_domains.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth {
+
 namespace {
 
 void AddDriver(ModelSummary& summary, const NodeSpec& spec) {
@@ -73,6 +74,89 @@ std::vector<ModelSummary> SummarizeModels(const Snapshot& snapshot) {
     summaries.push_back(std::move(summary));
   }
   return summaries;
+}
+
+namespace {
+
+struct Holders {
+  GpuMask gang = 0, planned = 0, in_parts = 0;
+};
+
+Holders HoldersOf(const Node& node) {
+  Holders holders;
+  for (const auto& pod : node.pods()) {
+    for (const DeviceGrant& grant : pod->placement.grants) {
+      if (node.spec().FindGpu(grant.gpu) == nullptr) continue;
+      const GpuMask bit = GpuBit(grant.gpu);
+      if (!pod->pod.gang.id.empty()) holders.gang |= bit;
+      if (pod->state == PodState::kPlanned) holders.planned |= bit;
+      if (grant.milli < kMilliPerGpu) holders.in_parts |= bit;
+    }
+  }
+  return holders;
+}
+
+char CellOf(const Node& node, std::size_t gpu, const Holders& holders, bool useless) {
+  const int index = static_cast<int>(gpu);
+  const GpuMask bit = GpuBit(index);
+  const int used = kMilliPerGpu - std::clamp(node.gpus()[gpu].milli, 0, kMilliPerGpu);
+  const bool idle = used == 0 && (holders.in_parts & bit) == 0;
+  if (!node.IsOpen(index) && idle) return 'x';
+  if (idle) return useless ? 'u' : '.';
+  if ((holders.planned & bit) != 0) return 'h';
+  if ((holders.in_parts & bit) != 0) {
+    if (used >= kMilliPerGpu) return 'a';
+    return static_cast<char>('0' + std::clamp((used + 50) / 100, 1, 9));
+  }
+  return (holders.gang & bit) != 0 ? 'g' : '#';
+}
+
+void Draw(const MigProduct& product, MigSet devices, char first, std::string& units) {
+  for (; devices != 0; devices &= devices - 1) {
+    const MigPlacement& placed = product.placement(std::countr_zero(devices));
+    const int size = product.row(placed.row).memory_units;
+    for (int i = 0; i < size; ++i) {
+      const auto at = static_cast<std::size_t>(placed.start + i);
+      if (at >= units.size()) break;
+      units[at] = i == 0 ? first : static_cast<char>(first - 'A' + 'a');
+    }
+  }
+}
+
+}  // namespace
+
+bool TakesPods(const NodeSpec& spec) {
+  return spec.ready && !spec.refuses_gpu_pods && spec.gpu_condition.empty() &&
+         std::ranges::none_of(spec.taints, [](const Taint& taint) {
+           return taint.key == "node.kubernetes.io/unschedulable";
+         });
+}
+
+bool IsUseless(const Node& node) {
+  const NodeSpec& spec = node.spec();
+  if (!TakesPods(spec) || spec.places.foreign) return true;
+  if (spec.cpu_milli > 0 && node.free_cpu_milli() < kLeastCpuMilli) return true;
+  return spec.memory_bytes > 0 && node.free_memory_bytes() < kLeastMemoryBytes;
+}
+
+std::string GpuCells(const Node& node) {
+  const NodeSpec& spec = node.spec();
+  const Holders holders = HoldersOf(node);
+  const bool useless = IsUseless(node);
+  std::string cells;
+  for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
+    cells += CellOf(node, gpu, holders, useless);
+  }
+  if (!spec.mig.known() || spec.mig->product == nullptr) return cells;
+  const MigProduct& product = *spec.mig->product;
+  for (std::size_t gpu = 0; gpu < spec.mig->gpus.size(); ++gpu) {
+    const MigSet taken = node.mig().taken()[gpu];
+    std::string units(static_cast<std::size_t>(product.memory_units()), '.');
+    Draw(product, spec.mig->gpus[gpu].instances & ~taken, 'F', units);
+    Draw(product, taken, 'T', units);
+    cells += '[' + units + ']';
+  }
+  return cells;
 }
 
 }  // namespace berth

@@ -16,6 +16,7 @@
 #include "scoring/explain/needs.h"
 #include "scoring/explain/node_access.h"
 #include "scoring/explain/node_report.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -184,7 +185,11 @@ class NearSearch {
     }
     Ranked ranked = Rank(std::move(open), most);
     if (ranked.empty() || ranked.begin()->first.effort == Effort::kNothingHelps) {
-      ranked.merge(Rank(std::move(closed), most));
+      Ranked others = Rank(std::move(closed), most);
+      std::erase_if(others, [&ranked](const auto& one) {
+        return !ranked.empty() && one.first.effort == Effort::kNothingHelps;
+      });
+      ranked.merge(others);
     }
     std::vector<NearNode> told;
     for (auto& [distance, near] : ranked) {
@@ -259,6 +264,9 @@ class NearSearch {
     const NodeIndex index = question_.candidates[at];
     const Reason told = FirstInOrder(node, pod, reasons_[at]);
     NearNode near{index, told, LackText(node, pod, told), {}};
+    const Reservations* const reservations = question_.reservations;
+    const EarmarkOwner* const kept =
+        reservations == nullptr ? nullptr : reservations->KeptFor(pod, snapshot_, index);
     Ways ways = NeedWays(at);
     exact.pods = 0;
     if (WayIn pods = PodsThatEnd(at, node); !pods.pods.empty()) {
@@ -268,10 +276,14 @@ class NearSearch {
     if (WayIn node_way = NodeChange(index, node); !node_way.text.empty()) {
       ways.emplace_back(Effort::kNodeState, std::move(node_way));
     }
-    if (!pod.domain.required && Admits(node.spec(), pod) == Reason::kFits) {
+    if (kept == nullptr && !pod.domain.required && Admits(node.spec(), pod) == Reason::kFits) {
       if (std::string less = WithLess(pod, node); !less.empty()) {
         ways.emplace_back(Effort::kLess, WayIn{"size", std::move(less)});
       }
+    }
+    if (kept != nullptr && ways.empty()) {
+      near.lack += "; what becomes free there is reserved for " +
+                   (kept->gang.empty() ? kept->pod.full_name() : kept->gang.full_name());
     }
     std::ranges::stable_sort(ways, {}, &std::pair<Effort, WayIn>::first);
     exact.effort = ways.empty() ? Effort::kNothingHelps : ways.front().first;
@@ -299,7 +311,9 @@ class NearSearch {
   // Whether the pod would fit if the node were so.
   [[nodiscard]] bool FitsOn(NodeIndex index, const Node& node, const PodRequest& pod) {
     ++judged_;
-    if (!TakesAlone(node, pod)) return false;
+    if (!TakesAlone(node, pod) || !LackOf(node, pod).empty()) return false;
+    const Reservations* const kept = question_.reservations;
+    if (kept != nullptr && kept->IsKeptWithout(pod, snapshot_, index, node)) return false;
     if (!question_.group.tree || !pod.domain.required) return true;
     judged_ += kOfGroup - 1;
     return MayJoin(*question_.group.tree, pod, question_.group.members, index) == Reason::kFits &&
@@ -331,7 +345,15 @@ class NearSearch {
     for (std::size_t i = 0; i < way.pods.size(); ++i) {
       way.text += (i == 0 ? "" : i + 1 == way.pods.size() ? " and " : ", ") + way.pods[i];
     }
-    way.text += (way.pods.size() == 1 ? " ends" : " end") + now;
+    // Its controller makes a pod of a Deployment anew at once.
+    const auto of_deployments = std::ranges::count_if(
+        pods, [](const PodRecord* pod) { return !pod->life.replica_set.empty() && !pod->leaving; });
+    const bool one = way.pods.size() == 1;
+    way.text += of_deployments == 0 ? (one ? " ends" : " end")
+                : of_deployments == std::ssize(pods)
+                    ? (one ? " is scaled down" : " are scaled down")
+                    : " are gone";
+    way.text += now;
     return way;
   }
 
@@ -378,7 +400,7 @@ class NearSearch {
     }
     if (spec.refused_asks != nullptr) {
       spec.refused_asks = nullptr;
-      return fits_as(spec) ? WayIn{"node_ready", "once its Topology Manager admits such pods again"}
+      return fits_as(spec) ? WayIn{"node_ready", "once its kubelet admits such pods again"}
                            : WayIn{};
     }
     int sick = spec.missing;

@@ -7,8 +7,9 @@
 //
 // Nearest is where least has to happen, in this order: the pod gives up a wish, one pod ends,
 // several end (the fewest first), the pod gives up another need, the node gets well, the pod asks
-// for less. All nodes that are open to the pod (node_access.h) are compared. The others are
-// compared only where nothing helps on any of these.
+// for less. What is kept for others (Question::reservations) is no way in. All nodes that are open
+// to the pod (node_access.h) are compared. The others are compared only where nothing helps on any
+// of these, and told only where something does, unless no node is open.
 //
 // Pure functions; they leave nothing in the engine's tables.
 #pragma once

@@ -40,8 +40,13 @@ std::string FewerGpus(const RequestShape& shape, int wanted, const Node& node) {
   for (int count = wanted - 1; count > 0; --count) {
     fewer.gpus = WholeGpus{count};
     if (count == 1) fewer.links = {};
-    if (Fits(node, fewer))
-      return "with " + CountText(count, "GPU") + " instead of " + std::to_string(wanted);
+    if (!Fits(node, fewer)) continue;
+    RequestShape unlinked = fewer;
+    unlinked.gpus = WholeGpus{count + 1};
+    unlinked.links = {};
+    const bool by_links = count > 1 && shape.links != LinkAsk() && Fits(node, unlinked);
+    return "with " + (by_links ? std::to_string(count) + " linked GPUs" : CountText(count, "GPU")) +
+           " instead of " + std::to_string(wanted);
   }
   return "";
 }

@@ -7,7 +7,7 @@
 
 #include "scoring/admission.h"
 #include "scoring/explain/node_report.h"
-#include "scoring/filters/node_traits_match.h"
+#include "scoring/filters/device_fit.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -136,6 +136,43 @@ ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
   }
   if (closed.nodes > 0) closed.text = TextOf(closed.nodes, kinds, question.pod);
   return closed;
+}
+
+std::string TooLittleInAll(const Snapshot& snapshot, const Question& question,
+                           std::span<const Reason> reasons) {
+  const RequestShape& shape = question.pod.shape;
+  Reason reason = Reason::kFits;
+  std::int64_t nodes = 0, most = 0;
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    const Node& node = snapshot.node(question.candidates[i]);
+    if (ClosedBy(node, question.pod) != Reason::kFits) continue;
+    if (++nodes > 1 && reasons[i] != reason) return "";
+    reason = reasons[i];
+    const NodeSpec& spec = node.spec();
+    most = std::max(most, reason == Reason::kTooFewGpus      ? node.healthy_gpus()
+                          : reason == Reason::kTooFewCpus    ? spec.cpu_milli
+                          : reason == Reason::kTooLittleDisk ? spec.ephemeral_bytes.value_or(0)
+                                                             : spec.memory_bytes);
+  }
+  const std::string labels =
+      question.pod.constraints == nullptr ? "" : LabelsSelected(question.pod);
+  const std::string of = (nodes == 1 ? "its only node" : "its " + CountText(nodes, "node")) +
+                         (labels.empty() ? "" : " in " + labels) +
+                         (nodes == 1 ? " has " : " have at most ");
+  switch (reason) {
+    case Reason::kTooFewGpus:
+      return of + CountText(most, "healthy GPU") + ", it needs " +
+             std::to_string(shape.gpu_count());
+    case Reason::kTooFewCpus:
+      return of + CpuText(most) + " CPUs, it needs " + CpuText(shape.cpu_milli);
+    case Reason::kTooLittleMemory:
+      return of + MemoryText(most) + " of memory, it needs " + MemoryText(shape.memory_bytes);
+    case Reason::kTooLittleDisk:
+      return of + MemoryText(most) + " of ephemeral storage, it needs " +
+             MemoryText(shape.ephemeral_bytes);
+    default:
+      return "";
+  }
 }
 
 }  // namespace berth

@@ -20,8 +20,6 @@
 
 namespace berth {
 
-inline constexpr std::string_view kCordonTaint = "node.kubernetes.io/unschedulable";
-
 // Whether Kubernetes removes the taint by itself once the node is well: not that of a cordon.
 bool PassesByItself(const Taint& taint);
 
@@ -42,5 +40,11 @@ struct ClosedNodes {
 // reasons: as FirstInOrder gives them, one per candidate.
 ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
                         std::span<const Reason> reasons);
+
+// Returns of what all nodes that are open to the pod have too little in total, by the one that has
+// most: "its 2 nodes in pool=z have at most 64 GiB of memory, it needs 200 GiB"; "": it is not one
+// amount. reasons: as above.
+std::string TooLittleInAll(const Snapshot& snapshot, const Question& question,
+                           std::span<const Reason> reasons);
 
 }  // namespace berth

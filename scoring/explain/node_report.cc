@@ -47,7 +47,14 @@ std::vector<GpuFacts> GpusOf(const Node& node, const std::vector<NodeTenant>& te
   for (std::size_t i = 0; i < node.gpus().size(); ++i) {
     const GpuSpec& spec = node.spec().gpus[i];
     const int index = static_cast<int>(i);
-    gpus.push_back({index, spec.uuid, node.gpus()[i], spec.memory_mib, node.IsOpen(index), {}});
+    gpus.push_back({index,
+                    spec.uuid,
+                    node.gpus()[i],
+                    spec.memory_mib,
+                    node.IsOpen(index),
+                    spec.healthy,
+                    node.spec().gpu_models.empty() ? "" : node.spec().gpu_models[i],
+                    {}});
   }
   for (const NodeTenant& tenant : tenants) {
     for (const DeviceGrant& grant : tenant.grants) {
@@ -126,7 +133,7 @@ std::string LinkText(const Node& node, const RequestShape& shape) {
 
 std::string ShareText(const Node& node, const RequestShape& shape) {
   const auto& share = std::get<GpuShare>(shape.gpus);
-  int milli = 0;
+  int milli = 0, needed = kMilliPerGpu;  // of compute
   std::int64_t memory_mib = 0;
   for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
     const GpuFree& free = node.gpus()[gpu];
@@ -134,6 +141,8 @@ std::string ShareText(const Node& node, const RequestShape& shape) {
     if (!shape.AdmitsGpu(node.spec().gpus[gpu].uuid)) continue;
     milli = std::max(milli, node.gpus()[gpu].milli);
     memory_mib = std::max(memory_mib, node.gpus()[gpu].memory_mib);
+    const auto whole = GrantOfShare(node.spec().gpus[gpu], static_cast<int>(gpu), share);
+    if (whole) needed = std::min(needed, whole->milli);
   }
   std::string text = "largest free part of a GPU ";
   if (share.milli > 0) {
@@ -144,6 +153,10 @@ std::string ShareText(const Node& node, const RequestShape& shape) {
     text += (share.milli > 0 ? "; " : "") + std::to_string(memory_mib) + " MiB, needs " +
             (share.memory_mib > 0 ? std::to_string(share.memory_mib)
                                   : std::to_string(share.memory_milli) + " thousandths of it");
+  }
+  if (share.milli == 0 && share.memory_mib <= memory_mib && milli < needed) {
+    text += "; the compute that goes with it: " + std::to_string(std::max(milli, 0)) +
+            " thousandths, needs " + std::to_string(needed);
   }
   if (share.count == 1) return text;
   return text + "; " + CountText(std::popcount(FreeGpus(node, shape)), "GPU") +
@@ -166,12 +179,19 @@ std::string MigText(const Node& node, const MigSlices& ask) {
 
 std::string TaintsText(const NodeSpec& spec, const PodRequest& pod) {
   std::string text;
+  bool is_cordoned = false;
   for (const Taint& taint : spec.taints) {
     std::span<const Toleration> tolerations;
     if (pod.constraints != nullptr) tolerations = pod.constraints->tolerations;
-    if (!Tolerates(tolerations, taint)) text += (text.empty() ? "" : ", ") + TextOf(taint);
+    if (Tolerates(tolerations, taint)) continue;
+    if (taint.key == kCordonTaint) {
+      is_cordoned = true;
+    } else {
+      text += (text.empty() ? "has taint " : ", ") + TextOf(taint);
+    }
   }
-  return "has taint " + text;
+  if (!is_cordoned) return text;
+  return "is cordoned" + (text.empty() ? "" : ", " + text);
 }
 
 // Requires: the pod needs it.
@@ -264,6 +284,13 @@ std::string GpuMemoryText(const NodeSpec& spec, const RequestShape& shape) {
   if (most_mib <= 0) return std::string(PredicateOf(Reason::kGpuTooSmall));
   return (spec.places.count > 0 ? "a GPU replica has " : "GPUs have ") +
          MemoryText(most_mib * kMib) + ", needs " + MemoryText(shape.min_gpu_memory_mib * kMib);
+}
+
+// Devices that are no GPUs for certain.
+bool IsNetwork(std::string_view resource) {
+  return resource.starts_with("rdma/") || resource.starts_with("vpc.amazonaws.com/") ||
+         resource.find("sriov") != std::string_view::npos ||
+         resource.find("nic") != std::string_view::npos;
 }
 
 std::string DevicesText(const Node& node, const RequestShape& shape) {
@@ -368,6 +395,10 @@ std::string AskText(const RefusedAsk& ask) {
   if (ask.containers.size() > 1) {
     text += " in " + std::to_string(ask.containers.size()) + " containers";
   }
+  if (ask.ephemeral_bytes > 0) text += ", ephemeral storage " + MemoryText(ask.ephemeral_bytes);
+  for (const OtherResource& other : ask.others) {
+    text += ", " + std::to_string(other.amount) + " " + other.name;
+  }
   return text + ", CPU " + CpuText(ask.cpu_milli) + " and memory " + MemoryText(ask.memory_bytes) +
          " or more";
 }
@@ -381,6 +412,9 @@ NodeReport ReportOf(const Node& node) {
                    .refused_asks = TextsOf(spec.refused_asks),
                    .gpu_condition = spec.gpu_condition,
                    .named_gpus_condition = spec.named_gpus_condition,
+                   .gpu_contradiction = spec.gpu_contradiction,
+                   .missing = spec.gpus.empty() ? 0 : spec.missing,
+                   .unwell = spec.places.unwell,
                    .carries_out = spec.carries_out,
                    .by_claims = !spec.by_claims.empty(),
                    .topology_manager = spec.topology_manager,
@@ -437,7 +471,10 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kMigHeld:
     case Reason::kNoMigProfile:
     case Reason::kTooFewMig:
-      return DevicesText(node, shape);
+      return DevicesText(node, shape) +
+             (shape.is_share() && shape.gpu_count() == 1 && pod.containers.size() > 1
+                  ? "; its " + std::to_string(pod.containers.size()) + " containers share one GPU"
+                  : "");
     case Reason::kLinkedBusy:
     case Reason::kLinkedHeld:
     case Reason::kNeverLinked:
@@ -481,9 +518,16 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
       return "has condition " + spec.gpu_condition;
     case Reason::kNodeNotSelected:
       return SelectionText(spec, pod);
+    case Reason::kGpusUncertain:
+      return spec.gpu_contradiction;
     case Reason::kGpuTooSmall:
       return GpuMemoryText(spec, shape);
     case Reason::kNoGpu:
+      for (const OtherResource& other : spec.others) {
+        if (!spec.gpus_to_come || !IsExtendedResource(other.name) || IsNetwork(other.name))
+          continue;
+        return "offers " + other.name + ", which Berth does not place, and no GPUs";
+      }
       if (!spec.gpus_to_come) return std::string(PredicateOf(reason));
       return "should have GPUs and offers none (device plugin or GPU operator missing)";
     default:

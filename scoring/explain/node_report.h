@@ -36,8 +36,10 @@ struct GpuFacts {
   int index = 0;
   std::string uuid;  // empty = not known
   GpuFree free;
-  std::int64_t memory_mib = 0;       // in all; 0 = not known
-  bool open = true;                  // false: unhealthy, or closed for one that is missing
+  std::int64_t memory_mib = 0;  // in all; 0 = not known
+  bool open = true;             // false: unhealthy, or closed for one that is missing
+  bool healthy = true;
+  std::string model = {};            // where the node's GPUs are of several
   std::vector<std::string> held_by;  // "namespace/name" of pods; "claim namespace/name"
 };
 
@@ -57,6 +59,9 @@ struct NodeReport {
   std::vector<std::string> refused_asks = {};  // the same, one text each
   std::string gpu_condition = {};              // the same
   std::string named_gpus_condition = {};
+  std::string gpu_contradiction = {};     // the same
+  int missing = 0;                        // of `gpus`, so many are unhealthy, not known which
+  std::vector<int> unwell = {};           // GPUs of places (GpuPlaces)
   bool carries_out = false;               // NodeSpec
   bool by_claims = false;                 // kube-scheduler gives its GPUs (NodeSpec::by_claims)
   TopologyManager topology_manager = {};  // the same

@@ -33,6 +33,19 @@ std::string LackOf(const Node& node, const PodRequest& pod) {
   return "";
 }
 
+std::vector<std::string> NotJudgedOf(const PodRequest& pod) {
+  std::vector<std::string> what;
+  const OwnToScheduler& own = pod.own_to_scheduler;
+  if (own.host_ports) what.emplace_back("host ports");
+  if (own.volumes) what.emplace_back("volumes");
+  // Those of OtherResources are judged.
+  const bool reads_all = pod.others != nullptr && pod.claims.empty();
+  if (own.resources && !reads_all) what.emplace_back("resources that Berth does not read");
+  if (own.keeps_apart) what.emplace_back("required anti-affinity");
+  if (own.minds_others) what.emplace_back("required affinity or spread");
+  return what;
+}
+
 std::string TextOfLacks(const std::map<std::string, int>& lacks) {
   std::string text;
   for (const auto& [what, nodes] : lacks) {

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "cluster/node/node.h"
 #include "cluster/values/pod_request.h"
@@ -17,6 +18,9 @@ namespace berth {
 // What the node has too little of for one more pod: the name of a resource, or "pods". "": nothing.
 // Requires: the pod is not on the node.
 std::string LackOf(const Node& node, const PodRequest& pod);
+
+// What kube-scheduler alone judges of the pod, by name: "host ports", "volumes".
+std::vector<std::string> NotJudgedOf(const PodRequest& pod);
 
 // "2 lack rdma/hca, 1 takes no more pods". lacks: nodes by what they have too little of, as LackOf.
 std::string TextOfLacks(const std::map<std::string, int>& lacks);

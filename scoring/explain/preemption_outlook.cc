@@ -61,8 +61,15 @@ class Search {
     if (auto under_way = UnderWay()) return *std::move(under_way);
     const std::vector<Eviction> proposed = Proposed();
     std::size_t asked = 0;
-    if (const auto best = BestOf(proposed, asked)) return Helps(*best);
+    if (const auto best = BestOf(proposed, asked, false)) return Helps(*best);
+    const auto breaking = BestOf(proposed, asked, true);
+    if (breaking && ask_.limits.gangs_may_break) return Helps(*breaking);
     if (auto late = OnlyBerthSees()) return *std::move(late);
+    if (breaking) {
+      return {.text =
+                  "evicting pods of lower priority would leave a part of a gang on every node "
+                  "where it would do; gangs.mayBreak is false"};
+    }
     if (asked < proposed.size()) {
       return {.text = "no node was found where evicting pods of lower priority would do (" +
                       std::to_string(asked) + " of " + std::to_string(proposed.size()) +
@@ -115,13 +122,14 @@ class Search {
 
   // asked: how many of them Berth was asked about.
   [[nodiscard]] std::optional<Eviction> BestOf(std::span<const Eviction> proposed,
-                                               std::size_t& asked) const {
+                                               std::size_t& asked, bool breaks_gangs) const {
     std::optional<Eviction> best;
+    asked = 0;
     for (const Eviction& candidate : proposed) {
       if (asked >= (best ? kMostCompared : kMostAsked)) break;
       ++asked;
       auto agreed = AgreedVictims(ask_.snapshot, ask_.pod, ask_.group, candidate.node,
-                                  candidate.victims, ask_.limits, ask_.reservations);
+                                  candidate.victims, ask_.limits, ask_.reservations, breaks_gangs);
       if (!agreed) continue;
       const EvictionRank rank = RankOf(NodeAt(candidate.node), *agreed);
       Eviction found{rank, candidate.node, *std::move(agreed)};

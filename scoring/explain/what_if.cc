@@ -236,25 +236,10 @@ class WhatIfPlanner {
                                           .reservations = ask_.reservations});
   }
 
-  // Of a pod that nodes would take but for what kube-scheduler counts there beside.
-  std::string TextOfLacks(const PodRequest& pod) {
-    const Snapshot& now = *transaction_.now();
-    const std::vector<Reason> reasons = ReasonsAnew(now, QuestionAbout(pod));
-    std::map<std::string, int> lacks;
-    int nodes = 0;
-    for (const NodeIndex node : all_) {
-      if (reasons[node] != Reason::kFits) continue;
-      ++nodes;
-      ++lacks[LackOf(now.node(node), pod)];
-    }
-    return "has the GPUs, CPU and memory that it needs on " + CountText(nodes, "node") + ", but " +
-           berth::TextOfLacks(lacks);
-  }
-
   std::size_t WhyOf(const PodRequest& pod) {
     auto explained = Explain(pod);
     if (!explained) return NewWhy({});
-    std::string text = explained->fitting > 0 ? TextOfLacks(pod) : explained->sentence;
+    std::string text = explained->sentence;
     return NewWhy({std::move(text), std::move(explained)});
   }
 

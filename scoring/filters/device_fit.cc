@@ -10,6 +10,7 @@
 #include "topology/gpu_vendor.h"
 
 namespace berth {
+
 namespace {
 
 // The GPUs that the pod could get if all were free.
@@ -75,14 +76,21 @@ Reason CheckWhole(const Node& node, int wanted, const RequestShape& shape) {
   return std::popcount(FreeGpus(node, shape)) < wanted ? Reason::kGpusBusy : Reason::kFits;
 }
 
-// A node whose GPUs have several users. The device plugin is asked by each container for itself:
-// several of one place each are as good as several pods.
+// A node whose GPUs have several users, or one each where a mask has no room for all of them. The
+// device plugin is asked by each container for itself: several of one place each are as good as
+// several pods.
 Reason CheckPlaces(const Node& node, const RequestShape& shape) {
   const NodeSpec& spec = node.spec();
   const int wanted = shape.gpu_count();
   if (shape.is_share()) return Reason::kPlacesOnly;
-  if (wanted > 1 && !shape.one_per_container) return Reason::kOnePlaceEach;
-  if (wanted > 1 && shape.links.limits()) return Reason::kNeverLinked;
+  const bool is_certain = spec.gpu_contradiction.empty();
+  const bool of_one_user = spec.places.count == spec.places.gpus;
+  if (wanted > 1 && !of_one_user && !shape.one_per_container && !spec.places.several) {
+    return is_certain ? Reason::kOnePlaceEach : Reason::kGpusUncertain;
+  }
+  if (wanted > 1 && shape.links.limits()) {
+    return is_certain ? Reason::kNeverLinked : Reason::kGpusUncertain;
+  }
   if (spec.places.count <= spec.missing) return Reason::kNoGpuOffered;
   if (spec.places.count - spec.missing < wanted) return Reason::kTooFewGpus;
   return node.free_places() >= wanted ? Reason::kFits : Reason::kGpusBusy;
@@ -145,6 +153,14 @@ Reason CheckWithMig(const Node& node, const RequestShape& shape) {
   return CheckMig(node, *ask);
 }
 
+// GPUs of a resource that the node has beside the counted ones.
+Reason CheckOtherGpus(const Node& node, const RequestShape& shape) {
+  const OtherResource& other = *FindOther(node.spec().other_gpus, shape.gpu_resource);
+  if (other.amount < shape.gpu_count()) return Reason::kTooFewGpus;
+  if (shape.gpu_count() > 1 && shape.links.limits()) return Reason::kLinksUnknown;
+  return node.FreeOtherGpus(other) < shape.gpu_count() ? Reason::kGpusBusy : Reason::kFits;
+}
+
 Reason CheckDevices(const Node& node, const RequestShape& shape) {
   if (node.spec().mig.known()) {
     const Reason reason = CheckWithMig(node, shape);
@@ -197,13 +213,19 @@ Reason CheckIsolation(const Node& node, const RequestShape& shape) {
     return GetsSharedMig(node, *ask) ? LackOf(GpuSharing::kTimeSlicing, shape.isolation)
                                      : Reason::kFits;
   }
+  if (!node.spec().gpu_contradiction.empty()) return Reason::kGpusUncertain;
   const GpuPlaces& places = node.spec().places;
   const bool shared = places.count > places.gpus;
   return shared ? LackOf(places.sharing, shape.isolation) : Reason::kFits;
 }
 
-Reason CheckMemory(const NodeSpec& spec, std::int64_t wanted_mib) {
+Reason CheckMemory(const NodeSpec& spec, const RequestShape& shape) {
+  const std::int64_t wanted_mib = shape.min_gpu_memory_mib;
   if (wanted_mib == 0) return Reason::kFits;
+  if (!spec.gpus.empty() && GivesTheVeryGpu(spec)) {
+    const bool enough = std::popcount(AcceptedGpus(spec, shape)) >= shape.gpu_count();
+    if (enough) return Reason::kFits;
+  }
   std::int64_t least = spec.places.memory_mib;
   if (!spec.gpus.empty()) {
     least = std::ranges::min(spec.gpus, {}, &GpuSpec::memory_mib).memory_mib;
@@ -220,17 +242,17 @@ Reason CheckMemory(const NodeSpec& spec, std::int64_t wanted_mib) {
 //   a place by time slicing, a user of a shared MIG device      nothing is
 //
 // The memory of a place is its part of the GPU's. If the GPUs of a node differ, the smallest
-// counts: the kubelet may give any of them.
+// counts where the kubelet may give any of them.
 //
 // Requires: the node has what the pod asks for, free or not.
 Reason CheckNeeds(const Node& node, const RequestShape& shape) {
   const Reason isolation = CheckIsolation(node, shape);
-  return isolation == Reason::kFits ? CheckMemory(node.spec(), shape.min_gpu_memory_mib)
-                                    : isolation;
+  return isolation == Reason::kFits ? CheckMemory(node.spec(), shape) : isolation;
 }
 
 Reason CheckGpus(const Node& node, const RequestShape& shape) {
   if (!shape.wants_gpu()) return Reason::kFits;
+  if (node.spec().IsOfOtherGpus(shape)) return CheckOtherGpus(node, shape);
   const Reason reason = CheckDevices(node, shape);
   if (VerdictOf(reason) == Verdict::kUnresolvable) return reason;
   const Reason needs = CheckNeeds(node, shape);
@@ -257,6 +279,45 @@ Reason DeviceFit::Check(const Node& node, const RequestShape& shape) const {
     return Reason::kDiskShort;
   }
   return Reason::kFits;
+}
+
+Reason NodeHealth::Check(const Node& node, const RequestShape& shape) const {
+  if (!node.spec().ready) return Reason::kNodeNotReady;
+  if (!shape.wants_gpu()) return Reason::kFits;
+  if (!node.spec().gpu_condition.empty()) return Reason::kGpuCondition;
+  return node.spec().refuses_gpu_pods ? Reason::kRefusesGpuPods : Reason::kFits;
+}
+
+Reason NodeTraitsMatch::Check(const Node& node, const RequestShape& shape) const {
+  const auto has = [&](const std::string& trait) { return HasTrait(node.spec().traits, trait); };
+  if (!std::ranges::all_of(shape.nodes.required, has)) return Reason::kTraitMissing;
+  return std::ranges::any_of(shape.nodes.forbidden, has) ? Reason::kTraitForbidden : Reason::kFits;
+}
+
+Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
+  const NodeSpec& spec = node.spec();
+  const bool has_gpus = !spec.gpus.empty() || spec.places.count > 0;
+  const bool by_name = shape.gpu_resource != kOfClaims;
+  if (spec.IsOfOtherGpus(shape)) {
+    return shape.models.empty() && shape.model_rules.empty() && shape.gpu_rules.empty()
+               ? Reason::kFits
+               : Reason::kModelMismatch;
+  }
+  if (has_gpus && by_name && !spec.GivesGpusAs(shape.gpu_resource)) return Reason::kOtherResource;
+  if (!shape.wants_gpu()) return Reason::kFits;
+  if (!spec.gpu_models.empty()) {
+    int admitted = 0;
+    for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+      admitted += spec.AdmitsModelOf(gpu, shape) ? 1 : 0;
+    }
+    if (admitted < shape.gpu_count()) return Reason::kModelMismatch;
+  } else if (!shape.Admits(spec.gpu_model)) {
+    return has_gpus || spec.mig.known() ? Reason::kModelMismatch : Reason::kNoGpu;
+  }
+  const bool named = has_gpus && !shape.gpu_rules.empty();
+  return named && std::popcount(AcceptedGpus(spec, shape)) < shape.gpu_count()
+             ? Reason::kGpuMismatch
+             : Reason::kFits;
 }
 
 }  // namespace berth

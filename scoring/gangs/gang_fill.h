@@ -18,7 +18,7 @@
 
 #include "cluster/state/transaction.h"
 #include "scoring/engine/engine.h"
-#include "scoring/engine/plan_table.h"
+#include "scoring/engine/profile_tables.h"
 #include "scoring/gangs/gang_class.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "topology/domains/domain_tree.h"

@@ -16,7 +16,7 @@
 #include "cluster/values/labels.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/groups/group_rails.h"
-#include "topology/links/rail_alignment.h"
+#include "topology/links/wiring.h"
 
 namespace berth {
 namespace {

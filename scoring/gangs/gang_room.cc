@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "scoring/groups/pod_room.h"
+#include "scoring/groups/group_domains.h"
 
 namespace berth {
 

@@ -65,4 +65,11 @@ bool HoldsRestOfGroup(const Snapshot& snapshot, const DomainTree& tree, const Po
 std::vector<int> PullOf(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
                         const GroupMembers& members, std::span<const NodeIndex> candidates);
 
+// How many pods of one shape fit a node. Pure function.
+
+// Placed one after the other, by devices, CPU, memory and disk; 0 if a filter refuses the first. At
+// most kMostPods, for a pod that asks for nothing.
+constexpr int kMostPods = 1 << 16;
+int PodsThatFit(const Node& node, const RequestShape& shape);
+
 }  // namespace berth

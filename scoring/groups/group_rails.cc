@@ -10,7 +10,7 @@
 #include "cluster/node/gpu_division.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/devices/neighbours.h"
-#include "topology/links/rail_alignment.h"
+#include "topology/links/wiring.h"
 
 namespace berth {
 namespace {

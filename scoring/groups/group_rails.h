@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The GPUs of its node that a member of a group gets, given the other members: the same indices on
-// every node if that costs nothing (topology/links/rail_alignment.h explains why).
+// every node if that costs nothing (topology/links/wiring.h explains why).
 //
 // Members come one at a time. Placed members on other nodes determine the rails; before there are
 // any, the rails are those that are free on most nodes of the domain in which the group is to be.

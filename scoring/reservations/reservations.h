@@ -56,6 +56,7 @@ class Reservations {
   [[nodiscard]] bool IsSame(const Reservations& other) const {
     return earmarks_ == other.earmarks_ && nodes_ == other.nodes_;
   }
+  friend bool operator==(const Reservations& a, const Reservations& b) { return a.IsSame(b); }
 
   // Returns to whom the pod, which fits the node as it is, has to leave it; nullptr: to nobody.
   // claims: it has claims that are to get devices.

@@ -23,7 +23,7 @@
 
 #include "scoring/room/move_bound.h"
 #include "scoring/room/move_order.h"
-#include "scoring/room/room_ask.h"
+#include "scoring/room/room_within.h"
 
 namespace berth {
 

@@ -29,7 +29,7 @@ std::vector<Resident> ResidentsOf(const Node& node, const RoomAsk& ask) {
   const std::int64_t each = ask.most_moves ? kMoveFirst : 0;
   std::vector<Resident> residents;
   for (const auto& pod : node.pods()) {
-    if (WhyItStays(*pod, rules) != Stays::kNot || node.IsHeldByClaim(pod->pod.id.uid)) continue;
+    if (WhyItStays(*pod, rules) != Stays::kNot || node.IsHeldByClaim(pod->pod)) continue;
     residents.push_back({pod, each + MoveCost(*pod, rules.now), AmountsHeld(*pod)});
   }
   std::ranges::sort(residents, {}, [](const Resident& one) {

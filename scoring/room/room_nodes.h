@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "scoring/devices/held_amounts.h"
-#include "scoring/room/room_ask.h"
+#include "scoring/room/room_within.h"
 
 namespace berth {
 

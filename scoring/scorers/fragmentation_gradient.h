@@ -24,11 +24,9 @@
 #include <vector>
 
 #include "scoring/scorer.h"
-#include "scoring/waste/card_worth.h"
 #include "scoring/waste/gpu_state.h"
-#include "scoring/waste/model_groups.h"
+#include "scoring/waste/pod_draws.h"
 #include "scoring/waste/request_mix.h"
-#include "scoring/waste/state_memo.h"
 
 namespace berth {
 

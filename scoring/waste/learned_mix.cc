@@ -52,6 +52,7 @@ LearnedMix::LearnedMix(const LearnedMix& other)
 }
 
 void LearnedMix::Add(const RequestShape& shape, double pods) {
+  if (shape.gpu_count() > kMaxGpusPerNode) return;  // replicas: no set of GPUs
   const RequestShape key = KeyOf(shape);
   Count& count = counts_[key];  // a copy of it, without the memory that its lists had
   count.pods += pods;

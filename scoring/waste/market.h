@@ -9,14 +9,20 @@
 // No node is evaluated again when prices move.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "cluster/node/node.h"
+#include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/scorer.h"
+#include "scoring/waste/fleet.h"
+#include "scoring/waste/gpu_state.h"
+#include "scoring/waste/request_mix.h"
 
 namespace berth {
 
@@ -40,5 +46,109 @@ class Market {
   // them. One price per good, >= 0.
   [[nodiscard]] virtual std::vector<double> Prices(std::span<const std::int64_t> supply) const = 0;
 };
+
+// SupplyLedger: the nodes' amounts of each good of a market, and so its prices.
+//
+// A memo like the EvaluationTable: a function of the snapshot, updated by recounting only the nodes
+// that are not the same objects as last time. Not thread-safe; ProfileTables guards it.
+
+class SupplyLedger {
+ public:
+  // Requires: the market outlives the ledger.
+  explicit SupplyLedger(const Market& market)
+      : market_(market), sums_(market.goods()), counted_(market.goods()) {}
+
+  // One price per good.
+  const std::vector<double>& PricesIn(const std::shared_ptr<const Snapshot>& snapshot);
+
+ private:
+  void CountAll(const Snapshot& snapshot);
+  // counted_ is what the node has.
+  void Book(NodeIndex index);
+
+  const Market& market_;
+  std::shared_ptr<const Snapshot> snapshot_;
+  std::vector<int> amounts_;        // [node][good]
+  std::vector<std::int64_t> sums_;  // [good]
+  std::vector<int> counted_;
+  std::vector<double> prices_;
+};
+
+// SlotPrior: the value of idle GPUs for pods of a kind that may not have come yet.
+//
+// The mix of arrived pods contains nothing about the others: after a day of small pods it predicts
+// no large one, and before the first pod it predicts nothing at all. So slots for every power of
+// two of GPUs, and whole nodes, have a price that never vanishes:
+//
+//   slots(node) = the GPUs of the node if all of them are idle, else 0
+//                 + sum over k = 1, 2, 4, ... of k * (idle GPUs / k, rounded down)
+//   price       = from the least price, where less than kFewFree of all GPU is free, up to
+//                 WasteParameters::slot_price, where more than kMuchFree is
+//   least price = kLeastSlotPrice, and up to kUnknownSlotPrice where few pods with GPUs have come:
+//                 what none of n pods asked for the next asks for with a probability of about 1 / n
+//
+// A cluster of 8 nodes is full before the mix knows what comes, so there that price decides.
+// If GPUs are scarce, the price is no more than the noise of the simulated fillings, and the mix
+// decides. If pods come and go and there is room for all of them, packing loses nothing: remainders
+// on a fuller node are not needed. If nothing is known, this is packing, like a buddy allocator.
+
+// In GPUs, per GPU of the slots.
+constexpr double kLeastSlotPrice = 0.001, kUnknownSlotPrice = 0.02;
+// So many pods with GPUs tell nothing yet.
+constexpr double kFewPods = 30;
+// Parts of all GPU that are free, between which it rises.
+constexpr double kFewFree = 0.3, kMuchFree = 0.6;
+
+// 0..8 * state.count.
+inline int SlotGpus(const GpuState& state) {
+  const int idle = state.idle();
+  int sum = idle == state.count ? idle : 0;
+  for (int slot = 1; slot <= idle; slot *= 2) sum += slot * (idle / slot);
+  return sum;
+}
+
+// gpu_pods: with GPUs, that the mix is of.
+inline double LeastSlotPrice(double gpu_pods) {
+  const double unknown = kFewPods / std::max(gpu_pods, kFewPods);
+  return std::max(kLeastSlotPrice, kUnknownSlotPrice * unknown);
+}
+
+// free: part of all GPU, 0..1.
+inline double SlotPriorPrice(double free, double slot_price, double least = kLeastSlotPrice) {
+  const double plenty = std::clamp((free - kFewFree) / (kMuchFree - kFewFree), 0.0, 1.0);
+  return std::max(least, kLeastSlotPrice + (slot_price - kLeastSlotPrice) * plenty);
+}
+
+// CpuPrice: the price of CPU for a pod without GPU on a node with GPUs, if CPU is scarce.
+//
+// If the pods that fill the GPUs ask for as much CPU as the nodes have, every remainder of CPU that
+// is too small for the next pod leaves a part of a GPU idle elsewhere. So a pod without GPU then
+// goes to the node on which it leaves the least CPU:
+//
+//   asked = CPU that the mix asks for per GPU / CPU of the fleet per GPU
+//   price = kCpuPrice * CPU left / 128 cores, in GPUs; nothing where asked <= kPlentyOfCpu, rising
+//           in equal steps to all of it where asked >= kScarceCpu
+//
+// The expected waste still keeps such a pod away from CPU that the node's own idle GPUs will need.
+
+constexpr double kCpuPrice = 0.2;  // GPUs
+constexpr double kPlentyOfCpu = 0.95, kScarceCpu = 1;
+
+// The price of an empty largest node over that of a full one, in GPUs: 0..kCpuPrice; 0 if mix or
+// fleet has no GPU.
+inline double CpuPriceOf(const RequestMix& mix, const Fleet& fleet) {
+  double asked_cpu = 0, asked_gpu = 0, cpu = 0, gpu = 0;
+  for (const RequestClass& entry : mix) {
+    asked_cpu += entry.weight * static_cast<double>(entry.shape.cpu_milli);
+    asked_gpu += entry.weight * entry.shape.gpu_count() * entry.shape.milli_per_gpu();
+  }
+  for (const NodeKind& kind : fleet) {
+    cpu += static_cast<double>(kind.state.cpu_milli) * kind.nodes;
+    gpu += static_cast<double>(kind.state.total) * kind.nodes;
+  }
+  if (asked_gpu <= 0 || cpu <= 0) return 0;
+  const double asked = asked_cpu / asked_gpu / (cpu / gpu);
+  return kCpuPrice * std::clamp((asked - kPlentyOfCpu) / (kScarceCpu - kPlentyOfCpu), 0.0, 1.0);
+}
 
 }  // namespace berth

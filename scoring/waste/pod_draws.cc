@@ -10,11 +10,10 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "scoring/waste/fleet_mix.h"
+#include "scoring/waste/fleet.h"
 #include "topology/gpu_mask.h"
 
 namespace berth {
-
 namespace {
 
 constexpr std::uint64_t kFillSeed = 7000;  // of the first fill
@@ -442,6 +441,16 @@ void InheritDraws(const RequestMix& before, RequestMix& mix) {
       entry.draw = found->second;
     }
   }
+}
+
+double WastePotential::WasteMilli(const GpuState& state, std::size_t group) const {
+  if (state.total == 0 && !worth().counts_memory) return 0;
+  const std::uint64_t key = state.Hash(group);
+  if (const auto known = memo_->Find(key)) return *known;
+  computed_.fetch_add(1, std::memory_order_relaxed);
+  const double waste = draws_.LeftMilli(state, group);
+  memo_->Store(key, waste);
+  return waste;
 }
 
 }  // namespace berth

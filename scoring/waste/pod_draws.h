@@ -4,7 +4,7 @@
 //
 // A fill draws pods, independently, from the most frequent classes of the mix that make up
 // `coverage` of it. A pod without GPU takes its CPU if it fits; a share goes to the fullest GPU
-// that takes it (by card_worth.h). The fill ends after `patience` GPU pods in a row that do not
+// that takes it (by gpu_state.h). The fill ends after `patience` GPU pods in a row that do not
 // fit: one node sees only so many before the others have taken them. Draws are from fixed seeds,
 // the same for all states, so that what differs between two states is the states.
 //
@@ -19,19 +19,51 @@
 // fleet were empty, half as it is now.
 #pragma once
 
+#include <atomic>
+#include <bit>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "scoring/waste/card_worth.h"
 #include "scoring/waste/fleet.h"
 #include "scoring/waste/gpu_state.h"
-#include "scoring/waste/model_groups.h"
 #include "scoring/waste/request_mix.h"
-#include "scoring/waste/waste_parameters.h"
 
 namespace berth {
+
+// StateMemo: remembers a number per node state, in bounded memory and without locks.
+class StateMemo {
+ public:
+  // 16 bytes each. Requires: slots is a power of two.
+  explicit StateMemo(std::size_t slots)
+      : mask_(slots - 1), slots_(std::make_unique<Slot[]>(slots)) {}
+
+  [[nodiscard]] std::optional<double> Find(std::uint64_t key) const {
+    const Slot& slot = slots_[key & mask_];
+    const std::uint64_t bits = slot.bits.load(std::memory_order_relaxed);
+    if ((slot.check.load(std::memory_order_relaxed) ^ bits) != key) return std::nullopt;
+    return std::bit_cast<double>(bits);
+  }
+
+  void Store(std::uint64_t key, double value) {
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    Slot& slot = slots_[key & mask_];
+    slot.bits.store(bits, std::memory_order_relaxed);
+    slot.check.store(key ^ bits, std::memory_order_relaxed);
+  }
+
+ private:
+  struct Slot {
+    std::atomic<std::uint64_t> check{0};  // key ^ bits: halves of two states do not pass for one
+    std::atomic<std::uint64_t> bits{0};
+  };
+
+  const std::uint64_t mask_;
+  const std::unique_ptr<Slot[]> slots_;
+};
 
 // Immutable: any thread may call it.
 class PodDraws {
@@ -41,7 +73,7 @@ class PodDraws {
   [[nodiscard]] const ModelGroups& groups() const { return groups_; }
   [[nodiscard]] const CardWorth& worth() const { return worth_; }
 
-  // The free GPU left (card_worth.h), in thousandths, as a mean over the fills: no more than there
+  // The free GPU left (gpu_state.h), in thousandths, as a mean over the fills: no more than there
   // was. Requires: a state of worth().StateOf.
   // `group`: of the node's GPU model.
   [[nodiscard]] double LeftMilli(const GpuState& state, std::size_t group) const;
@@ -107,5 +139,37 @@ void Calibrate(RequestMix& mix, const Fleet& fleet, const Fleet& now,
 
 // Takes over the `draw` of the classes that were known before. Both sorted by anything.
 void InheritDraws(const RequestMix& before, RequestMix& mix);
+
+// WastePotential: how much GPU a node will leave idle once the likely pods have filled it: compute,
+// and memory where pods say how much of it their share needs (gpu_state.h).
+//
+//   W(node) = the free GPU that is left, averaged over the fills      (pod_draws.h)
+//
+// Main memory is ignored. W of a state is remembered. Any thread may call it.
+
+class WastePotential {
+ public:
+  WastePotential(const RequestMix& mix, const Fleet& fleet, const WasteParameters& parameters)
+      : draws_(mix, fleet, parameters), memo_(std::make_unique<StateMemo>(kMemoSlots)) {}
+
+  // W in thousandths of a GPU, no more than is free. `group`: of the node's GPU model, in groups().
+  // Requires: a state of worth().StateOf.
+  [[nodiscard]] double WasteMilli(const GpuState& state, std::size_t group) const;
+  [[nodiscard]] double WasteMilli(const Node& node) const {
+    return WasteMilli(worth().StateOf(node), groups().GroupOf(node.spec().gpu_model));
+  }
+
+  [[nodiscard]] const ModelGroups& groups() const { return draws_.groups(); }
+  [[nodiscard]] const CardWorth& worth() const { return draws_.worth(); }
+  // How many states were not remembered, so far.
+  [[nodiscard]] std::uint64_t computed() const { return computed_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::size_t kMemoSlots = 1 << 17;  // 2 MiB
+
+  const PodDraws draws_;
+  const std::unique_ptr<StateMemo> memo_;
+  mutable std::atomic<std::uint64_t> computed_{0};
+};
 
 }  // namespace berth

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "scoring/waste/slot_prior.h"
+#include "scoring/waste/market.h"
 
 namespace berth {
 

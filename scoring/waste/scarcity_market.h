@@ -12,7 +12,7 @@
 //     demand: slots that a pod of the mix needs in the mean; larger asks that do not need less CPU
 //     per GPU count as several
 //   room for a large share, of the size (above half a GPU, or a whole one) that pods with one GPU
-//   ask most of; where memory is counted (card_worth.h), also in memory, and both prices are
+//   ask most of; where memory is counted (gpu_state.h), also in memory, and both prices are
 //   multiplied by what the one is worth:
 //     price = share_price * size * min(2, (N * demand / rooms)^8)
 //     demand: GPUs that a pod needs in the mean with as much free as that
@@ -20,19 +20,16 @@
 //   belongs to:
 //     price = model_price * min(limit, N * demand / free GPU of the set), the largest of the sets
 //     demand: GPU that a pod needs in the mean and can find only within the set
-//   slots of every size for pods of a kind that has not come: see slot_prior.h
+//   slots of every size for pods of a kind that has not come: see market.h
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "scoring/waste/card_worth.h"
 #include "scoring/waste/fleet.h"
 #include "scoring/waste/gpu_state.h"
 #include "scoring/waste/market.h"
-#include "scoring/waste/model_groups.h"
 #include "scoring/waste/request_mix.h"
-#include "scoring/waste/waste_parameters.h"
 
 namespace berth {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/waste/waste_report.h"
 
-#include "scoring/waste/fleet_mix.h"
+#include "scoring/waste/fleet.h"
 #include "scoring/waste/gpu_state.h"
 
 namespace berth {

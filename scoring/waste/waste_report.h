@@ -4,7 +4,7 @@
 //
 // Per GPU model two sums over the nodes, in thousandths of a GPU:
 //
-//   expected waste   W, what will be left idle (waste_potential.h)
+//   expected waste   W, what will be left idle (pod_draws.h)
 //   fragmentation    FGD's metric (scorers/fragmentation_gradient.h): for each class of the mix, by
 //                    its weight, the free GPU of the node that it cannot use, booked under the
 //                    first cause that holds:
@@ -31,7 +31,7 @@
 #include "base/mutex.h"
 #include "cluster/state/snapshot.h"
 #include "scoring/waste/learned_mix.h"
-#include "scoring/waste/waste_potential.h"
+#include "scoring/waste/pod_draws.h"
 
 namespace berth {
 

@@ -5,10 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/edit_distance.h"
+#include "base/text.h"
 #include "server/cli/commands.h"
-#include "server/cli/completion.h"
-#include "server/cli/man_page.h"
 
 namespace berth {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/policy.h"
+#include "config/reload.h"
 #include "server/dialects/cluster_loader.h"
 #include "server/settings/config_reload.h"
 
@@ -33,20 +33,21 @@ Result<std::unique_ptr<ClusterOfFile>> ClusterOfFile::Load(const std::string& pa
 }
 
 Status ClusterOfFile::Load(const std::string& path) {
-  BERTH_TRY(const dialects::LoadedCluster loaded,
-            dialects::LoadCluster(path, {.state = state_,
-                                         .waiting = waiting_,
-                                         .budgets = budgets_,
-                                         .mix = *mix_,
-                                         .most_learned = double(config_.learning.half_life_pods),
-                                         .node_rules = nodes_,
-                                         .extensions = {.groups = groups_,
-                                                        .mig_offers = mig_offers_,
-                                                        .device_classes = device_classes_,
-                                                        .devices = devices_,
-                                                        .open_claims = open_claims_,
-                                                        .pod_rules = rules_,
-                                                        .links = *nodes_.links}}));
+  BERTH_TRY(
+      const dialects::LoadedCluster loaded,
+      dialects::LoadCluster(path, {.state = state_,
+                                   .waiting = waiting_,
+                                   .budgets = budgets_,
+                                   .mix = *mix_,
+                                   .most_learned = double(LearningParameters().half_life_pods),
+                                   .node_rules = nodes_,
+                                   .extensions = {.groups = groups_,
+                                                  .mig_offers = mig_offers_,
+                                                  .device_classes = device_classes_,
+                                                  .devices = devices_,
+                                                  .open_claims = open_claims_,
+                                                  .pod_rules = rules_,
+                                                  .links = *nodes_.links}}));
   PrintProblems(path, loaded.problems);
   extender_ =
       std::make_unique<Extender>(Extender::Parts{.state = state_,

@@ -60,7 +60,7 @@ class ClusterOfFile {
   DisruptionBudgets budgets_;
   NodeDomains domains_{config_.topology_levels};
   GangTable gangs_{{state_, waiting_, domains_, &groups_}};
-  const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);
+  const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(LearningParameters());
   const Readiness readiness_{nullptr};
   std::unique_ptr<Extender> extender_;
   std::unique_ptr<const Live> live_;

@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "config/config_map.h"
-#include "config/model_constants.h"
+#include "config/load.h"
 
 namespace berth {
 namespace {
@@ -29,9 +28,7 @@ Result<ConfigFindings> CheckConfigFile(const std::string& file) {
 
 Result<Config> ConfigForPrint(const std::string& file) {
   BERTH_TRY(const ConfigText config, ConfigIn(file));
-  BERTH_TRY(Config read, LoadConfig(config.text, config.origin));
-  (void)ResetModelConstants(read);
-  return read;
+  return LoadConfig(config.text, config.origin);
 }
 
 }  // namespace berth

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "config/yaml_json.h"
+#include "config/parse_yaml.h"
 #include "server/commands/ask_server.h"
 #include "server/commands/cluster_of_file.h"
 #include "server/pages/plan_page.h"

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "server/kube/client/api_client.h"
-#include "server/kube/lead/write_fence.h"
+#include "server/kube/lead/write_journal.h"
 #include "server/kube/watch/cluster_sync.h"
 #include "server/wire/file/cluster_file.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/cleanup.h"
-#include "server/kube/client/api_path.h"
+#include "server/kube/client/api_client.h"
 
 namespace berth::dialects {
 namespace {

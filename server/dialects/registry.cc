@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "server/dialects/berth/berth_dialect.h"
-#include "server/dialects/devices/devices_dialect.h"
+#include "server/dialects/devices/node_gpus.h"
 #include "server/dialects/dra/dra_watch.h"
 #include "server/dialects/gpushare/gpushare_dialect.h"
 #include "server/dialects/groups/group_dialect.h"
 #include "server/dialects/groups/group_watch.h"
 #include "server/dialects/hami/hami_binds.h"
 #include "server/dialects/hami/hami_dialect.h"
-#include "server/dialects/instaslice/instaslice_watch.h"
 #include "server/dialects/intel/intel_dialect.h"
 #include "server/dialects/kai/kai_dialect.h"
 #include "server/dialects/koordinator/koordinator_dialect.h"
-#include "server/dialects/koordinator/koordinator_watch.h"
+#include "server/dialects/koordinator/koordinator_links.h"
 #include "server/dialects/mps/mps_dialect.h"
 #include "server/dialects/nvidia/nvidia_dialect.h"
 #include "server/dialects/volcano/volcano_dialect.h"
@@ -50,7 +49,6 @@ kube::MakeExtensions AllExtensions(const ExtensionParts& parts) {
                             .open = parts.open_claims},
                            parts.chooses_devices));
     all.push_back(WatchGroups(context, parts.groups, parts.pod_rules, parts.job_ends));
-    all.push_back(WatchInstaslice(context));
     all.push_back(WatchKoordinator(context, parts.links));
     all.push_back(std::make_unique<HamiBinds>(context.write, parts.pod_rules));
     all.push_back(std::make_unique<OneAtATime>(context.write, VolcanoHandover()));

@@ -11,7 +11,7 @@
 #include "cluster/claims/mig_offers.h"
 #include "cluster/claims/open_claims.h"
 #include "cluster/groups/pod_groups.h"
-#include "cluster/node/link_library.h"
+#include "cluster/node/mig_library.h"
 #include "config/config.h"
 #include "scoring/earmarks/job_ends.h"
 #include "server/kube/watch/watch_source.h"

@@ -8,11 +8,16 @@
 #include <span>
 #include <utility>
 
+#include "base/dns_name.h"
 #include "cluster/values/alike.h"
 #include "scoring/registry.h"
 
 namespace berth {
 namespace {
+
+constexpr const char* kTooLong =
+    "ask for less in its ResourceClaims: to compare them with all nodes takes too long, so Berth "
+    "evicts nobody for it";
 
 std::vector<PodId> IdsOf(const Node& node, std::span<const std::string> uids) {
   std::vector<PodId> ids;
@@ -35,6 +40,7 @@ bool MayGetDevices(const PodRequest& pod) {
 
 void DevicePreemption::Look() {
   const Instant now = parts_.clock.Now();
+  evicting_ = {};
   Tend(now);
   const Extender::Moment moment = parts_.extender.Now();
   std::vector<std::shared_ptr<const PodRequest>> tried;  // of this look, without success
@@ -49,11 +55,21 @@ void DevicePreemption::Look() {
     std::optional<ClaimRoom> room;
     if (HasOwnClaims(pod)) {
       auto found = parts_.extender.RoomOfClaims(pod);
-      if (!found) continue;
+      if (!found) {
+        if (Short* const known = short_.Find(pod.id.uid)) known->since = {};
+        continue;
+      }
       room = *std::move(found);
     }
     ClaimRoom* const of_claims = room ? &*room : nullptr;
-    if (IsShort(moment, pod, of_claims, now)) MakeRoomFor(moment, pod, of_claims, now);
+    if (IsShort(moment, pod, of_claims, now)) {
+      if (IsOutOfTime()) return;
+      MakeRoomFor(moment, pod, of_claims, now);
+    }
+    Short* const known = short_.Find(pod.id.uid);
+    if (of_claims == nullptr || !of_claims->ran_out() || known == nullptr) continue;
+    if (!std::exchange(known->told, true)) parts_.sink.Record(PodWaits{pod.id, kTooLong});
+    known->next = now + kBlocked;
   }
 }
 
@@ -78,29 +94,78 @@ DevicePreemption::Stats DevicePreemption::stats() const {
 void DevicePreemption::Tend(Instant now) {
   const auto rooms = parts_.rooms.Current();
   if (rooms == nullptr) return;
+  std::vector<DeviceRoom> unfinished;
   for (const auto& [node, room] : *rooms) {
-    if (!room.moves) Tend(room, now);
+    DeviceRoom next = room;
+    if (!room.moves && Tend(next, now)) unfinished.push_back(std::move(next));
+  }
+  // A room whose evictions take long does not keep the others waiting.
+  const auto next = std::ranges::upper_bound(unfinished, evicted_last_, {}, &DeviceRoom::node);
+  std::rotate(unfinished.begin(), next, unfinished.end());
+  for (DeviceRoom& room : unfinished) {
+    if (IsOutOfTime()) return;
+    evicted_last_ = room.node;
+    (void)Evict(room);
+    (void)parts_.rooms.Put(std::move(room));
   }
 }
 
-void DevicePreemption::Tend(DeviceRoom room, Instant now) {
+bool DevicePreemption::Tend(DeviceRoom& room, Instant now) {
   const std::optional<WaitingPod> waiting = room.own_claims
                                                 ? parts_.waiting.FindClaiming(room.pod.uid)
                                                 : parts_.waiting.Find(room.pod.uid);
-  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const bool is_there = snapshot->names().Find(room.node) != kNoNode;
-  if (!waiting || waiting->gated || !is_there) return Drop(room, now, {});
-  if (room.held) {
-    if (now - *room.held >= kComesWithin) Drop(room, now, kBlocked);
-    return;
+  const bool is_there = parts_.state.Current()->names().Find(room.node) != kNoNode;
+  Duration pause{};
+  bool drops = !waiting || waiting->gated || !is_there || (!room.held && HasPlace(room.pod));
+  if (const auto held = parts_.state.FindPod(room.pod.uid)) {
+    drops = drops || held->state != PodState::kPlanned;
   }
-  if (now - room.since >= kKeepsFor) return Drop(room, now, kBlocked);
-  (void)Evict(room, now);
-  if (Hold(room, *waiting->pod)) {
-    room.held = now;
-    (void)parts_.waker.Wake(room.pod);  // kube-scheduler may know that the devices are free before
+  const bool is_late = room.held ? now - *room.held >= kComesWithin : now - room.since >= kKeepsFor;
+  if (is_late) pause = kBlocked;
+  if (drops || is_late) {
+    Drop(room, now, pause);
+    return false;
   }
-  (void)parts_.rooms.Put(std::move(room));
+  if (room.held || !Hold(room, *waiting->pod)) return !room.held && !room.left.empty();
+  room.held = now;
+  (void)parts_.waker.Wake(room.pod);  // kube-scheduler may know that the devices are free before
+  (void)parts_.rooms.Put(room);
+  return false;
+}
+
+bool DevicePreemption::HasPlace(const PodId& pod) const {
+  return parts_.state.FindPod(pod.uid) ||
+         parts_.open.IsMadeFor(FullName(pod.namespace_name, pod.uid));
+}
+
+ClaimEnds DevicePreemption::EndingClaims(const Snapshot& snapshot, Instant now) {
+  std::set<std::string> used;
+  const auto use = [&used](const PodRequest& pod) {
+    for (const std::string& claim : pod.claims) {
+      used.insert(FullName(pod.id.namespace_name, claim));
+    }
+  };
+  for (const WaitingPod& waiting : parts_.waiting.Claiming()) use(*waiting.pod);
+  for (const WaitingPod& waiting : parts_.waiting.Everybody()) use(*waiting.pod);  // gangs
+  std::map<std::string, Instant> without_pod;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    if (node.claims() == nullptr) continue;
+    for (const auto& held : node.pods()) use(held->pod);
+    for (const ClaimedGpu& held : *node.claims()) {
+      const bool has_pod = held.pod.empty() ? used.contains(held.claim)
+                                            : parts_.state.FindPod(held.pod).has_value() ||
+                                                  parts_.waiting.Find(held.pod).has_value();
+      if (has_pod || without_pod.size() >= kMostRemembered) continue;
+      const auto known = without_pod_.find(held.claim);
+      without_pod.emplace(held.claim, known == without_pod_.end() ? now : known->second);
+    }
+  }
+  without_pod_ = std::move(without_pod);
+  return [this, now](const ClaimedGpu& held) {
+    const auto known = without_pod_.find(held.claim);
+    return known != without_pod_.end() && now - known->second < kClaimEnds;
+  };
 }
 
 bool DevicePreemption::HasRoom(const DeviceRoom& room, const PodRequest& pod) const {
@@ -148,7 +213,11 @@ std::vector<WaitingPod> DevicePreemption::InNeed(Instant now) {
                        askers.contains(pod.scheduler) && waiting.created &&
                        parts_.clock.Wall() - *waiting.created >= kPatience;
     if (!waits || !MayGetDevices(pod) || served.contains(pod.id.uid)) continue;
-    const Short* const known = short_.Find(pod.id.uid);
+    Short* const known = short_.Find(pod.id.uid);
+    if (HasPlace(pod.id)) {
+      if (known != nullptr) known->since = {};
+      continue;
+    }
     if (known == nullptr || now >= known->next) need.push_back(std::move(waiting));
   }
   std::ranges::stable_sort(need, [](const WaitingPod& a, const WaitingPod& b) {
@@ -163,7 +232,8 @@ bool DevicePreemption::IsShort(const Extender::Moment& moment, const PodRequest&
   Short* known = short_.Touch(pod.id.uid);
   if (known == nullptr) known = &short_.Put(pod.id.uid);
   if (parts_.extender.WouldFit(moment, pod, room)) {
-    *known = {.since = {}, .next = now + kRetry};
+    known->since = {};
+    known->next = now + kRetry;
     return false;
   }
   if (!known->since) known->since = now;
@@ -176,9 +246,12 @@ void DevicePreemption::MakeRoomFor(const Extender::Moment& moment, const PodRequ
   const auto skips = [&rooms](const std::string& node) {
     return rooms != nullptr && rooms->contains(node);
   };
-  const DeviceVictims found = parts_.extender.VictimsForDevices(moment, pod, skips, claims);
+  const DeviceVictims found = parts_.extender.VictimsForDevices(
+      moment, pod, skips, claims, EndingClaims(*moment.snapshot, now));
   Duration pause = kRetry;
-  if (found.outcome == DeviceVictims::Outcome::kEvict && MayEvict(found.uids.size(), now)) {
+  const bool helps = found.outcome == DeviceVictims::Outcome::kEvict;
+  // Since the look began its bind may have come.
+  if (helps && MayEvict(found.uids.size()) && !HasPlace(pod.id)) {
     const Node& node = moment.snapshot->node(found.node);
     DeviceRoom room{.pod = pod.id, .priority = pod.priority, .node = node.spec().name};
     room.victims = room.left = IdsOf(node, found.uids);
@@ -186,39 +259,58 @@ void DevicePreemption::MakeRoomFor(const Extender::Moment& moment, const PodRequ
     room.own_claims = claims != nullptr;
     // First, so that nobody comes in between; at most kMost pods get here.
     if (!parts_.rooms.Put(room)) return;
-    if (Evict(room, now) > 0) {
+    if (Evict(room)) {
       (void)parts_.rooms.Put(std::move(room));
       return;
     }
     parts_.rooms.Drop(room.node);
     pause = kBlocked;
   }
-  if (Short* const known = short_.Find(pod.id.uid)) known->next = now + pause;
+  Short* const known = short_.Find(pod.id.uid);
+  if (known == nullptr) return;
+  known->next = now + pause;
+  // Who ends may take longer than the two looks: then it has to be short in two looks again.
+  if (found.outcome == DeviceVictims::Outcome::kWait) known->since = {};
 }
 
-std::size_t DevicePreemption::Evict(DeviceRoom& room, Instant now) {
+bool DevicePreemption::Evict(DeviceRoom& room) {
   std::vector<PodId> gone, left;
-  bool goes_on = true;
+  bool goes_on = true, may_have_gone = false;
   for (const PodId& victim : room.left) {
-    const auto outcome = goes_on ? parts_.evictor.Evict(victim) : PodEvictor::Outcome::kFailed;
-    if (outcome == PodEvictor::Outcome::kEvicted) {
+    const auto held = parts_.state.FindPod(victim.uid);
+    if (!held || held->leaving) {  // by itself, or by a try without answer
+      may_have_gone = true;
+      continue;
+    }
+    goes_on = goes_on && MayEvict(1) && !IsOutOfTime();
+    if (!goes_on) {
+      left.push_back(victim);
+      continue;
+    }
+    const Instant asked = parts_.clock.Now();
+    const PodEvictor::Outcome outcome = parts_.evictor.Evict(victim);
+    const Instant answered = parts_.clock.Now();
+    evicting_ += answered - asked;
+    using enum PodEvictor::Outcome;
+    if (outcome == kEvicted || outcome == kUnknown) evictions_.push_back(answered);
+    if (outcome == kEvicted) {
       ++evicted_;
-      evictions_.push_back(now);
       gone.push_back(victim);
       continue;
     }
-    if (goes_on) ++(outcome == PodEvictor::Outcome::kBlocked ? blocked_ : failed_);
+    ++(outcome == kBlocked ? blocked_ : failed_);
+    may_have_gone = may_have_gone || outcome == kUnknown;
     goes_on = false;  // those behind it would be evicted in vain
     left.push_back(victim);
   }
   room.left = std::move(left);
-  const std::size_t count = gone.size();
-  if (count > 0)
-    parts_.sink.Record(PodsEvicted{room.pod, room.priority, room.node, std::move(gone)});
-  return count;
+  if (gone.empty()) return may_have_gone;
+  parts_.sink.Record(PodsEvicted{room.pod, room.priority, room.node, std::move(gone)});
+  return true;
 }
 
-bool DevicePreemption::MayEvict(std::size_t pods, Instant now) {
+bool DevicePreemption::MayEvict(std::size_t pods) {
+  const Instant now = parts_.clock.Now();
   std::erase_if(evictions_, [now](Instant when) { return now - when >= std::chrono::minutes(1); });
   return evictions_.size() + pods <= std::size_t{kMostPerMinute};
 }

@@ -8,12 +8,16 @@
 //   - it asks for whole GPUs by the name of a resource, or has claims of its own for whole GPUs
 //     whose devices Berth chooses,
 //   - it is placed alone, by a scheduler that asks this Berth, and its preemptionPolicy allows it,
-//   - no eviction that kube-scheduler can do itself helps, and nobody is ending whose end suffices,
+//   - it is not in the books in any state, and no claim was made for it: then it has its GPUs, or
+//     its bind is on the way,
+//   - no eviction that kube-scheduler can do itself helps, and nobody is ending whose end suffices.
+//     Claims whose pod is gone end too, for kClaimEnds: Kubernetes is about to deallocate them,
 //   - kube-scheduler judges nothing of it that Berth does not (ports, volumes, spread, affinity).
 // Whom, and where: device_victims.h. The API server carries it out (Eviction), and refuses what
-// exceeds a PodDisruptionBudget. What comes free is the pod's (device_rooms.h): first nobody else
-// is let in on the node, and as soon as there is room it is planned for the pod, or its claims get
-// their devices.
+// exceeds a PodDisruptionBudget. However long it takes to answer, a look begins no eviction after
+// kMostEvicting, and the next look goes on with the next room. What comes free is the pod's
+// (device_rooms.h): first nobody else is let in on the node, and as soon as there is room it is
+// planned for the pod, or its claims get their devices.
 //
 // One thread at a time; the rooms are for all threads.
 #pragma once
@@ -21,11 +25,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/recent.h"
+#include "cluster/claims/open_claims.h"
 #include "cluster/state/waiting_pods.h"
 #include "scoring/device_victims.h"
 #include "server/extender/device_rooms.h"
@@ -45,6 +51,10 @@ class DevicePreemption {
   static constexpr Duration kKeepsFor = std::chrono::minutes(5);
   static constexpr Duration kComesWithin = std::chrono::seconds(30);
   static constexpr int kMostPerMinute = 64;  // evictions, of all pods together
+  // A leader of the controller that deallocates claims is away for so long at most; claims that
+  // nobody uses for longer stay.
+  static constexpr Duration kClaimEnds = std::chrono::minutes(1);
+  static constexpr Duration kMostEvicting = std::chrono::milliseconds(500);  // of one look
   // Of one look, which has this much time unless its first search takes longer.
   static constexpr Duration kBudget = std::chrono::milliseconds(40);
   static constexpr std::size_t kMostRemembered = 4096;  // pods that were found short
@@ -54,6 +64,7 @@ class DevicePreemption {
     ClusterState& state;
     const WaitingPods& waiting;
     const Extender& extender;
+    const OpenClaims& open;
     DeviceRooms& rooms;
     PodEvictor& evictor;
     PodWaker& waker;
@@ -81,11 +92,17 @@ class DevicePreemption {
   struct Short {
     std::optional<Instant> since = {};  // it fits no node
     Instant next{};                     // look at it
+    bool told = false;                  // that its claims take too long to judge
   };
 
   // What becomes of the rooms that there are.
   void Tend(Instant now);
-  void Tend(DeviceRoom room, Instant now);
+  // Whether it goes on to evict.
+  bool Tend(DeviceRoom& room, Instant now);
+  // Whether it is in the books, or a claim was made for it.
+  [[nodiscard]] bool HasPlace(const PodId& pod) const;
+  // Which claims on these nodes end, as their pods are gone.
+  ClaimEnds EndingClaims(const Snapshot& snapshot, Instant now);
   // Plans the pod there, if there is room now.
   [[nodiscard]] bool Hold(const DeviceRoom& room, const PodRequest& pod) const;
   // Whether its own claims have devices, or would get them there now.
@@ -99,14 +116,19 @@ class DevicePreemption {
   bool IsShort(const Extender::Moment& moment, const PodRequest& pod, ClaimRoom* room, Instant now);
   void MakeRoomFor(const Extender::Moment& moment, const PodRequest& pod, ClaimRoom* room,
                    Instant now);
-  // Evicts what is left of the room's victims; tells of them. How many were.
-  std::size_t Evict(DeviceRoom& room, Instant now);
-  [[nodiscard]] bool MayEvict(std::size_t pods, Instant now);
+  // Evicts what is left of the room's victims; tells of them. False: nobody has gone, or may have.
+  bool Evict(DeviceRoom& room);
+  // Whether so many more are within kMostPerMinute.
+  [[nodiscard]] bool MayEvict(std::size_t pods);
+  [[nodiscard]] bool IsOutOfTime() const { return evicting_ >= kMostEvicting; }
 
   const Parts parts_;
   std::atomic<std::uint64_t> evicted_{0}, blocked_{0}, failed_{0};
   Recent<std::string, Short> short_{kMostRemembered};  // by UID
-  std::vector<Instant> evictions_;                     // of the last minute
+  std::vector<Instant> evictions_;              // of the last minute, tries without answer too
+  Duration evicting_{};                         // in this look
+  std::string evicted_last_;                    // the node of that room
+  std::map<std::string, Instant> without_pod_;  // claims, at most kMostRemembered: since when
 };
 
 }  // namespace berth

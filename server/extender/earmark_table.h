@@ -49,8 +49,8 @@ class EarmarkTable {
   // Whether it is time for them again, once in kBetweenScans: true to one thread.
   [[nodiscard]] bool IsTimeForUnasked(Instant now) BERTH_EXCLUDES(mutex_);
 
-  // What is kept at this moment, by it and of `kept`. limits: empty: nothing in line. wake: gets the
-  // pods that may go now, after all locks. scope: kAll for a thread on which nobody waits.
+  // What is kept at this moment, by it and of `kept`. limits: empty: nothing in line. wake: gets
+  // the pods that may go now, after all locks. scope: kAll for a thread on which nobody waits.
   [[nodiscard]] Reservations On(const std::shared_ptr<const Snapshot>& snapshot,
                                 const std::shared_ptr<const KeptNodes>& kept,
                                 const std::optional<EarmarkLimits>& limits,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,9 +16,16 @@
 #include "base/mutex.h"
 #include "base/recent.h"
 #include "cluster/state/snapshot.h"
-#include "server/extender/node_victims.h"
 
 namespace berth {
+
+// NodeVictims: the pods that would be evicted from one node. A value.
+struct NodeVictims {
+  std::string node;
+  std::vector<std::string> uids;
+  std::int64_t pdb_violations = 0;  // as kube-scheduler counted them; passed on
+  friend bool operator==(const NodeVictims&, const NodeVictims&) = default;
+};
 
 // Any thread may call it; nothing is looked for under its lock.
 class Evictions {

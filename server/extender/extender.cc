@@ -149,9 +149,9 @@ std::optional<std::uint64_t> Extender::KeptOut(const Moment& now, const Question
 
 DeviceVictims Extender::VictimsForDevices(const Moment& now, const PodRequest& pod,
                                           const std::function<bool(const std::string& node)>& skips,
-                                          ClaimRoom* room) const {
+                                          ClaimRoom* room, const ClaimEnds& ends) const {
   const auto [budgets, limits] = LimitsNow();
-  return berth::VictimsForDevices(*now.snapshot, pod, limits, skips, room);
+  return berth::VictimsForDevices(*now.snapshot, pod, limits, skips, room, ends);
 }
 
 FilterAnswer Extender::OnlyOn(NodeIndex node, const PodRequest& pod,
@@ -183,7 +183,7 @@ Extender::Limits Extender::LimitsNow() const {
   auto budgets = (parts_.budgets == nullptr ? kNoBudgets : *parts_.budgets).Current();
   const EvictionLimits limits{*budgets,
                               [this](const GangId& gang) { return parts_.state.GangSize(gang); },
-                              parts_.clock.Wall()};
+                              parts_.clock.Wall(), policy()->gangs.may_break};
   return {std::move(budgets), limits};
 }
 
@@ -292,7 +292,7 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& now, const PodRequest& 
   }
   const auto [budgets, limits] = LimitsNow();
   GroupPlaces group = pod.domain.required ? GroupOf(snapshot, pod) : GroupPlaces();
-  std::vector<NodeVictims> kept, going;
+  std::vector<NodeVictims> kept, going, breaking;
   std::vector<bool> seen(snapshot->size());
   bool in_vain = !pod.refusal.empty() || !pod.may_preempt ||
                  evictions_.AwaitedElsewhere(pod.id.uid, *snapshot, nodes);
@@ -318,11 +318,15 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& now, const PodRequest& 
         continue;
       }
     }
-    if (auto victims = VictimsFor(now, pod, group, index, asked, limits)) {
+    const bool breaks = kept.empty() && limits.gangs_may_break;
+    if (auto victims = VictimsFor(now, pod, group, index, asked, limits, false)) {
       kept.push_back(*victims);
       going.push_back(*std::move(victims));
+    } else if (breaks && (victims = VictimsFor(now, pod, group, index, asked, limits, true))) {
+      breaking.push_back(*std::move(victims));
     }
   }
+  if (kept.empty()) kept = going = std::move(breaking);
   AgreeOn(*snapshot, pod, std::move(going));
   parts_.sink.Record(
       {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = kept.size()});
@@ -332,9 +336,9 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& now, const PodRequest& 
 std::optional<NodeVictims> Extender::VictimsFor(const Moment& now, const PodRequest& pod,
                                                 const GroupPlaces& group, NodeIndex index,
                                                 const NodeVictims& asked,
-                                                const EvictionLimits& limits) {
+                                                const EvictionLimits& limits, bool breaks_gangs) {
   auto agreed = AgreedVictims(*now.snapshot, pod, group, index, {asked.uids, asked.pdb_violations},
-                              limits, &now.reservations);
+                              limits, &now.reservations, breaks_gangs);
   if (!agreed) return std::nullopt;
   NodeVictims all = asked;
   all.uids = std::move(agreed->uids);

@@ -48,7 +48,6 @@
 #include "server/extender/evictions.h"
 #include "server/extender/gang_table.h"
 #include "server/extender/move_holds.h"
-#include "server/extender/node_victims.h"
 #include "server/extender/pending_pods.h"
 #include "server/extender/ports.h"
 #include "server/extender/recent_decisions.h"
@@ -238,7 +237,8 @@ class Extender {
   // Whom to evict for a pod that gets its GPUs by claims (device_victims.h).
   [[nodiscard]] DeviceVictims VictimsForDevices(
       const Moment& now, const PodRequest& pod,
-      const std::function<bool(const std::string& node)>& skips, ClaimRoom* room) const;
+      const std::function<bool(const std::string& node)>& skips, ClaimRoom* room,
+      const ClaimEnds& ends = {}) const;
 
   // Where binds are carried out; without that, on the thread that calls Bind. To be called before
   // there are requests; what takes the jobs ends before the Extender.
@@ -288,7 +288,7 @@ class Extender {
   static std::optional<NodeVictims> VictimsFor(const Moment& now, const PodRequest& pod,
                                                const GroupPlaces& group, NodeIndex index,
                                                const NodeVictims& asked,
-                                               const EvictionLimits& limits);
+                                               const EvictionLimits& limits, bool breaks_gangs);
   // Remembers that these may be evicted, if our books have them. Requires: known nodes.
   void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
   // If the outcome of a bind is unknown, offers only that node: a second bind settles it, and the

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/age.h"
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "scoring/by_claim.h"
@@ -38,9 +39,9 @@ tl::expected<Placement, Reason> PlaceOn(Engine& engine,
                                         const PodRequest& pod, const GroupPlaces& group,
                                         NodeIndex index) {
   const Node& node = snapshot->node(index);
-  if (!node.IsHeldByClaim(pod.id.uid)) return PlaceInGroup(engine, snapshot, pod, group, index);
+  if (!node.IsHeldByClaim(pod)) return PlaceInGroup(engine, snapshot, pod, group, index);
   Placement placement = WithoutDevices(node.spec().name, pod.shape);
-  placement.grants = GrantsByClaim(node.spec(), *node.claims(), pod.id.uid);
+  placement.grants = GrantsByClaim(node.spec(), *node.claims(), pod);
   return placement;
 }
 
@@ -172,7 +173,7 @@ std::optional<WallTime> Extender::CreatedOf(const PodId& id) const {
 
 std::optional<Duration> Extender::SinceWall(const std::optional<WallTime>& then) const {
   if (!then) return std::nullopt;
-  return std::chrono::duration_cast<Duration>(parts_.clock.Wall() - *then);
+  return AgeAt(parts_.clock.Wall(), *then);
 }
 
 // Sixteen hexadecimal digits: no two of a process are alike, and those of two hardly ever.

@@ -58,9 +58,8 @@ void Extender::StandUnasked(const Moment& now) {
 
 void Extender::TakeUpGangs(GangActions& actions) {
   if (!policy()->earmarks) return;
-  for (auto& members : actions.without_room) {
-    const WallTime since = CreatedOf(members.front()->id).value_or(parts_.clock.Wall());
-    earmarks_.Stand({std::move(members), since}, Current());
+  for (auto& [members, since] : actions.without_room) {
+    earmarks_.Stand({std::move(members), since.value_or(parts_.clock.Wall())}, Current());
   }
   for (std::string& gang : actions.with_room) earmarks_.Leave(std::move(gang));
 }

@@ -117,8 +117,9 @@ void Extender::Allocated(const GangId& gang, bool allocated) {
 
 void Extender::LookAtGangs() {
   if (parts_.gangs == nullptr) return;
+  const Moment now = WithEarmarks({Current(), policy()}, EarmarkLine::Scope::kChanges);
   GangActions actions;
-  parts_.gangs->Look(*policy()->engine, parts_.clock.Now(), actions);
+  parts_.gangs->Look(*now.policy->engine, parts_.clock.Now(), actions);
   Do(std::move(actions));
 }
 

@@ -2,8 +2,8 @@
 //
 // GangTable: members that get their devices by ResourceClaims. kube-scheduler binds these pods, so
 // no bind of theirs is held. In place of that the claims of the whole plan are allocated at once,
-// while kube-scheduler waits for what filter says of one member: before that nothing is written,
-// after it every member fits the node of its devices alone.
+// while kube-scheduler waits for what filter says of one member, that one's first: before that
+// nothing is written, after it every member fits the node of its devices alone.
 //
 // What of it is there after a restart: members whose claims are allocated stay on the nodes of
 // their devices in the next plan, and those of the others are allocated. If there is no such plan
@@ -55,6 +55,7 @@ GangVerdict GangTable::JudgeClaims(Unit& unit, const PodRequest& pod, NodeIndex 
   for (const auto& [uid, member] : unit.plan.members) {
     if (ClaimsOf(unit, *member.pod) != ClaimState::kOpen) continue;
     verdict.allocate.push_back({member.pod->id, member.pod->claims, member.node});
+    if (uid == pod.id.uid) std::swap(verdict.allocate.front(), verdict.allocate.back());
   }
   if (is_allocated && (verdict.allocate.empty() || unit.roll.began)) {
     unit.wait.asleep.erase(pod.id.uid);

@@ -49,6 +49,11 @@ class GangClaims {
   // to one node, which no plan sees to.
   [[nodiscard]] static bool AreSeparate(std::span<const std::shared_ptr<const PodRequest>> members);
 
+  // What there is to choose from.
+  [[nodiscard]] std::shared_ptr<const DeviceOffers::ByNode> offers() const {
+    return devices_.Current();
+  }
+
   // What devices the members need, where kinds are by member (GangMember::claims). nullptr: none.
   struct Needs {
     std::unique_ptr<GangDevices> devices;

@@ -44,6 +44,7 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
   unit.wait.asleep.erase(uid);
   PlanAtLast(engine, unit, pod, now, actions);
   const auto planned = unit.plan.members.find(uid);
+  if (planned != unit.plan.members.end()) planned->second.asks = 0;
   // One without GPUs goes where kube-scheduler puts it.
   const bool is_there = planned != unit.plan.members.end() &&
                         (planned->second.node == bind->request.node || !pod->shape.wants_gpu());
@@ -84,7 +85,7 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
       (MayGo(unit, roster, *pod, now) || unit.roll.alone.contains(uid))) {
     return false;
   }
-  Fail(bind, gangs::kNoPlan, now, actions);
+  Fail(bind, unit.roll.says.minimum ? gangs::kNoPlan : gangs::kNoSize, now, actions);
   return true;
 }
 
@@ -96,6 +97,7 @@ void GangTable::Ended(const PodRequest& pod, const Status& bound, Instant now,
   const MutexLock lock(unit.mutex);
   const std::string& uid = pod.id.uid;
   unit.roll.alone.erase(uid);
+  unit.roll.is_stale = true;  // its state is shown as it is now
   unit.plan.excluded.erase(uid);
   const bool is_first =
       unit.plan.phase == GangPlanned::Phase::kCommitting && unit.plan.first == uid;
@@ -175,6 +177,7 @@ void GangTable::Begin(Unit& unit, const PodId& first, Instant now, GangActions& 
   unit.plan.FirstIsOver();
   unit.roll.began = unit.roll.ran = true;
   unit.wait.pause = unit.wait.absent_pause = {};
+  unit.wait.absent_last.clear();
   unit.plan.touched = now;
   Instant held = now;
   for (const auto& [uid, member] : unit.plan.members) {
@@ -237,7 +240,7 @@ void GangTable::Abort(Unit& unit, const Error& why, std::string_view label, Inst
   unit.wait.pause =
       std::clamp(unit.wait.pause * 2, gangs::kFirstAbortPause, gangs::kLongestAbortPause);
   unit.wait.not_before = now + unit.wait.pause;
-  unit.wait.refused_on = nullptr;
+  unit.wait.refused_on = {};
   actions.news.push_back({.what = GangNews::What::kAborted,
                           .gang = unit.roll.says.id,
                           .pod = one,

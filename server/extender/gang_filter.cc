@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "cluster/values/alike.h"
 #include "server/extender/gang_limits.h"
 #include "server/extender/gang_table.h"
 
@@ -19,6 +20,72 @@ NodeIndex GangTable::Offered::Find(const std::string& name) const {
 GangVerdict GangTable::NotNow(Unit& unit, const PodRequest& pod, Reason reason) {
   unit.wait.asleep.insert_or_assign(pod.id.uid, pod.id);
   return {GangVerdict::Kind::kNotNow, kNoNode, reason};
+}
+
+void GangTable::ComesBack(Unit& unit, const PodRequest& pod, Instant now) {
+  const auto planned = unit.plan.members.find(pod.id.uid);
+  if (planned == unit.plan.members.end()) return;
+  const GangPlanned::Member& member = planned->second;
+  if (member.asks == 0 || now - member.answered < gangs::kComesBackAfter) return;
+  // kube-scheduler binds none of its own gangs' pods while it finds no node for another of them.
+  if (pod.gang.comes_at_once() && unit.plan.held() == 0 && !unit.roll.began) return;
+  const bool is_known = std::ranges::any_of(unit.wait.out, [&member](const GangWait::Out& out) {
+    return out.node == member.node && SamePodKind(*out.pod, *member.pod);
+  });
+  const int asks = member.asks + 1;
+  if (asks >= (is_known ? 2 : gangs::kAsksWithoutBind)) TakeOut(unit, member, asks, now);
+}
+
+void GangTable::TakeOut(Unit& unit, const GangPlanned::Member& member, int asks, Instant now) {
+  auto& all = unit.wait.out;
+  auto out = std::ranges::find_if(all, [&member](const GangWait::Out& known) {
+    return known.node == member.node && SamePodKind(*known.pod, *member.pod);
+  });
+  if (out == all.end()) {
+    if (all.size() >= gangs::kMostOut) all.erase(all.begin());
+    out = all.insert(all.end(), {.pod = member.pod, .node = member.node});
+  }
+  out->pod = member.pod;
+  out->uids.insert(member.pod->id.uid);
+  out->asks = asks;
+  out->until =
+      now + std::min(gangs::kOutFor * (1 << std::min(out->times++, 8)), gangs::kLongestOut);
+}
+
+bool GangTable::IsOut(const Unit& unit, const std::string& uid, const std::string& node,
+                      Instant now) {
+  return std::ranges::any_of(unit.wait.out, [&](const GangWait::Out& out) {
+    return out.node == node && now < out.until && out.uids.contains(uid);
+  });
+}
+
+std::shared_ptr<GangUnit> GangTable::RivalOf(const Unit& unit, const PodRequest& pod,
+                                             const Offered& offered) const {
+  if (!pod.own_to_scheduler.host_ports && !pod.own_to_scheduler.keeps_apart) return nullptr;
+  const auto is_open = [](const auto& member) {
+    return member.second.needs_bind() && member.second.asks == 0;
+  };
+  if (std::cmp_greater_equal(offered.candidates.size(),
+                             std::ranges::count_if(unit.plan.members, is_open))) {
+    return nullptr;  // there are others for all of them
+  }
+  std::vector<bool> is_offered(offered.snapshot.size());
+  for (const NodeIndex node : offered.candidates) is_offered[node] = true;
+  for (NodeIndex node = 0; node < offered.snapshot.size(); ++node) {
+    if (is_offered[node]) continue;
+    for (const auto& held : offered.snapshot.node(node).pods()) {
+      const GangId& other = held->pod.gang.id;
+      if (held->state != PodState::kPlanned || other.empty() || other == pod.gang.id) continue;
+      if (auto rival = Find(other)) return rival;
+    }
+  }
+  return nullptr;
+}
+
+void GangTable::GiveWay(Unit& unit, Instant now, GangActions& actions) {
+  const MutexLock lock(unit.mutex);
+  if (unit.plan.phase != GangPlanned::Phase::kPlanned || unit.roll.began) return;
+  Abort(unit, gangs::Conflict(gangs::kRival), "rival", now, actions);
 }
 
 std::string GangTable::Objection(const Settings& settings, const Unit& unit) {
@@ -63,7 +130,7 @@ Reason GangTable::FindPlace(Engine& engine, Unit& unit,
 
 GangVerdict GangTable::Judge(Engine& engine, Unit& unit, const Offered& offered,
                              const std::shared_ptr<const PodRequest>& pod, Instant now,
-                             GangActions& actions) {
+                             GangActions& actions, std::shared_ptr<Unit>& rival) {
   if (!pod->gang.minimum) {
     // What holds no GPU keeps none idle. But the object may be seen a moment after its pods.
     const bool may_come =
@@ -78,6 +145,7 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit, const Offered& offered,
   }
   const std::string& uid = pod->id.uid;
   if (IsBeingBound(uid)) return NotNow(unit, *pod, Reason::kGangNoRoom);  // or in doubt
+  ComesBack(unit, *pod, now);
   constexpr std::size_t kMost = gangs::kExclusionsOfAFilter;
   for (std::size_t tries = 0; tries <= kMost; ++tries) {
     auto planned = unit.plan.members.find(uid);
@@ -97,15 +165,31 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit, const Offered& offered,
       unit.wait.asleep.erase(uid);
       return {};
     }
-    const NodeIndex node = offered.Find(planned->second.node);
+    GangPlanned::Member& member = planned->second;
+    const bool is_out = IsOut(unit, uid, member.node, now);
+    const NodeIndex node = is_out ? kNoNode : offered.Find(member.node);
     if (node != kNoNode && claims != ClaimState::kNone) return JudgeClaims(unit, *pod, node);
     if (node != kNoNode) {
       unit.wait.asleep.erase(uid);
+      if (member.asks == 0 || now - member.answered >= gangs::kComesBackAfter) {
+        ++member.asks;
+        member.answered = now;
+      }
       return {GangVerdict::Kind::kThere, node, Reason::kFits};
     }
     // kube-scheduler keeps the pod from that node for a reason of its own: planned around it.
-    unit.plan.excluded[uid].insert(planned->second.node);
-    if (IsSmall(unit) && Plan(engine, unit, RosterOf(unit, pod), now, actions)) continue;
+    if (!is_out) unit.plan.excluded[uid].insert(member.node);
+    if (auto other = RivalOf(unit, *pod, offered); other != nullptr && !unit.roll.began) {
+      if (unit.number > other->number) {
+        Abort(unit, gangs::Conflict(gangs::kRival), "rival", now, actions);
+        break;
+      }
+      rival = std::move(other);
+    }
+    if (IsSmall(unit) && Plan(engine, unit, RosterOf(unit, pod), now, actions, uid, &offered)) {
+      continue;
+    }
+    if (rival != nullptr) break;  // its nodes are soon there
     if (!unit.roll.began && !IsSmall(unit) && unit.plan.excluded[uid].size() <= kMost) {
       DropPlan(unit, gangs::Conflict(gangs::kPlanBroken), actions);  // Look makes another one
       break;

@@ -34,11 +34,44 @@ void GangTable::AddFollowers(const Unit& unit, const Roster& roster, GangToPlan&
 
 void GangTable::AdoptFollowers(Unit& unit, const GangToPlan& ask, const NodesByUid& nodes,
                                Instant now) {
-  for (const auto& pod : std::span(ask.members).last(ask.followers)) {
+  if (ask.followers == 0) return;
+  const auto followers = std::span(ask.members).last(ask.followers);
+  const std::int64_t each = followers.front()->shape.gpu_count();
+  const auto all = static_cast<std::int64_t>(followers.size());
+  std::int64_t left = each == 0 ? all : CountFollowerGpus(unit, all * each) / each;
+  unit.followers.places.clear();
+  std::vector<std::string> beyond;
+  for (const auto& pod : followers) {
     const auto node = nodes.find(pod->id.uid);
-    if (node != nodes.end()) unit.followers.places.insert_or_assign(node->first, node->second);
+    if (node == nodes.end()) continue;
+    if (left-- > 0) {
+      unit.followers.places.insert_or_assign(node->first, node->second);
+    } else {
+      beyond.push_back(node->first);
+    }
   }
-  if (ask.followers > 0) unit.followers.kept_until = now + gangs::kKeepsForFollowers;
+  parts_.state.Unplan(beyond);
+  unit.followers.kept_until = now + gangs::kKeepsForFollowers;
+}
+
+std::int64_t GangTable::CountFollowerGpus(Unit& unit, std::int64_t gpus) {
+  std::int64_t most = gangs::kFollowersGpus;
+  if (gpus > 0) {
+    std::int64_t there = 0;
+    const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+    for (NodeIndex i = 0; i < snapshot->size(); ++i) there += std::ssize(snapshot->node(i).gpus());
+    most = std::max(most, there / 4);
+  }
+  const std::string& name = unit.roll.says.id.namespace_name;
+  const MutexLock lock(mutex_);
+  std::int64_t& own = follower_gpus_[name];
+  own -= unit.followers.gpus;
+  std::int64_t in_all = 0;
+  for (const auto& [other, kept] : follower_gpus_) in_all += kept;
+  unit.followers.gpus = std::clamp<std::int64_t>(std::min(most - own, 2 * most - in_all), 0, gpus);
+  own += unit.followers.gpus;
+  if (own == 0) follower_gpus_.erase(name);
+  return unit.followers.gpus;
 }
 
 bool GangTable::TakeKeptPlace(Engine& engine, Unit& unit,
@@ -50,6 +83,7 @@ bool GangTable::TakeKeptPlace(Engine& engine, Unit& unit,
   if (place == places.end()) return false;
   const auto [uid, node] = *place;
   places.erase(place);
+  CountFollowerGpus(unit, std::ssize(places) * pod->shape.gpu_count());
   parts_.state.Unplan(std::span(&uid, 1));
   if (!planning_.Keep(engine, *pod, node)) return false;
   unit.plan.Add(pod, node);
@@ -62,10 +96,12 @@ void GangTable::TendFollowers(Unit& unit, Instant now) {
 }
 
 void GangTable::DropFollowers(Unit& unit) {
+  if (unit.followers.places.empty()) return;
   std::vector<std::string> uids;
   for (const auto& [uid, node] : unit.followers.places) uids.push_back(uid);
   parts_.state.Unplan(uids);
   unit.followers.places.clear();
+  CountFollowerGpus(unit, 0);
 }
 
 }  // namespace berth

@@ -27,6 +27,9 @@ inline constexpr Duration kFirstAbortPause =
 inline constexpr Duration kLongestAbortPause = std::chrono::seconds(60);
 // A plan that was not found is tried again so often, if the cluster has changed.
 inline constexpr Duration kBetweenPlans = std::chrono::milliseconds(200);
+// One for which there is none whatever pods end is looked for half as often each time, down to
+// this, if no node comes or goes.
+inline constexpr Duration kBetweenHopes = std::chrono::minutes(1);
 // Where room could be made for a gang is looked for so often, if the cluster has changed.
 inline constexpr Duration kBetweenClearings = std::chrono::seconds(1);
 // What is free on the nodes where others are evicted for a gang is kept for it: so long after the
@@ -46,6 +49,18 @@ inline constexpr Duration kWaitsForGpuMembers = std::chrono::seconds(10);
 // Places that were held for members that kube-scheduler did not bring are held anew after a pause
 // as long as the hold, doubled each time, up to this: others use them meanwhile.
 inline constexpr Duration kLongestAbsentPause = std::chrono::minutes(10);
+// Filter names a member's node, and kube-scheduler asks anew later than this: it did not bind it
+// there, since another extender, Reserve or PreBind refused. After so many asks the node is out for
+// the member, and if it can be for those like it: so long, doubled each time up to a bound. Of a
+// gang so many such nodes are known.
+inline constexpr Duration kComesBackAfter = std::chrono::milliseconds(500);
+inline constexpr int kAsksWithoutBind = 3;
+inline constexpr Duration kOutFor = std::chrono::minutes(5);
+inline constexpr Duration kLongestOut = std::chrono::minutes(30);
+inline constexpr std::size_t kMostOut = 64;
+// Between filter and bind kube-scheduler does what takes seconds (volumes): a plan that is made
+// anew moves nobody who was told its node so lately, if it can.
+inline constexpr Duration kBindsWithin = std::chrono::seconds(30);
 // Of a gang that has not gathered within that time the cluster is asked whether some of its pods
 // have ended: they are not watched. Again when its pods have changed, at most so often.
 inline constexpr Duration kGathersWithin = std::chrono::seconds(2);
@@ -53,6 +68,9 @@ inline constexpr Duration kBetweenQuestions = std::chrono::seconds(30);
 // Room for pods that come when their leader runs is kept so long, for so many: one pod has it kept.
 inline constexpr Duration kKeepsForFollowers = std::chrono::minutes(10);
 inline constexpr int kMostFollowers = 255;
+// For all that follow in one namespace so many GPUs are kept, or a quarter of the cluster's where
+// that is more; in all namespaces together twice as many.
+inline constexpr std::int64_t kFollowersGpus = 64;
 // A gang without members may be between two lives of its pods.
 inline constexpr Duration kForgottenAfter = std::chrono::minutes(10);
 // Gangs for which nothing can be done are counted anew so often.
@@ -83,7 +101,10 @@ inline constexpr std::string_view kClaimsLost =
 inline constexpr std::string_view kFirstRefused = "the first bind of the pod's gang failed";
 inline constexpr std::string_view kNoSize = "the PodGroup that set the gang's size was deleted";
 inline constexpr std::string_view kTooManyGangs =
-    "too many gangs wait (16384); Berth takes this one when another ends";
+    "too many gangs wait (16384), as many of this namespace as of any; Berth takes this one when "
+    "another ends";
+inline constexpr std::string_view kRival =
+    "an older gang needs the nodes, and kube-scheduler lets only one of the two use them";
 inline constexpr std::string_view kWaking = "Berth is waking the gang's other pods";
 
 inline Error Conflict(std::string_view text) { return {Errc::kConflict, std::string(text)}; }

@@ -76,12 +76,22 @@ void GangTable::TimeOut(Unit& unit, const Roster& roster, Instant now, GangActio
   }
   std::map<std::string, std::string, std::less<>> absent;
   for (const auto& [uid, member] : unit.plan.members) {
-    if (member.needs_bind()) absent.emplace(uid, member.pod->id.name);
+    if (!member.needs_bind()) continue;
+    const bool took_long = member.asks > 0 && now - member.answered >= gangs::kBindsWithin;
+    if (member.asks > 1 || took_long) {
+      TakeOut(unit, member, member.asks, now);
+    } else {
+      absent.emplace(uid, member.pod->id.name);
+    }
   }
   Abort(unit, why, "timeout", now, actions);
   if (absent.empty()) return;
   GangWait& wait = unit.wait;
   const Duration hold = HoldOf(*settings(), unit);
+  std::set<std::string, std::less<>> who;
+  for (const auto& [uid, name] : absent) who.insert(uid);
+  wait.absent_differ = !wait.absent_last.empty() && wait.absent_last != who;
+  wait.absent_last = std::move(who);
   wait.absent = std::move(absent);
   wait.absent_pause = std::clamp(wait.absent_pause * 2, hold, gangs::kLongestAbsentPause);
   wait.not_before = std::max(wait.not_before, now + wait.absent_pause);
@@ -168,8 +178,11 @@ void GangTable::LookAtUnsized(Unit& unit, Instant now, GangActions& actions) {
 bool GangTable::IsQuiet(const Unit& unit, Instant now) const {
   if (unit.roll.is_stale || now - unit.roll.counted >= gangs::kCountEvery) return false;
   if (unit.wait.again <= now && unit.roll.counted < unit.wait.again) return false;
-  return (unit.is_idle() && unit.followers.places.empty()) ||
-         (unit.plan.members.empty() && unit.wait.nothing_to_do && IsChecked(unit));
+  if (unit.is_idle() && unit.followers.places.empty()) return true;
+  if (!unit.plan.members.empty() || !unit.wait.nothing_to_do) return false;
+  const GangGround& refused_on = unit.wait.refused_on;
+  const bool is_same = refused_on.snapshot == nullptr || refused_on == GroundOf(unit);
+  return (is_same && IsChecked(unit)) || IsHopeless(unit, now);
 }
 
 std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant now, bool may_plan,
@@ -215,7 +228,7 @@ std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant 
   if (enough && !IsWorthATry(unit, roster, now)) return std::nullopt;
   unit.plan.checked_on = roster.snapshot;
   unit.plan.checked_members = roster.change;
-  auto ask = MembersToPlan(unit, roster);
+  auto ask = MembersToPlan(unit, roster, now);
   unit.plan.in_the_making = ask.has_value() && MayHold(unit);
   const bool is_known =
       std::ranges::none_of(roster.waiting, [&](const auto& pod) BERTH_REQUIRES(unit.mutex) {
@@ -240,12 +253,13 @@ void GangTable::Look(Engine& engine, Instant now, GangActions& actions) {
     Notice(now);
   }
   Forget(now, gangs::kForgottenAfter);
-  const std::vector<std::shared_ptr<Unit>> units = Units();
+  std::vector<std::shared_ptr<Unit>> units = Units();
   // Those that were not reached last time come first.
   std::size_t next = last_looked_ < units.size() ? last_looked_ : 0;
   int plans = gangs::kPlansOfALook;
   for (std::size_t left = units.size(); left > 0; --left) {
-    Unit& unit = *units[next];
+    const std::shared_ptr<Unit> looked_at = std::move(units[next]);  // the table may forget it
+    Unit& unit = *looked_at;
     next = next + 1 < units.size() ? next + 1 : 0;
     std::optional<GangToPlan> ask;
     {
@@ -254,6 +268,7 @@ void GangTable::Look(Engine& engine, Instant now, GangActions& actions) {
       Promise(unit);
       unit.over_since = unit.has_no_members() ? unit.roll.had_members.time_since_epoch().count()
                                               : GangUnit::kNotOver;
+      unit.may_give_way = unit.holds_nothing();
     }
     if (!ask) continue;
     PlanOutside(engine, unit, *ask, now, actions);

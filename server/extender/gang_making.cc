@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/values/alike.h"
 #include "scoring/gangs/gang_class.h"
 #include "server/extender/gang_limits.h"
 #include "server/extender/gang_table.h"
@@ -29,10 +30,24 @@ bool GangTable::IsSmall(const Unit& unit) const {
   return unit.roll.kinds * parts_.state.Current()->size() <= gangs::kWorkOfAFilter;
 }
 
+bool GangTable::IsHopeless(const Unit& unit, Instant now) const {
+  const GangWait& wait = unit.wait;
+  if (wait.hopeless == 0 || wait.refused_on.snapshot == nullptr) return false;
+  const Duration pause = gangs::kBetweenPlans * (1 << std::min(wait.hopeless, 10));
+  return now - wait.refused_at < std::min(pause, gangs::kBetweenHopes) &&
+         parts_.state.Current()->SameNodes(*wait.refused_on.snapshot);
+}
+
 bool GangTable::IsWorthATry(const Unit& unit, const Roster& roster, Instant now) const {
   const GangWait& wait = unit.wait;
-  if (wait.refused_on == nullptr || wait.refused_members != roster.waiting.size()) return true;
-  return now - wait.refused_at >= gangs::kBetweenPlans && wait.refused_on != parts_.state.Current();
+  const bool was_refused = wait.refused_on.snapshot != nullptr;
+  const auto is_back = [&wait, now](const GangWait::Out& out) {
+    return out.until <= now && out.until > wait.refused_at;
+  };
+  if (std::ranges::any_of(wait.out, is_back)) return true;
+  if (!was_refused || wait.refused_members != roster.waiting.size()) return true;
+  return now - wait.refused_at >= gangs::kBetweenPlans && wait.refused_on != GroundOf(unit) &&
+         !IsHopeless(unit, now);
 }
 
 bool GangTable::MayHold(const Unit& unit) const {
@@ -64,7 +79,9 @@ bool GangTable::PlanFor(Engine& engine, Unit& unit, const Roster& roster,
   // The devices of the others are in no books.
   if (ClaimsOf(unit, *pod) != ClaimState::kNone) return false;
   // Beyond the plan: the others stay where they are.
-  const GangToPlan alone{.members = {pod}, .excluded = unit.plan.excluded};
+  GangToPlan alone{
+      .members = {pod}, .with_claims = unit.roll.has_claims, .excluded = unit.plan.excluded};
+  AddOut(unit, now, alone);
   const auto nodes = planning_.Plan(engine, alone);
   if (nodes) {
     if (nodes->empty()) return false;  // its bind has begun
@@ -72,17 +89,39 @@ bool GangTable::PlanFor(Engine& engine, Unit& unit, const Roster& roster,
     Promise(unit);
     return true;
   }
-  unit.wait.refused_on = nodes.error().snapshot;
+  unit.wait.refused_on = nodes.error().ground;
   unit.wait.refused_members = roster.waiting.size();
   unit.wait.refused_at = now;
   return false;
 }
 
-std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roster& roster) const {
+void GangTable::AddOut(const Unit& unit, Instant now, GangToPlan& ask) {
+  const auto stays = [&ask](const std::string& uid, const std::string& node) {
+    const auto is_there = [&](const auto& nodes) {
+      const auto there = nodes.find(uid);
+      return there != nodes.end() && there->second == node;
+    };
+    return is_there(ask.fixed) || is_there(ask.wished);
+  };
+  for (const GangWait::Out& out : unit.wait.out) {
+    if (out.until <= now) continue;
+    for (const auto& pod : ask.members) {
+      const std::string& uid = pod->id.uid;
+      if (out.uids.contains(uid)) {
+        ask.excluded[uid].insert(out.node);
+      } else if (SamePodKind(*out.pod, *pod) && !stays(uid, out.node)) {
+        ask.avoided[uid].insert(out.node);
+      }
+    }
+  }
+}
+
+std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roster& roster,
+                                                   Instant now) const {
   GangToPlan ask{.members = {},
                  .minimum = std::max<std::int64_t>(unit.roll.Missing(roster.placed), 1),
                  .roles = MissingRoles(unit.roll.says, roster.placed.roles),
-                 .with_claims = !unit.roll.claims_left,
+                 .with_claims = unit.roll.has_claims,
                  .excluded = unit.plan.excluded};
   for (const auto& pod : roster.waiting) {
     const ClaimState claims = ClaimsOf(unit, *pod);
@@ -96,20 +135,35 @@ std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roste
   AddFollowers(unit, roster, ask);
   if (ask.members.empty() || std::ssize(ask.members) < ask.minimum) return std::nullopt;
   for (const auto& [uid, member] : unit.plan.members) {
-    if (member.bind != nullptr) ask.fixed.emplace(uid, member.node);
+    const auto excluded = ask.excluded.find(uid);
+    const bool is_kept_off =
+        IsOut(unit, uid, member.node, now) ||
+        (excluded != ask.excluded.end() && excluded->second.contains(member.node));
+    if (member.bind != nullptr) {
+      ask.fixed.emplace(uid, member.node);
+    } else if (member.asks > 0 && now - member.answered < gangs::kBindsWithin && !is_kept_off) {
+      ask.wished.emplace(uid, member.node);
+    }
   }
   // kube-scheduler counts those for which others were evicted on the nodes that it was told, and
   // lets no other member have their places.
   for (const std::string& uid : unit.clearing.nominated) {
     if (const auto* const node = unit.clearing.nodes.NodeOf(uid)) ask.wished.emplace(uid, *node);
   }
+  AddOut(unit, now, ask);
   return ask;
 }
 
 bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now,
-                     GangActions& actions) {
-  const std::optional<GangToPlan> ask = MembersToPlan(unit, roster);
+                     GangActions& actions, const std::string& asker, const Offered* offered) {
+  std::optional<GangToPlan> ask = MembersToPlan(unit, roster, now);
   if (!ask || !MayHold(unit)) return false;
+  if (offered != nullptr) {
+    ask->asker = asker;
+    for (const NodeIndex node : offered->candidates) {
+      ask->offered.insert(offered->snapshot.names().name(node));
+    }
+  }
   return Adopt(unit, *ask, planning_.Plan(engine, *ask), now, actions);
 }
 
@@ -118,7 +172,7 @@ bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant n
 void GangTable::PlanAtLast(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
                            Instant now, GangActions& actions) {
   if (!MayPlan(unit) || !unit.clearing.nominated.contains(pod->id.uid)) return;
-  if (unit.wait.refused_on == parts_.state.Current()) return;
+  if (unit.wait.refused_on == GroundOf(unit)) return;
   Plan(engine, unit, RosterOf(unit, pod), now, actions);
 }
 
@@ -152,7 +206,7 @@ bool GangTable::Adopt(Unit& unit, const GangToPlan& ask,
     GangPlanned::Member member{.pod = pod, .node = node->second};
     if (const auto before = unit.plan.members.find(uid); before != unit.plan.members.end()) {
       member = std::exchange(before->second, {});
-      member.node = node->second;
+      if (std::exchange(member.node, node->second) != node->second) member.asks = 0;
     }
     plan.emplace(uid, std::move(member));
     const bool may_come = WantsDevices(unit, *pod) || unit.roll.began;
@@ -174,7 +228,9 @@ bool GangTable::Adopt(Unit& unit, const GangToPlan& ask,
   StopClearing(unit);
   actions.with_room.push_back(unit.roll.says.id.text());
   unit.plan.touched = now;
-  unit.wait.refused_on = nullptr;
+  unit.wait.refused_on = {};
+  unit.wait.never = {};
+  unit.wait.hopeless = 0;
   unit.wait.shortage.reset();
   unit.wait.told = false;
   if (is_new) {
@@ -190,7 +246,15 @@ bool GangTable::Adopt(Unit& unit, const GangToPlan& ask,
 void GangTable::Refuse(Unit& unit, const NoGangPlan& none, const GangToPlan& ask, Instant now,
                        GangActions& actions) {
   GangWait& wait = unit.wait;
-  wait.refused_on = none.snapshot;
+  const bool is_same = wait.refused_on.snapshot != nullptr &&
+                       wait.refused_members == ask.members.size() &&
+                       none.ground.snapshot->SameNodes(*wait.refused_on.snapshot);
+  if (!is_same || now - wait.never_at >= gangs::kBetweenHopes) {
+    wait.never = none.claims_left.empty() ? WhyNever(*none.ground.snapshot, ask) : GangNever();
+    wait.never_at = now;
+  }
+  wait.hopeless = wait.never.text.empty() ? 0 : wait.hopeless + 1;
+  wait.refused_on = none.ground;
   wait.refused_members = ask.members.size();
   wait.refused_at = now;
   wait.shortage = none.shortage;
@@ -204,7 +268,7 @@ void GangTable::Refuse(Unit& unit, const NoGangPlan& none, const GangToPlan& ask
   }
   auto lacks = ask.members;
   lacks.resize(std::min(lacks.size(), static_cast<std::size_t>(ask.minimum)));
-  actions.without_room.push_back(std::move(lacks));
+  actions.without_room.push_back({std::move(lacks), unit.roll.created});
   if (std::exchange(wait.told, true)) return;
   actions.news.push_back({.what = GangNews::What::kNoRoom,
                           .gang = unit.roll.says.id,

@@ -2,15 +2,19 @@
 #include "server/extender/gang_planning.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "cluster/state/transaction.h"
+#include "cluster/values/alike.h"
 #include "scoring/admission.h"
 #include "scoring/gangs/gang_evictions.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/groups/group_domains.h"
+#include "scoring/registry.h"
 
 namespace berth {
 
@@ -26,45 +30,114 @@ bool PlanHolds(const Snapshot& snapshot, const PodRequest& pod, const std::strin
   return without.CanTake(record->placement).has_value();
 }
 
-void GangPlanning::Respect(Reservations reservations) {
-  const MutexLock lock(mutex_);
-  std::swap(reservations_, reservations);
+namespace {
+
+// Whether the node takes such a pod at no time, as long as it is what it is.
+bool IsNever(Reason reason) {
+  constexpr std::array kNever = {Reason::kNoGpu,          Reason::kOtherResource,
+                                 Reason::kGpusForeign,    Reason::kGpuTooSmall,
+                                 Reason::kModelMismatch,  Reason::kTraitMissing,
+                                 Reason::kTraitForbidden, Reason::kGpuMismatch,
+                                 Reason::kTooFewGpus,     Reason::kNodeNotSelected};
+  return std::ranges::find(kNever, reason) != kNever.end();
 }
 
-std::vector<NodeIndex> GangPlanning::KeptFrom(const Snapshot& snapshot,
-                                              const PodRequest& pod) const {
-  Reservations reservations;
-  {
-    const MutexLock lock(mutex_);
-    reservations = reservations_;
+}  // namespace
+
+GangNever WhyNever(const Snapshot& snapshot, const GangToPlan& ask) {
+  std::vector<const PodRequest*> kinds;
+  std::vector<std::int64_t> asks;
+  for (const auto& pod : ask.members) {
+    const auto* const whole = std::get_if<WholeGpus>(&pod->shape.gpus);
+    if (whole == nullptr || whole->count == 0) return {};  // of others GPUs are not all that counts
+    asks.push_back(whole->count);
+    const auto is_like = [&pod](const PodRequest* kind) { return SamePodKind(*kind, *pod); };
+    if (std::ranges::none_of(kinds, is_like)) kinds.push_back(pod.get());
   }
-  std::vector<NodeIndex> kept;
+  std::ranges::sort(asks);
+  asks.resize(std::min(asks.size(), static_cast<std::size_t>(ask.minimum)));
+  std::vector<std::map<Reason, std::int64_t>> nevers(kinds.size());
+  std::int64_t there = 0;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    bool is_accepted = false;
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+      Reason reason = Admits(node.spec(), *kinds[kind]);
+      if (!IsNever(reason)) reason = FirstObjection(node, kinds[kind]->shape);
+      IsNever(reason) ? void(++nevers[kind][reason]) : void(is_accepted = true);
+    }
+    if (is_accepted && node.spec().gives_parts()) return {};  // of parts there may be any number
+    if (is_accepted) there += std::ssize(node.gpus()) / asks.front() * asks.front();
+  }
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    std::int64_t nodes = 0;
+    for (const auto& [reason, count] : nevers[kind]) nodes += count;
+    if (nodes == 0 || std::cmp_less(nodes, snapshot.size())) continue;
+    const auto most =
+        std::ranges::max_element(nevers[kind], {}, [](auto& one) { return one.second; });
+    const std::string& name = kinds[kind]->id.name;
+    return {"never while no node accepts " + name + ": " + std::to_string(most->second) + " " +
+                std::string(TextOf(most->first)),
+            name};
+  }
+  const std::int64_t needed = std::accumulate(asks.begin(), asks.end(), std::int64_t{0});
+  if (needed <= there) return {};
+  return {"never on these nodes: its pods ask for " + std::to_string(needed) +
+          " GPUs, and the nodes that they accept have " + std::to_string(there)};
+}
+
+void GangPlanning::Respect(Reservations kept) {
+  const MutexLock lock(mutex_);
+  std::swap(kept_, kept);  // what was kept before is freed after the lock
+}
+
+GangGround GangPlanning::Ground(bool with_claims) const {
+  GangGround ground{.snapshot = state_.Current()};
+  if (with_claims && claims_ != nullptr) ground.devices = claims_->offers();
+  const MutexLock lock(mutex_);
+  ground.kept = kept_;
+  return ground;
+}
+
+std::vector<NodeIndex> GangPlanning::KeptFrom(const Snapshot& snapshot, const PodRequest& pod,
+                                              const Reservations& kept) const {
+  std::vector<NodeIndex> nodes;
+  const ClaimState claims = claims_ == nullptr ? ClaimState::kNone : claims_->StateOf(pod);
+  const bool gets_devices = claims == ClaimState::kOpen || claims == ClaimState::kUnseen;
   const auto keep_out_of = [&](std::string_view name) {
     const NodeIndex node = snapshot.names().Find(name);
     if (node == kNoNode) return;
-    const bool claims = !pod.claims.empty();
-    if (reservations.KeptFor(pod, snapshot, node, claims) != nullptr) kept.push_back(node);
+    if (kept.KeptFor(pod, snapshot, node, gets_devices) != nullptr) nodes.push_back(node);
   };
-  const Earmarks& earmarks = reservations.earmarks();
+  const Earmarks& earmarks = kept.earmarks();
   for (const Earmarks::OnNode& on : earmarks.nodes()) {
     keep_out_of(earmarks.snapshot()->names().name(on.node));
   }
-  if (reservations.nodes() != nullptr) {
-    for (const auto& [name, node] : *reservations.nodes()) keep_out_of(name);
+  if (kept.nodes() != nullptr) {
+    for (const auto& [name, node] : *kept.nodes()) keep_out_of(name);
   }
-  std::ranges::sort(kept);
-  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
-  return kept;
+  std::ranges::sort(nodes);
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
 }
 
-GangAsk GangPlanning::AskOf(const Snapshot& snapshot, const GangToPlan& ask) const {
+bool GangPlanning::IsKeptFrom(const PodRequest& pod, const std::string& node) const {
+  const GangGround now = Ground(false);
+  const NodeIndex index = now.snapshot->names().Find(node);
+  return std::ranges::binary_search(KeptFrom(*now.snapshot, pod, now.kept), index);
+}
+
+GangAsk GangPlanning::AskOf(const Snapshot& snapshot, const GangToPlan& ask,
+                            const Reservations& keeps_off) const {
   GangAsk asked;
   const PodRequest& first = *ask.members.front();
-  const PodRequest* alike = nullptr;  // the last one of that shape
+  const PodRequest* alike = nullptr;  // the last one that is kept from these nodes
   std::vector<NodeIndex> kept;
   for (const auto& pod : ask.members) {
     GangMember member{.pod = *pod, .rank = MemberRank(*pod)};
-    if (alike == nullptr || alike->shape != pod->shape) kept = KeptFrom(snapshot, *pod);
+    if (alike == nullptr || alike->shape != pod->shape || alike->claims != pod->claims) {
+      kept = KeptFrom(snapshot, *pod, keeps_off);
+    }
     alike = pod.get();
     member.excluded = kept;
     if (const auto fixed = ask.fixed.find(pod->id.uid); fixed != ask.fixed.end()) {
@@ -75,8 +148,13 @@ GangAsk GangPlanning::AskOf(const Snapshot& snapshot, const GangToPlan& ask) con
         const NodeIndex index = snapshot.names().Find(name);
         if (index != kNoNode) member.excluded.push_back(index);
       }
-      std::ranges::sort(member.excluded);
     }
+    if (ask.asker == pod->id.uid) {
+      for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+        if (!ask.offered.contains(snapshot.names().name(i))) member.excluded.push_back(i);
+      }
+    }
+    std::ranges::sort(member.excluded);
     asked.members.push_back(std::move(member));
   }
   asked.minimum = ask.minimum;
@@ -128,8 +206,9 @@ GangClearing GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& 
   const Left left = LeftOf(ask);
   if (left.ask.members.empty()) return clearing;
   const std::shared_ptr<const DomainTree> tree = domains_.Of(left.lifted);
-  const auto plan = berth::PlanAfterEvictions({left.lifted, *tree, engine, room_},
-                                              AskOf(*left.lifted, left.ask), limits);
+  const auto plan =
+      berth::PlanAfterEvictions({left.lifted, *tree, engine, room_},
+                                AskOf(*left.lifted, left.ask, Ground(false).kept), limits);
   if (!plan) return clearing;
   Transaction as_it_is(left.lifted);
   for (const GangPlan::Place& place : plan->places) {
@@ -151,26 +230,39 @@ bool GangPlanning::Keep(Engine& engine, const PodRequest& pod, const std::string
 }
 
 tl::expected<NodesByUid, NoGangPlan> GangPlanning::Plan(Engine& engine, const GangToPlan& ask) {
-  if (ask.wished.empty()) return PlanAsFixed(engine, ask);
-  GangToPlan wished = ask;
-  wished.fixed.insert(ask.wished.begin(), ask.wished.end());
-  auto nodes = PlanAsFixed(engine, wished);
-  return nodes ? std::move(nodes) : PlanAsFixed(engine, ask);
+  GangToPlan less = ask;  // than is wished
+  if (!ask.wished.empty()) {
+    less.fixed.merge(std::exchange(less.wished, {}));
+    if (auto nodes = Plan(engine, less)) return nodes;
+    less.fixed = ask.fixed;
+  } else if (!ask.avoided.empty()) {
+    for (const auto& [uid, nodes] : std::exchange(less.avoided, {})) {
+      less.excluded[uid].insert(nodes.begin(), nodes.end());
+    }
+    if (auto nodes = PlanAsFixed(engine, less)) return nodes;
+    less.excluded = ask.excluded;
+  } else {
+    auto nodes = PlanAsFixed(engine, ask);
+    if (nodes || ask.asker.empty()) return nodes;
+    less.asker.clear();
+  }
+  return Plan(engine, less);
 }
 
 tl::expected<NodesByUid, NoGangPlan> GangPlanning::PlanAsFixed(Engine& engine,
                                                                const GangToPlan& ask) {
   NoGangPlan none;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    none.ground = Ground(ask.with_claims);
     const Left left = LeftOf(ask);
     if (left.ask.members.empty()) return NodesByUid();
-    none.snapshot = left.now;
+    none.ground.snapshot = left.now;
     const auto is_gone = [&names = left.now->names()](const auto& fixed) {
       return names.Find(fixed.second) == kNoNode;
     };
     if (std::ranges::any_of(ask.fixed, is_gone)) break;
     const std::shared_ptr<const DomainTree> tree = domains_.Of(left.now);
-    GangAsk asked = AskOf(*left.lifted, left.ask);
+    GangAsk asked = AskOf(*left.lifted, left.ask, none.ground.kept);
     const auto needs = AddDevices(*left.lifted, left.ask, asked);
     if (!needs) {
       none.claims_left = needs.error().message;
@@ -182,7 +274,7 @@ tl::expected<NodesByUid, NoGangPlan> GangPlanning::PlanAsFixed(Engine& engine,
         none.claims_left = "it takes too long to find out which devices suit it";
       }
       none.shortage = plan.error();
-      none.domain = DomainName(*none.snapshot, domains_.levels(), *tree, none.shortage.domain);
+      none.domain = DomainName(*left.now, domains_.levels(), *tree, none.shortage.domain);
       break;
     }
     NodesByUid nodes;

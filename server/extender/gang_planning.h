@@ -8,6 +8,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/mutex.h"
@@ -34,6 +36,10 @@ struct GangToPlan {
   std::map<std::string, std::string> fixed = {};               // by UID: the node where it stays
   std::map<std::string, std::string> wished = {};              // the same, if a plan can do it
   std::map<std::string, std::set<std::string>> excluded = {};  // by UID: nodes that are not offered
+  std::map<std::string, std::set<std::string>> avoided = {};   // the same, if a plan can do it
+  // If a plan can do it, this one goes where it is offered.
+  std::string asker = {};
+  std::unordered_set<std::string_view> offered = {};
 };
 
 // Where the members go, by UID.
@@ -54,14 +60,29 @@ struct GangClearing {
   }
 };
 
+// What a plan is looked for on. Where any of it is another, another plan may be found.
+struct GangGround {
+  std::shared_ptr<const Snapshot> snapshot = nullptr;  // nullptr: none was looked for
+  Reservations kept = {};
+  std::shared_ptr<const DeviceOffers::ByNode> devices = nullptr;  // nullptr: none are needed
+  friend bool operator==(const GangGround&, const GangGround&) = default;
+};
+
 // What there is no room for, in words of the cluster.
 struct NoGangPlan {
   GangShortage shortage;
-  std::string domain;                        // that comes nearest; "" = the cluster
-  std::shared_ptr<const Snapshot> snapshot;  // on which
+  std::string domain;  // that comes nearest; "" = the cluster
+  GangGround ground;   // on which
   // Berth cannot choose devices for the members' claims: why. Else empty.
   std::string claims_left = {};
 };
+
+// Why no plan can be found while the nodes are what they are, whatever pods end.
+struct GangNever {
+  std::string text = {};    // "" = one may be
+  std::string member = {};  // the name of the member that no node accepts; "" = each has one
+};
+GangNever WhyNever(const Snapshot& snapshot, const GangToPlan& ask);
 
 // Any thread may call it.
 class GangPlanning {
@@ -79,7 +100,12 @@ class GangPlanning {
   GangClearing PlanAfterEvictions(Engine& engine, const GangToPlan& ask,
                                   const EvictionLimits& limits);
   // Plans go round what is kept for others that wait. Until it is said: nothing is.
-  void Respect(Reservations reservations) BERTH_EXCLUDES(mutex_);
+  void Respect(Reservations kept) BERTH_EXCLUDES(mutex_);
+  // What a plan would be looked for on now.
+  [[nodiscard]] GangGround Ground(bool with_claims) const BERTH_EXCLUDES(mutex_);
+  // Whether the node is kept from the pod.
+  [[nodiscard]] bool IsKeptFrom(const PodRequest& pod, const std::string& node) const
+      BERTH_EXCLUDES(mutex_);
 
   // Books a place on the node for the pod alone; false: there is no room (yet).
   bool Keep(Engine& engine, const PodRequest& pod, const std::string& node);
@@ -88,7 +114,8 @@ class GangPlanning {
   // A lost race is planned anew.
   static constexpr int kAttempts = 3;
 
-  [[nodiscard]] GangAsk AskOf(const Snapshot& snapshot, const GangToPlan& ask) const;
+  [[nodiscard]] GangAsk AskOf(const Snapshot& snapshot, const GangToPlan& ask,
+                              const Reservations& kept) const;
   // Has the ask's members get devices for their claims; the result outlives the ask.
   Result<GangClaims::Needs> AddDevices(const Snapshot& snapshot, const GangToPlan& of,
                                        GangAsk& ask) const;
@@ -102,15 +129,15 @@ class GangPlanning {
   [[nodiscard]] Left LeftOf(const GangToPlan& ask) const;
 
   // Nodes that are kept from the pod, sorted.
-  [[nodiscard]] std::vector<NodeIndex> KeptFrom(const Snapshot& snapshot,
-                                                const PodRequest& pod) const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::vector<NodeIndex> KeptFrom(const Snapshot& snapshot, const PodRequest& pod,
+                                                const Reservations& kept) const;
 
   ClusterState& state_;
   NodeDomains& domains_;
   const GangClaims* const claims_;
   GangRoom room_;
   mutable Mutex mutex_;
-  Reservations reservations_ BERTH_GUARDED_BY(mutex_);
+  Reservations kept_ BERTH_GUARDED_BY(mutex_);
 };
 
 // Whether the planned pod may still go where its plan has it: the node is there, admits it, and has

@@ -122,6 +122,7 @@ GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
   if (known == nullptr) return nowhere;
   Unit& unit = *known;
   const MutexLock lock(unit.mutex);
+  unit.may_give_way = false;
   if (!unit.roll.says.minimum || !MayPlan(unit)) return nowhere;
   if (ClaimsOf(unit, pod) != ClaimState::kNone) return nowhere;
   const Roster roster = RosterOf(unit, std::make_shared<const PodRequest>(pod));
@@ -149,8 +150,8 @@ void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
                             const EvictionLimits& limits, Instant now) {
   const bool is_same = unit.clearing.found_for == roster.waiting.size();
   const bool is_young = now - unit.clearing.found_at < gangs::kBetweenClearings;
-  if (is_same && (is_young || unit.clearing.found_on == parts_.state.Current())) return;
-  const std::optional<GangToPlan> to_plan = MembersToPlan(unit, roster);
+  if (is_same && (is_young || unit.clearing.found_on == planning_.Ground(false))) return;
+  const std::optional<GangToPlan> to_plan = MembersToPlan(unit, roster, now);
   if (!to_plan) return;
   const GangToPlan& ask = *to_plan;
   // Those for which others are evicted already, or are to be, or that keep a place, stay there.
@@ -168,7 +169,7 @@ void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
     clearing = planning_.PlanAfterEvictions(engine, ask, limits);
   }
   unit.clearing.nodes = std::move(clearing);
-  unit.clearing.found_on = parts_.state.Current();
+  unit.clearing.found_on = planning_.Ground(false);
   unit.clearing.found_at = now;
   unit.clearing.found_for = roster.waiting.size();
 }
@@ -178,7 +179,8 @@ void GangTable::KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster)
     const std::string& uid = pod->id.uid;
     if (unit.clearing.kept.contains(uid)) continue;
     const std::string* const node = unit.clearing.nodes.NodeOf(uid);
-    if (node != nullptr && planning_.Keep(engine, *pod, *node)) unit.clearing.kept.insert(uid);
+    if (node == nullptr || planning_.IsKeptFrom(*pod, *node)) continue;
+    if (planning_.Keep(engine, *pod, *node)) unit.clearing.kept.insert(uid);
   }
 }
 

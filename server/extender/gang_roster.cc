@@ -33,11 +33,15 @@ GangTable::Roster GangTable::RosterOf(const Unit& unit,
   std::unordered_set<std::string_view> placed;
   ClusterState::GangContents there = parts_.state.GangPods(unit.roll.says.id);
   roster.snapshot = std::move(there.snapshot);
+  const auto note = [&roster](const std::optional<WallTime>& created) {
+    if (created) roster.created = std::min(roster.created.value_or(*created), *created);
+  };
   for (const auto& record : there.pods) {
     if (record->state == PodState::kPlanned) continue;
     placed.insert(record->pod.id.uid);
     if (record->leaving) continue;
     roster.placed.Add(unit.roll.says, record->pod);
+    note(record->life.started);
     if (record->state != PodState::kBound) continue;
     roster.bound.Add(unit.roll.says, record->pod);
     roster.gpus_bound = roster.gpus_bound || WantsDevices(unit, record->pod);
@@ -49,6 +53,13 @@ GangTable::Roster GangTable::RosterOf(const Unit& unit,
     if (placed.contains(uid)) continue;
     const bool is_asker = asker != nullptr && uid == asker->id.uid;
     has_asker = has_asker || is_asker;
+    note(waiting.created);
+    const auto planned = unit.plan.members.find(uid);
+    const bool is_planned = planned != unit.plan.members.end() && planned->second.needs_bind();
+    if (roster.said.empty() && !waiting.scheduler_said.empty() &&
+        (is_planned || unit.wait.absent.contains(uid))) {
+      roster.said = waiting.pod->id.name + ": " + waiting.scheduler_said;
+    }
     if (waiting.unschedulable) roster.unschedulable.push_back(waiting.pod->id);
     roster.waiting.push_back(is_asker ? asker : std::move(waiting.pod));
   }
@@ -85,10 +96,16 @@ void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
   roll.began = began;
   roll.ran = roll.ran || began;
   if (roster.bound.pods == 0) roll.alone.clear();
+  // A broken gang has the age of those that it has lost.
+  const bool is_older = roll.created && roster.placed.pods > 0;
+  if (!is_older || (roster.created && *roster.created < *roll.created)) {
+    roll.created = roster.created;
+  }
   roll.placed = roster.placed.pods;
   roll.bound = roster.bound.pods;
   roll.bound_roles = roster.bound.roles;
   roll.waiting = std::ssize(roster.waiting);
+  unit.wait.said = roster.said;
   roll.counted = now;
   roll.is_stale = false;
   if (roll.kinds == 0 || roll.changed != roster.change) {
@@ -145,6 +162,7 @@ bool GangTable::IsBeingBound(std::string_view uid) const {
 bool GangTable::MayGo(const Unit& unit, const Roster& roster, const PodRequest& pod,
                       Instant now) const {
   const GangRoll& roll = unit.roll;
+  if (!roll.says.minimum) return false;  // nobody can say any more how many it needs
   const bool gathers = roll.Missing(roster.all) > 0;
   // Pods without GPUs are held for the sake of others, and controllers may make them first.
   const auto wants = [&](const auto& member)
@@ -200,9 +218,11 @@ void GangTable::Learn(const std::string& namespace_name, std::span<const GangPas
 
 void GangTable::HasCome(Unit& unit, const PodRequest& pod, Instant now) {
   unit.over_since = GangUnit::kNotOver;
+  unit.may_give_way = false;
   GangWait& wait = unit.wait;
   wait.asked.insert(pod.id.uid);
-  if (wait.absent.erase(pod.id.uid) == 0 || !wait.absent.empty()) return;
+  const bool is_absent = wait.absent.erase(pod.id.uid) > 0;
+  if (!is_absent || !wait.absent.empty() || wait.absent_differ) return;
   wait.not_before = std::min(wait.not_before, now);
 }
 

@@ -44,30 +44,41 @@ bool GangTable::Takes(const Settings& settings, const PodRequest& pod) const {
 
 std::shared_ptr<GangUnit> GangTable::UnitOf(const PodRequest& pod, Instant now) {
   const MutexLock lock(mutex_);
-  if (const auto known = units_.find(pod.gang.id); known != units_.end()) return known->second;
-  if (units_.size() >= kMostGangs) {
+  std::size_t own = 0;
+  if (const auto units = units_.find(pod.gang.id.namespace_name); units != units_.end()) {
+    own = units->second.size();
+    const auto known = units->second.find(pod.gang.id);
+    if (known != units->second.end()) return known->second;
+  }
+  if (size_ >= kMostGangs) {
     ForgetLocked(now, {});
-    if (units_.size() >= kMostGangs) return nullptr;
+    if (size_ >= kMostGangs && !MakePlaceLocked(own)) return nullptr;
   }
   auto unit = std::make_shared<Unit>();  // nobody else has it yet
   unit->roll.since = unit->roll.grew = unit->roll.had_members = now;
   unit->roll.says = pod.gang;
   unit->roll.scheduler = pod.scheduler;
-  units_.emplace(pod.gang.id, unit);
+  unit->number = ++heard_of_;
+  units_[pod.gang.id.namespace_name].emplace(pod.gang.id, unit);
+  ++size_;
   return unit;
 }
 
 std::shared_ptr<GangUnit> GangTable::Find(const GangId& gang) const {
   const MutexLock lock(mutex_);
-  const auto known = units_.find(gang);
-  return known == units_.end() ? nullptr : known->second;
+  const auto units = units_.find(gang.namespace_name);
+  if (units == units_.end()) return nullptr;
+  const auto known = units->second.find(gang);
+  return known == units->second.end() ? nullptr : known->second;
 }
 
 std::vector<std::shared_ptr<GangUnit>> GangTable::Units() const {
   std::vector<std::shared_ptr<Unit>> units;
   const MutexLock lock(mutex_);
-  units.reserve(units_.size());
-  for (const auto& [id, unit] : units_) units.push_back(unit);
+  units.reserve(size_);
+  for (const auto& [name, of_namespace] : units_) {
+    for (const auto& [id, unit] : of_namespace) units.push_back(unit);
+  }
   return units;
 }
 
@@ -78,11 +89,29 @@ void GangTable::Forget(Instant now, Duration since) {
 
 // One that somebody else has in hand is left. Its own lock is not taken: the table's comes later.
 void GangTable::ForgetLocked(Instant now, Duration since) {
-  std::erase_if(units_, [now, since](const auto& entry) {
-    const std::int64_t over = entry.second->over_since;
-    const bool is_over = over != GangUnit::kNotOver && entry.second.use_count() == 1;
-    return is_over && now.time_since_epoch().count() - over >= since.count();
+  for (auto& [name, units] : units_) {
+    size_ -= std::erase_if(units, [now, since](const auto& entry) {
+      const std::int64_t over = entry.second->over_since;
+      const bool is_over = over != GangUnit::kNotOver && entry.second.use_count() == 1;
+      return is_over && now.time_since_epoch().count() - over >= since.count();
+    });
+  }
+  std::erase_if(units_, [](const auto& units) { return units.second.empty(); });
+}
+
+bool GangTable::MakePlaceLocked(std::size_t own) {
+  const auto most =
+      std::ranges::max_element(units_, {}, [](const auto& units) { return units.second.size(); });
+  UnitsById& units = most->second;
+  if (units.size() <= own + 1) return false;
+  const auto gives_way = std::ranges::find_if(units, [](const auto& entry) {
+    return entry.second->may_give_way && entry.second.use_count() == 1;
   });
+  if (gives_way == units.end()) return false;
+  units.erase(gives_way);
+  --size_;
+  gave_way_ = true;
+  return true;
 }
 
 void GangTable::Heed(Unit& unit, const PodRequest& pod) {
@@ -102,7 +131,16 @@ GangVerdict GangTable::Filter(Engine& engine, const std::shared_ptr<const Snapsh
             .text = std::string(gangs::kTooManyGangs),
             .remembered = false};
   }
-  Unit& unit = *known;
+  std::shared_ptr<Unit> rival;
+  GangVerdict verdict =
+      FilterMember(engine, *known, {*snapshot, candidates}, pod, now, actions, rival);
+  if (rival != nullptr) GiveWay(*rival, now, actions);
+  return verdict;
+}
+
+GangVerdict GangTable::FilterMember(Engine& engine, Unit& unit, const Offered& offered,
+                                    const PodRequest& pod, Instant now, GangActions& actions,
+                                    std::shared_ptr<Unit>& rival) {
   const MutexLock lock(unit.mutex);
   HasCome(unit, pod, now);
   if (unit.forgotten) return NotNow(unit, pod, Reason::kGangNoRoom);
@@ -113,8 +151,8 @@ GangVerdict GangTable::Filter(Engine& engine, const std::shared_ptr<const Snapsh
                 " on other pods"};
   }
   Heed(unit, pod);
-  GangVerdict verdict = Judge(engine, unit, {*snapshot, candidates},
-                              std::make_shared<const PodRequest>(pod), now, actions);
+  GangVerdict verdict =
+      Judge(engine, unit, offered, std::make_shared<const PodRequest>(pod), now, actions, rival);
   if (verdict.reason != Reason::kGangNoRoom || unit.wait.objection.empty()) return verdict;
   verdict.reason = Reason::kPodRefused;
   verdict.text = "the pod's gang " + pod.gang.id.full_name() + ": " + unit.wait.objection;
@@ -123,22 +161,29 @@ GangVerdict GangTable::Filter(Engine& engine, const std::shared_ptr<const Snapsh
 
 void GangTable::Notice(Instant now) {
   const std::shared_ptr<const Settings> settings = this->settings();
+  if (gave_way_.exchange(false)) noticed_ = 0;
   const std::uint64_t changes = parts_.waiting.changes();
   if (changes == noticed_ || now < notice_again_) return;
+  std::set<std::string> left_out;  // namespaces of gangs for which there is no room
   for (const GangId& gang : parts_.waiting.GangsSince(noticed_)) {
+    if (left_out.contains(gang.namespace_name)) continue;
     const std::shared_ptr<const PodRequest> pod = parts_.waiting.AnyMember(gang);
     if (pod == nullptr || !Takes(*settings, *pod)) continue;
     const std::shared_ptr<Unit> known = UnitOf(*pod, now);
-    if (known == nullptr) {  // the others wait for room
-      notice_again_ = now + gangs::kCountEvery;
-      return;
+    if (known == nullptr) {
+      left_out.insert(gang.namespace_name);
+      continue;
     }
     Unit& unit = *known;
     const MutexLock lock(unit.mutex);
     unit.over_since = GangUnit::kNotOver;
     unit.roll.is_stale = true;
   }
-  noticed_ = changes;
+  if (left_out.empty()) {
+    noticed_ = changes;
+  } else {
+    notice_again_ = now + gangs::kCountEvery;
+  }
 }
 
 void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
@@ -148,7 +193,7 @@ void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
     const std::shared_ptr<const PodRequest> pod = parts_.waiting.AnyMember(gang);
     if (pod == nullptr || !Takes(*settings, *pod) || !pod->gang.minimum) continue;
     const std::shared_ptr<Unit> known = UnitOf(*pod, now);
-    if (known == nullptr) return;
+    if (known == nullptr) continue;
     Unit& unit = *known;
     const MutexLock lock(unit.mutex);
     Heed(unit, *pod);
@@ -166,16 +211,17 @@ void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
 
 void GangTable::LetGo(const Error& why, GangActions& actions) {
   lets_go_ = true;
-  std::map<GangId, std::shared_ptr<Unit>> units;
+  const std::vector<std::shared_ptr<Unit>> units = Units();
   {
     const MutexLock lock(mutex_);
     for (Failing& failing : failing_) {
       actions.answers.emplace_back(std::move(failing.bind), tl::unexpected(std::move(failing.why)));
     }
     failing_.clear();
-    units.swap(units_);
+    units_.clear();
+    size_ = 0;
   }
-  for (const auto& [id, held] : units) {
+  for (const auto& held : units) {
     Unit& unit = *held;
     const MutexLock lock(unit.mutex);
     unit.forgotten = true;

@@ -81,7 +81,11 @@ struct GangActions {
   std::vector<GangNews> news;
   // Gangs that found no room, as many of their members as they lack / that have it now, by the text
   // of their ids.
-  std::vector<std::vector<std::shared_ptr<const PodRequest>>> without_room = {};
+  struct Refused {
+    std::vector<std::shared_ptr<const PodRequest>> pods;
+    std::optional<WallTime> since;  // the gang is there; empty: nobody knows
+  };
+  std::vector<Refused> without_room = {};
   std::vector<std::string> with_room = {};
 };
 
@@ -112,7 +116,8 @@ struct GangView {
   std::optional<int> total;
   std::int64_t placed = 0, waiting = 0, planned = 0, held = 0;
   Duration age{};
-  std::string why;  // it waits, in a sentence
+  std::string why;         // it waits, in a sentence
+  std::string lacks = {};  // the name of its member that has no place; "" = nobody knows one
 };
 
 class GangTable {
@@ -122,11 +127,13 @@ class GangTable {
     Duration hold = std::chrono::seconds(50);  // how long a bind is held at most
     // So many binds are held at the same time at most: each holds a connection. 0: as many as come.
     std::size_t most_held = 0;
+    bool may_break = false;  // EvictionLimits::gangs_may_break
     friend bool operator==(const Settings&, const Settings&) = default;
   };
   // So many gangs are remembered. Those without members are forgotten to make room for others, and
-  // otherwise after a while (gangs::kForgottenAfter); one with members never is. The pods of a gang
-  // beyond the bound wait, as GangVerdict::remembered says.
+  // otherwise after a while (gangs::kForgottenAfter). Beyond the bound the namespace that has most
+  // of them gives way to one that has fewer, with a gang that holds nothing and has not begun. The
+  // pods of a gang that is not remembered wait, as GangVerdict::remembered says.
   static constexpr std::size_t kMostGangs = 16'384;
 
   // References: they outlive the object.
@@ -142,7 +149,7 @@ class GangTable {
 
   void Use(Settings settings) BERTH_EXCLUDES(mutex_);
   // GangPlanning::Respect
-  void Respect(Reservations reservations) { planning_.Respect(std::move(reservations)); }
+  void Respect(Reservations kept) { planning_.Respect(std::move(kept)); }
 
   // Whether the pod is of an all-or-nothing gang by these settings and by what the pod says.
   [[nodiscard]] static bool Concerns(const Settings& settings, const PodRequest& pod);
@@ -215,6 +222,8 @@ class GangTable {
     GangCount bound;                   // of these, those that are
     GangCount all;                     // `placed` and `waiting`
     bool gpus_bound = false;           // one of these has GPUs, and is bound
+    std::optional<WallTime> created;   // the first of all was
+    std::string said;                  // GangWait::said
     std::unordered_set<std::string_view> uids = {};  // of `waiting`
   };
 
@@ -231,13 +240,15 @@ class GangTable {
   [[nodiscard]] bool Takes(const Settings& settings, const PodRequest& pod) const;
 
   // --- the table (gang_table.cc)
-  // nullptr: there are kMostGangs others.
+  // nullptr: there are kMostGangs others, and no namespace gives way.
   std::shared_ptr<Unit> UnitOf(const PodRequest& pod, Instant now) BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::shared_ptr<Unit> Find(const GangId& gang) const BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::vector<std::shared_ptr<Unit>> Units() const BERTH_EXCLUDES(mutex_);
   // Those that have no members, since so long.
   void Forget(Instant now, Duration since) BERTH_EXCLUDES(mutex_);
   void ForgetLocked(Instant now, Duration since) BERTH_REQUIRES(mutex_);
+  // For one more gang of a namespace that has so many; false: none.
+  bool MakePlaceLocked(std::size_t own) BERTH_REQUIRES(mutex_);
 
   // --- who is there (gang_roster.cc)
   [[nodiscard]] Roster RosterOf(const Unit& unit,
@@ -257,15 +268,33 @@ class GangTable {
   static void HasCome(Unit& unit, const PodRequest& pod, Instant now) BERTH_REQUIRES(unit.mutex);
 
   // --- filter (gang_filter.cc)
+  GangVerdict FilterMember(Engine& engine, Unit& unit, const Offered& offered,
+                           const PodRequest& pod, Instant now, GangActions& actions,
+                           std::shared_ptr<Unit>& rival) BERTH_EXCLUDES(unit.mutex);
   // Sees to it that the pod is in a plan: kFits, and it is, or it goes alone; else why not.
   Reason FindPlace(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
                    const Offered& offered, Instant now, GangActions& actions)
       BERTH_REQUIRES(unit.mutex);
+  // rival: that is to give way.
   GangVerdict Judge(Engine& engine, Unit& unit, const Offered& offered,
-                    const std::shared_ptr<const PodRequest>& pod, Instant now, GangActions& actions)
-      BERTH_REQUIRES(unit.mutex);
+                    const std::shared_ptr<const PodRequest>& pod, Instant now, GangActions& actions,
+                    std::shared_ptr<Unit>& rival) BERTH_REQUIRES(unit.mutex);
   static GangVerdict NotNow(Unit& unit, const PodRequest& pod, Reason reason)
       BERTH_REQUIRES(unit.mutex);
+  // The member was told its node before, and no bind of it has come.
+  static void ComesBack(Unit& unit, const PodRequest& pod, Instant now) BERTH_REQUIRES(unit.mutex);
+  // kube-scheduler has asked so often. The node is out for a while.
+  static void TakeOut(Unit& unit, const GangPlanned::Member& member, int asks, Instant now)
+      BERTH_REQUIRES(unit.mutex);
+  [[nodiscard]] static bool IsOut(const Unit& unit, const std::string& uid, const std::string& node,
+                                  Instant now) BERTH_REQUIRES(unit.mutex);
+  // Another gang whose planned members keep the pod from nodes that its gang needs, since
+  // kube-scheduler lets one pod use such a node. nullptr: none.
+  [[nodiscard]] std::shared_ptr<Unit> RivalOf(const Unit& unit, const PodRequest& pod,
+                                              const Offered& offered) const
+      BERTH_REQUIRES(unit.mutex);
+  // Gives the places of its plan up, for an older gang.
+  void GiveWay(Unit& unit, Instant now, GangActions& actions) BERTH_EXCLUDES(unit.mutex);
 
   // --- claims (gang_allocation.cc)
   // kNone: the pod has none, or Berth does not choose for its gang.
@@ -294,6 +323,12 @@ class GangTable {
   bool PlanFor(Engine& engine, Unit& unit, const Roster& roster,
                const std::shared_ptr<const PodRequest>& pod, Instant now, GangActions& actions)
       BERTH_REQUIRES(unit.mutex);
+  // What a plan of the gang would be looked for on now.
+  [[nodiscard]] GangGround GroundOf(const Unit& unit) const BERTH_REQUIRES(unit.mutex) {
+    return planning_.Ground(unit.roll.has_claims);
+  }
+  // Whether nothing but other nodes can help, and none has come since no plan was found.
+  [[nodiscard]] bool IsHopeless(const Unit& unit, Instant now) const BERTH_REQUIRES(unit.mutex);
   // Whether something is another since no plan was found.
   [[nodiscard]] bool IsWorthATry(const Unit& unit, const Roster& roster, Instant now) const
       BERTH_REQUIRES(unit.mutex);
@@ -302,14 +337,20 @@ class GangTable {
   // What is to be planned for all that wait; those whose binds are held stay where they are, and if
   // possible those for which others were evicted. None:
   // there are too few of them.
-  [[nodiscard]] std::optional<GangToPlan> MembersToPlan(const Unit& unit,
-                                                        const Roster& roster) const
+  [[nodiscard]] std::optional<GangToPlan> MembersToPlan(const Unit& unit, const Roster& roster,
+                                                        Instant now) const
       BERTH_REQUIRES(unit.mutex);
+  // Of the members of the ask.
+  static void AddOut(const Unit& unit, Instant now, GangToPlan& ask) BERTH_REQUIRES(unit.mutex);
   // --- a leader whose followers come when it runs (gang_followers.cc)
   static void AddFollowers(const Unit& unit, const Roster& roster, GangToPlan& ask)
       BERTH_REQUIRES(unit.mutex);
-  static void AdoptFollowers(Unit& unit, const GangToPlan& ask, const NodesByUid& nodes,
-                             Instant now) BERTH_REQUIRES(unit.mutex);
+  // Of the room that there is so much is kept as the namespace may (gangs::kFollowersGpus).
+  void AdoptFollowers(Unit& unit, const GangToPlan& ask, const NodesByUid& nodes, Instant now)
+      BERTH_REQUIRES(unit.mutex);
+  // Counts these of the unit in place of those before, up to the bounds. Returns how many.
+  std::int64_t CountFollowerGpus(Unit& unit, std::int64_t gpus) BERTH_REQUIRES(unit.mutex)
+      BERTH_EXCLUDES(mutex_);
   // A follower has come: it gets one of the places that are kept. False: no place is left.
   bool TakeKeptPlace(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
                      const Offered& offered) BERTH_REQUIRES(unit.mutex);
@@ -318,8 +359,9 @@ class GangTable {
   void DropFollowers(Unit& unit) BERTH_REQUIRES(unit.mutex);
 
   // Plans all that wait anew; those whose binds are held stay where they are. False: none was
-  // found, and the plan that was there is as it was.
-  bool Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions)
+  // found, and the plan that was there is as it was. asker: is to go where it is offered.
+  bool Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions,
+            const std::string& asker = {}, const Offered* offered = nullptr)
       BERTH_REQUIRES(unit.mutex);
   // Before a bind of the pod that others were evicted for, if there is no plan yet.
   void PlanAtLast(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
@@ -431,10 +473,16 @@ class GangTable {
   const Parts parts_;
   GangPlanning planning_;
   std::atomic<bool> lets_go_ = false;
+  std::atomic<bool> gave_way_ = false;      // a gang that has members is not remembered
   std::atomic<std::int64_t> promised_ = 0;  // binds that may come to be held, of all gangs
   mutable Mutex mutex_;                     // for the table, never while a gang is looked at
   std::shared_ptr<const Settings> settings_ BERTH_GUARDED_BY(mutex_);
-  std::map<GangId, std::shared_ptr<Unit>> units_ BERTH_GUARDED_BY(mutex_);
+  using UnitsById = std::map<GangId, std::shared_ptr<Unit>>;
+  std::map<std::string, UnitsById> units_ BERTH_GUARDED_BY(mutex_);  // by namespace
+  std::size_t size_ BERTH_GUARDED_BY(mutex_) = 0;                    // of all of these
+  std::int64_t heard_of_ BERTH_GUARDED_BY(mutex_) = 0;               // gangs, ever
+  // GPUs that are kept for followers, by namespace.
+  std::map<std::string, std::int64_t> follower_gpus_ BERTH_GUARDED_BY(mutex_);
   // Binds that have to fail, and when they are answered.
   struct Failing {
     BindsUnderWay::Entry bind;

@@ -56,6 +56,7 @@ struct GangRoll {
   Instant counted{};
   bool is_stale = true;                      // the watch has shown another member since
   Instant had_members{};                     // was counted with members last
+  std::optional<WallTime> created;           // its first member was, of those that are there
   Instant grew{};                            // when a member joined last, or all began anew
   std::set<std::string, std::less<>> alone;  // let go like pods of no gang
 
@@ -96,6 +97,9 @@ struct GangPlanned {
     std::string node;
     BindsUnderWay::Entry bind = nullptr;  // held; nullptr: nobody has asked for it
     Instant held{}, until{};              // since when, and when it is answered at the latest
+    // So often filter named the node to kube-scheduler, last then, and no bind has come since.
+    int asks = 0;
+    Instant answered{};
 
     [[nodiscard]] bool needs_bind() const { return bind == nullptr && pod->shape.wants_gpu(); }
   };
@@ -169,24 +173,42 @@ struct GangWait {
   // was for that. When all of them have come the pause is over.
   std::map<std::string, std::string, std::less<>> absent;
   Duration absent_pause{};
+  // Who they were, and whether they were others than the time before: then there is no room for all
+  // by kube-scheduler's count, and that one of them comes does not end the pause.
+  std::set<std::string, std::less<>> absent_last;
+  bool absent_differ = false;
+  // Of one that it does not bring: "m3: 0/4 nodes are available: ...", as kube-scheduler says.
+  std::string said;
+  // A node that a member was told, and that it was not bound to: asked about so often, last.
+  struct Out {
+    std::shared_ptr<const PodRequest> pod;
+    std::string node;
+    std::set<std::string, std::less<>> uids = {};  // of members that are like it, and of it
+    int asks = 0, times = 0;
+    Instant until{};
+  };
+  std::vector<Out> out;
   std::string objection;       // no plan is made, whatever room there is: why
   Instant again{};             // then time alone may change the answer
   bool nothing_to_do = false;  // as of plan.checked_on and plan.checked_members
 
-  // No plan was found for so many members on that snapshot.
-  std::shared_ptr<const Snapshot> refused_on;
+  // No plan was found for so many members on that ground.
+  GangGround refused_on;
   std::size_t refused_members = 0;
   Instant refused_at{};
   std::optional<GangShortage> shortage;
   std::string shortage_domain;  // its name; "" the cluster
   std::string shortage_ask;     // what each member asks for, where all ask for the same
   bool told = false;            // of the shortage, since there was a plan
+  GangNever never;              // as it was found then
+  Instant never_at{};
+  int hopeless = 0;  // plans in a row that were refused while there was a `never`
 };
 
 // Where its members would go if pods of lower priority went, as it was looked at then.
 struct GangClearingUnderWay {
   GangClearing nodes;
-  std::shared_ptr<const Snapshot> found_on;
+  GangGround found_on;
   std::size_t found_for = 0;  // members
   Instant found_at{};
   // Those for which pods are evicted, by UID, and when the last of them was answered so. While
@@ -204,12 +226,16 @@ struct GangClearingUnderWay {
 struct GangFollowers {
   std::map<std::string, std::string, std::less<>> places;
   Instant kept_until{};
+  std::int64_t gpus = 0;  // of GangTable::follower_gpus_
 };
 
 struct GangUnit {
   static constexpr std::int64_t kNotOver = -1;
   // When it had members last, in the units of Instant: as Look found it, and nobody has come since.
   std::atomic<std::int64_t> over_since = kNotOver;
+  // It holds nothing and has not begun: as over_since.
+  std::atomic<bool> may_give_way = false;
+  std::atomic<std::int64_t> number = 0;  // it was heard of before those with larger ones
 
   mutable Mutex mutex;     // guards all that follows
   bool forgotten = false;  // it is not in the table any more
@@ -223,6 +249,11 @@ struct GangUnit {
   [[nodiscard]] bool has_no_members() const {
     return roll.members() == 0 && is_idle() && !plan.in_the_making && clearing.nominated.empty() &&
            roll.alone.empty() && followers.places.empty();
+  }
+  [[nodiscard]] bool holds_nothing() const {
+    return plan.members.empty() && !plan.in_the_making && !plan.allocating &&
+           clearing.nominated.empty() && clearing.kept.empty() && followers.places.empty() &&
+           roll.placed == 0 && roll.alone.empty();
   }
   // Nobody waits for anything.
   [[nodiscard]] bool is_idle() const { return plan.members.empty() && wait.asleep.empty(); }

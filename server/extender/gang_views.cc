@@ -40,12 +40,23 @@ std::string ShortageOf(const GangWait& wait, std::int64_t missing) {
          (wait.shortage->searched ? "" : " (search incomplete)");
 }
 
+// "kube-scheduler asked about m0 3 times and did not bind it to n0"; "" = it binds all.
+std::string NotBoundText(const GangWait& wait, Instant now) {
+  const GangWait::Out* last = nullptr;
+  for (const GangWait::Out& out : wait.out) {
+    if (now < out.until && (last == nullptr || last->until <= out.until)) last = &out;
+  }
+  if (last == nullptr) return "";
+  return "kube-scheduler asked about " + last->pod->id.name + " " +
+         gangs::Count(last->asks, "time") + " and did not bind it to " + last->node;
+}
+
 // Of the plan's members, those that kube-scheduler has not brought for some time.
 std::map<std::string, std::string, std::less<>> NotBrought(const GangPlanned& plan, Instant now) {
   std::map<std::string, std::string, std::less<>> names;
   if (plan.held() == 0 || now - plan.touched < kBringsWithin) return names;
   for (const auto& [uid, member] : plan.members) {
-    if (member.needs_bind()) names.emplace(uid, member.pod->id.name);
+    if (member.needs_bind() && member.asks == 0) names.emplace(uid, member.pod->id.name);
   }
   return names;
 }
@@ -63,16 +74,24 @@ std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) 
   if (!wait.objection.empty()) return wait.objection;
   if (!unit.clearing.nominated.empty()) return "lower-priority pods are being evicted for it";
   if (const auto missing = NotBrought(unit.plan, now); !missing.empty()) {
-    return "kube-scheduler has not yet retried " + NamesOf(missing);
+    return wait.said.empty() ? "kube-scheduler has not yet retried " + NamesOf(missing)
+                             : "kube-scheduler finds no node for " + wait.said;
   }
-  if (!unit.plan.members.empty()) return "";
+  const std::string out = NotBoundText(wait, now);
+  if (!unit.plan.members.empty()) return out;
   if (!wait.absent.empty() && now < wait.not_before) {
-    return "kube-scheduler did not retry " + NamesOf(wait.absent) +
+    const std::string who = wait.said.empty() ? "did not retry " + NamesOf(wait.absent)
+                                              : "found no node for " + wait.said + ",";
+    return "kube-scheduler " + who +
            " while their nodes were reserved; Berth reserves again when it does, or in " +
            Seconds(wait.not_before - now);
   }
-  if (wait.shortage) return ShortageOf(wait, view.minimum - view.placed);
-  return now < wait.not_before ? "Berth retries it soon" : "";
+  std::string why = now < wait.not_before ? "Berth retries it soon" : "";
+  if (wait.shortage) why = ShortageOf(wait, view.minimum - view.placed);
+  for (const std::string& more : {wait.never.text, out}) {
+    if (!more.empty()) why += (why.empty() ? "" : "; ") + more;
+  }
+  return why;
 }
 
 }  // namespace
@@ -87,7 +106,8 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) {
                 .planned = std::ssize(unit.plan.members) + std::ssize(unit.clearing.kept),
                 .held = static_cast<std::int64_t>(unit.plan.held()),
                 .age = now - unit.roll.since,
-                .why = {}};
+                .why = {},
+                .lacks = unit.wait.never.member};
   if (!unit.roll.says.minimum) {
     view.why = unit.roll.says.controller.empty() ? "its PodGroup was not found"
                                                  : gangs::UnseenController(unit.roll.says);

@@ -105,9 +105,11 @@ class ClaimAllocator {
   // by a claim of its own making, because the pod asks for them by the name of a resource
   // (by_claim.h). Does not block.
   virtual void ToldByName(const PodId& pod, bool fits) = 0;
-  // As Allocate, for pods that start together: all of them or none. True: all are allocated now, so
-  // that each pod fits its node alone. False: none was, and what was written is taken back.
-  virtual bool AllocateTogether(std::span<const ClaimOrder> orders) = 0;
+  // As Allocate, for pods that start together: all of them or none. The first is the one that the
+  // filter is about, if it has claims without devices; the filter came at that time. True: all are
+  // allocated now, so that each pod fits its node alone. False: none was, and what was written is
+  // taken back.
+  virtual bool AllocateTogether(std::span<const ClaimOrder> orders, Instant asked) = 0;
 };
 
 // Who has kube-scheduler ask again about a pod that it has put aside. Any thread may call it; it
@@ -126,7 +128,8 @@ class PodEvictor {
   enum class Outcome {
     kEvicted,  // it is ending, or gone
     kBlocked,  // a PodDisruptionBudget does not allow it now
-    kFailed,   // no right to, no answer, or this process does not lead
+    kFailed,   // no right to, or this process does not lead
+    kUnknown,  // no answer: it may be ending
   };
   virtual Outcome Evict(const PodId& pod) = 0;
 };

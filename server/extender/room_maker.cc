@@ -88,7 +88,7 @@ void RoomMaker::Look() {
   if (now - *leads_since_ < std::chrono::minutes(config_.after_minutes)) return;
   next_plan_ = now + kBetweenPlans;
   std::vector<WaitingPod> everybody = parts_.run.waiting.Everybody();
-  const Extender::Moment moment = parts_.run.extender.Now();  // after the list (still_waiting.h)
+  const Extender::Moment moment = parts_.run.extender.Now();  // after the list (waiting_pods.h)
   const bool acts = config_.mode == MakeRoomMode::kAct;
   if (acts && !under_way_.First(everybody, now, *leads_since_).empty()) return;
   if (const std::optional<WaitingPod> need = MostInNeed(std::move(everybody))) {

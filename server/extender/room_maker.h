@@ -41,8 +41,6 @@
 #include "config/config.h"
 #include "scoring/room/make_room.h"
 #include "server/extender/evictions_under_way.h"
-#include "server/extender/move_budget.h"
-#include "server/extender/room_progress.h"
 #include "server/extender/room_run.h"
 
 namespace berth {

@@ -224,6 +224,7 @@ std::string RoomRun::Evict(const RoomOrder::Move& move) {
       ++counts_.blocked;
       return "a PodDisruptionBudget does not allow the eviction of " + name;
     case PodEvictor::Outcome::kFailed:
+    case PodEvictor::Outcome::kUnknown:
       ++counts_.failed;
       return "the eviction of " + name + " failed; Berth's log says why";
   }

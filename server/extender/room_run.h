@@ -28,6 +28,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,13 +37,37 @@
 #include "base/clock.h"
 #include "cluster/groups/disruption_budgets.h"
 #include "cluster/state/waiting_pods.h"
+#include "cluster/values/pod_request.h"
 #include "server/extender/device_rooms.h"
 #include "server/extender/extender.h"
 #include "server/extender/move_holds.h"
 #include "server/extender/ports.h"
-#include "server/extender/room_progress.h"
 
 namespace berth {
+
+// RoomProgress: the plan of moves that Berth carries out (room_maker.h), and how far it is. A
+// value.
+struct RoomProgress {
+  enum class Step : std::uint8_t {
+    kNext,   // its turn has not come
+    kEnds,   // it was evicted, and its successor has no place yet
+    kMoved,  // its successor is there
+  };
+  struct Move {
+    PodId pod;
+    std::string from, to;
+    Step step = Step::kNext;
+    friend bool operator==(const Move&, const Move&) = default;
+  };
+  std::string name;  // "ml/train": of the pod or gang that it is for; "2 idle nodes"
+  bool is_gang = false;
+  WallTime begun = {};
+  std::vector<Move> moves = {};  // in order
+  // How it went, in a sentence; empty: it is under way.
+  std::string ended = {};
+  bool is_done = false;  // it has ended, and the room was made
+  friend bool operator==(const RoomProgress&, const RoomProgress&) = default;
+};
 
 // What is to be done. By names and UIDs: snapshots come and go meanwhile.
 struct RoomOrder {

@@ -12,8 +12,8 @@
 
 #include <boost/asio/post.hpp>
 
-#include "server/http/body_memory.h"
-#include "server/http/request_target.h"
+#include "server/http/read_buffer.h"
+#include "server/http/request_parser.h"
 #include "server/http/shard.h"
 
 namespace berth::http {

@@ -21,7 +21,6 @@
 #include "server/http/http_message.h"
 #include "server/http/read_buffer.h"
 #include "server/http/request_parser.h"
-#include "server/http/response_header.h"
 #include "server/http/transport.h"
 
 namespace berth::http {

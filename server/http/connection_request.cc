@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "server/http/body_memory.h"
 #include "server/http/connection.h"
+#include "server/http/read_buffer.h"
 #include "server/http/shard.h"
 
 namespace berth::http {

@@ -77,4 +77,17 @@ inline const std::string& BodyOf(const HttpResponse& response) {
 // A response whose body is {"error": "<message>"}.
 HttpResponse ErrorResponse(int status, std::string_view message);
 
+// The bytes in front of a response's body.
+
+enum class AfterResponse {
+  kKeepAlive,
+  kKeepAliveHttp10,  // an HTTP/1.0 client needs the field
+  kClose,
+};
+
+// Replaces `header` with the status line and the fields, up to and including the empty line.
+void FormatResponseHeader(const HttpResponse& response, AfterResponse after, std::string& header);
+
+inline constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
 }  // namespace berth::http

@@ -15,10 +15,10 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "base/listen_address.h"
+#include "base/dns_name.h"
 #include "base/result.h"
 #include "server/http/shard.h"
-#include "server/http/tls_files.h"
+#include "server/http/transport.h"
 
 namespace berth::http {
 

@@ -5,9 +5,12 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
+#include "base/clock.h"
 #include "server/http/http_server.h"
 
 namespace berth::http {
@@ -32,6 +35,42 @@ struct ServerCounters {
   Counter handler_exceptions;
   Counter tls_handshake_failures;
   std::atomic<std::int64_t> certificate_expires{0};  // as in HttpServerStats
+};
+
+// OpenCount: how many connections are open, and a wait for there being none. Any thread.
+
+// std::mutex rather than berth::Mutex, because the wait needs a time limit. The lock is taken once
+// at the beginning and once at the end of a connection, never per request.
+class OpenCount {
+ public:
+  void Increment() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++count_;
+  }
+
+  void Decrement() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (--count_ == 0) {
+      none_.notify_all();
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return count_;
+  }
+
+  // True as soon as there is none; false when `limit` is over.
+  bool WaitForNone(Duration limit) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return none_.wait_until(lock, std::chrono::steady_clock::now() + limit,
+                            [this] { return count_ == 0; });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable none_;
+  std::size_t count_ = 0;
 };
 
 }  // namespace berth::http

@@ -16,7 +16,6 @@
 
 #include "server/http/http_message.h"
 #include "server/http/http_server.h"
-#include "server/http/open_count.h"
 #include "server/http/server_counters.h"
 
 namespace berth::http {

@@ -5,9 +5,9 @@
 
 #include "base/keep_going.h"
 #include "server/kube/check/api_audit.h"
-#include "server/kube/client/api_path.h"
-#include "server/kube/write/bind_note.h"
-#include "server/wire/api/budget_json.h"
+#include "server/kube/client/api_client.h"
+#include "server/kube/write/api_binder.h"
+#include "server/wire/api/job_json.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::kube {
@@ -74,12 +74,17 @@ WriteContext KubeCluster::Writing() const {
       }};
 }
 
-ClusterExtensions KubeCluster::Extend() const {
+ClusterExtensions KubeCluster::Extend() {
   if (!parts_.extensions) return {};
-  return parts_.extensions({.write = Writing(),
-                            .state = parts_.state,
-                            .on_unreadable = ReportUnreadable(),
-                            .on_log = options_.on_log});
+  return parts_.extensions(
+      {.write = Writing(),
+       .state = parts_.state,
+       .on_unreadable = ReportUnreadable(),
+       .on_log = options_.on_log,
+       .evictor = &evictor_,
+       .warn = [this](const PodId& pod, std::string reason, std::string message) {
+         events_.Warn(pod, std::move(reason), std::move(message));
+       }});
 }
 
 PublishNodes KubeCluster::NodePublisher() const {

@@ -37,7 +37,6 @@
 #include "server/kube/lead/leader_elector.h"
 #include "server/kube/lead/leader_label.h"
 #include "server/kube/watch/cluster_sync.h"
-#include "server/kube/watch/ended_pods.h"
 #include "server/kube/watch/gang_history.h"
 #include "server/kube/watch/kubelet_refusals.h"
 #include "server/kube/watch/reflector.h"
@@ -159,7 +158,7 @@ class KubeCluster final {
   };
   Status AroundBind(const BindOrder& order, const std::function<Status()>& bind) const;
   [[nodiscard]] WriteContext Writing() const;
-  [[nodiscard]] ClusterExtensions Extend() const;
+  [[nodiscard]] ClusterExtensions Extend();
   [[nodiscard]] PublishNodes NodePublisher() const;
   [[nodiscard]] std::vector<WatchSource> Sources();
   [[nodiscard]] Watched Watch(WatchSource source);

@@ -2,19 +2,24 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "cluster/state/snapshot.h"
+#include "scoring/mig/repartition_report.h"
 #include "scoring/node_guard.h"
 #include "scoring/node_watts.h"
 #include "scoring/waste/waste_report.h"
 #include "server/pages/metrics_parts.h"
 #include "topology/domains/domain_tree.h"
 #include "topology/domains/topology_levels.h"
+#include "topology/gpu_mask.h"
 #include "topology/gpu_vendor.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth {
 namespace {
@@ -57,6 +62,7 @@ void AddPlacesOf(const Node& node, Totals& totals) {
 }
 
 struct AllTotals {
+  int contradictions = 0;     // nodes
   TotalsByName gpus, places;  // by model
   TotalsByName vendors;       // of both
 };
@@ -67,6 +73,7 @@ AllTotals TotalsOf(const Snapshot& snapshot) {
     const Node& node = snapshot.node(i);
     const NodeSpec& spec = node.spec();
     const bool has_gpus = !node.gpus().empty(), has_places = spec.places.count > 0;
+    all.contradictions += spec.gpu_contradiction.empty() ? 0 : 1;
     if (has_gpus) AddGpusOf(node, all.gpus[spec.gpu_model]);
     if (has_places) AddPlacesOf(node, all.places[spec.gpu_model]);
     if (!has_gpus && !has_places) continue;
@@ -113,6 +120,9 @@ void AddGpuMetrics(const AllTotals& all, MetricsText& text) {
   for (const auto& [model, totals] : all.gpus) {
     if (totals.watts) text.Sample(*totals.watts, {{"model", model}});
   }
+  text.Gauge("berth_nodes_with_gpu_contradiction",
+             "Nodes that contradict themselves about how many GPUs they have; the log names each")
+      .Sample(all.contradictions);
   text.Gauge("berth_vendor_gpus", "GPUs as in berth_gpus, by vendor and state");
   AddStates(all.vendors, "vendor", kGpuStates, text);
 }
@@ -184,6 +194,140 @@ void AddTopologyMetrics(const TopologyLevels& levels, const DomainTree& tree, Me
     }
     text.Sample(nodes, {{"level", levels[level].name}});
   }
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kStates = {"gathering",  "waiting", "planned",
+                                                     "committing", "begun",   "whole"};
+
+}  // namespace
+
+void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text) {
+  const auto in = [gangs](std::string_view state) {
+    return std::ranges::count(gangs, state, &GangView::state);
+  };
+  text.Gauge("berth_gangs", "Gangs (pods that start together or not at all), by state");
+  for (const std::string_view state : kStates) text.Sample(in(state), {{"state", state}});
+  text.Gauge("berth_gang_oldest_seconds", "Age of the oldest gang in this state");
+  for (const std::string_view state : kStates) {
+    Duration oldest{};
+    for (const GangView& gang : gangs) {
+      if (gang.state == state) oldest = std::max(oldest, gang.age);
+    }
+    text.Sample(std::chrono::duration<double>(oldest).count(), {{"state", state}});
+  }
+  text.Gauge("berth_gangs_partial", "Gangs that run with fewer pods than their minimum");
+  text.Sample(in("begun"));
+  text.Gauge("berth_binds_held", "Binds that wait for other pods of their gang");
+  std::int64_t held = 0;
+  for (const GangView& gang : gangs) held += gang.held;
+  text.Sample(held);
+}
+
+void AddMigMetrics(const MigReport& report, std::span<const NodeAdvice> advices,
+                   MetricsText& text) {
+  text.Gauge("berth_mig_gpus", "MIG-partitioned GPUs");
+  for (const auto& [product, count] : report.products) {
+    text.Sample(count.static_gpus, {{"product", product}, {"partitioning", "static"}});
+    text.Sample(count.dynamic_gpus, {{"product", product}, {"partitioning", "dynamic"}});
+    text.Sample(count.dra_gpus, {{"product", product}, {"partitioning", "dra"}});
+  }
+  text.Gauge("berth_mig_memory_units", "Memory slices of MIG-partitioned GPUs, by state");
+  for (const auto& [product, count] : report.products) {
+    text.Sample(count.taken_units, {{"product", product}, {"state", "taken"}});
+    text.Sample(count.units - count.taken_units, {{"product", product}, {"state", "free"}});
+  }
+  text.Gauge("berth_mig_devices",
+             "MIG devices in use, and how many more of that profile alone would fit");
+  for (const auto& [product, count] : report.products) {
+    for (const auto& [profile, devices] : count.profiles) {
+      text.Sample(devices.taken, {{"product", product}, {"profile", profile}, {"state", "taken"}});
+      text.Sample(devices.free, {{"product", product}, {"profile", profile}, {"state", "free"}});
+    }
+  }
+  text.Gauge("berth_mig_troubled_nodes",
+             "Nodes closed to GPU pods because of their MIG configuration");
+  for (const auto& [trouble, nodes] : report.troubled_nodes) {
+    text.Sample(nodes, {{"trouble", trouble}});
+  }
+  text.Gauge("berth_mig_repartition_pods",
+             "Waiting pods that idle nodes would take if repartitioned to the MIG config");
+  for (const auto& [product, count] : report.products) {
+    const MigProduct* const known = count.static_gpus > 0 ? FindMigProduct(product) : nullptr;
+    if (known == nullptr) continue;
+    for (const MigConfig& config : StandardMigConfigs(*known)) {
+      int pods = 0;
+      for (const NodeAdvice& at : advices) {
+        if (at.product == product && at.advice.config == config.name) pods += at.advice.fits;
+      }
+      text.Sample(pods, {{"product", product}, {"config", config.name}});
+    }
+  }
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kSizesOfGiven = {"2", "3-4", "5-8", "9+"};
+std::size_t GivenSizeOf(std::size_t gpus) {
+  return gpus <= 2 ? 0 : gpus <= 4 ? 1 : gpus <= 8 ? 2 : 3;
+}
+
+struct GivenTotals {
+  int by_kubelet = 0, by_agent = 0;  // pods whose GPUs they have said
+  int on_others = 0;
+  std::map<std::string, int> by_node;  // these
+  std::array<double, kSizesOfGiven.size()> quality = {};
+  std::array<int, kSizesOfGiven.size()> pods = {};
+};
+
+// The links of the GPUs that the pod has, relative to those that it was planned with.
+double QualityRatio(const GpuLinks& links, const PodRecord& pod, std::size_t gpus) {
+  if (!pod.on_other_gpus()) return 1;
+  const int planned = links.quality(GpusAmong(pod.planned->grants, gpus));
+  return planned == 0 ? 1 : links.quality(GpusAmong(pod.placement.grants, gpus)) / double(planned);
+}
+
+void AddGivenPod(const Node& node, const PodRecord& pod, GivenTotals& totals) {
+  if (!pod.planned) return;
+  ++(pod.evidence() == Evidence::kKubelet ? totals.by_kubelet : totals.by_agent);
+  if (pod.on_other_gpus()) {
+    ++totals.on_others;
+    ++totals.by_node[node.spec().name];
+  }
+  const std::size_t gpus = pod.placement.grants.size();
+  if (gpus < 2 || pod.planned->grants.size() != gpus || !node.spec().links.known()) return;
+  totals.quality[GivenSizeOf(gpus)] += QualityRatio(node.spec().links, pod, node.gpus().size());
+  ++totals.pods[GivenSizeOf(gpus)];
+}
+
+}  // namespace
+
+void AddGivenMetrics(const Snapshot& snapshot, const MetricsConfig& wanted, MetricsText& text) {
+  GivenTotals totals;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    for (const auto& pod : node.pods()) AddGivenPod(node, *pod, totals);
+  }
+  text.Gauge("berth_pods_with_given_gpus",
+             "Running pods whose GPUs or MIG devices the kubelet or the node's agent has reported")
+      .Sample(totals.by_kubelet, {{"by", "kubelet"}})
+      .Sample(totals.by_agent, {{"by", "agent"}});
+  text.Gauge("berth_pods_on_other_gpus",
+             "Running pods that have other GPUs or MIG devices than Berth chose for them")
+      .Sample(totals.on_others);
+  text.Gauge("berth_given_link_quality_ratio",
+             "Mean link quality of the GPUs that pods have, relative to those that Berth chose, by "
+             "number of GPUs");
+  for (std::size_t size = 0; size < kSizesOfGiven.size(); ++size) {
+    if (totals.pods[size] == 0) continue;
+    text.Sample(totals.quality[size] / totals.pods[size], {{"size", kSizesOfGiven[size]}});
+  }
+  if (!wanted.by_gpu) return;
+  text.Gauge(
+      "berth_node_pods_on_other_gpus",
+      "Running pods of the node that have other GPUs or MIG devices than Berth chose for them");
+  for (const auto& [node, pods] : totals.by_node) text.Sample(pods, {{"node", node}});
 }
 
 }  // namespace berth

@@ -39,16 +39,18 @@ void AddWatches(const kube::KubeClusterStats& cluster, Instant now, MetricsText&
 
 void AddAllocations(const kube::ExtensionStats& stats, MetricsText& text) {
   text.Counter("berth_claim_allocations_total",
-               "Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, or lost to a "
-               "conflict or failed write")
+               "Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, lost to a "
+               "conflict or failed write, or taken back as another claim had the device")
       .Sample(stats.claims_allocated, {{"result", "allocated"}})
       .Sample(stats.claims_left, {{"result", "left"}})
-      .Sample(stats.claims_lost, {{"result", "lost"}});
+      .Sample(stats.claims_lost, {{"result", "lost"}})
+      .Sample(stats.claims_taken_back, {{"result", "taken_back"}});
 }
 
 void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
   text.Counter("berth_audit_runs_total", "Audits of Berth's state").Sample(cluster.audits);
-  text.Gauge("berth_audit_double_grants", "Over-allocated GPUs, and overlapping MIG claims")
+  text.Gauge("berth_audit_double_grants",
+             "Over-allocated GPUs, and claims with a device of another claim")
       .Sample(cluster.audit.double_grants + cluster.extensions.overlapping_claims);
   text.Gauge("berth_audit_whole_gpus_with_shares",
              "GPUs that the kubelet gave to a pod as a whole while other pods have shares of them")
@@ -121,9 +123,8 @@ void AddKubeMetrics(const kube::KubeClusterStats& cluster, const kube::ApiClient
   text.Gauge("berth_nodes_refusing_gpu_pods",
              "Nodes closed to GPU pods because their kubelet refused the last ones")
       .Sample(cluster.refusals.closed);
-  text.Gauge(
-          "berth_asks_refused_by_nodes",
-          "Requests that a node's Topology Manager refused; Berth places no such pods on that node")
+  text.Gauge("berth_asks_refused_by_nodes",
+             "Requests that a node's kubelet refused; Berth places no such pods on that node")
       .Sample(cluster.refusals.closed_asks);
   AddAllocations(cluster.extensions, text);
   AddAudit(cluster, text);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/state/still_waiting.h"
+#include "cluster/state/waiting_pods.h"
 #include "scoring/mig/repartition_report.h"
 #include "server/why/explain_pages.h"
 #include "server/why/waiting_whys.h"
@@ -71,7 +71,7 @@ class LiveView {
     Listed listed;
     listed.waiting = live_.waiting.Everybody();
     listed.for_mig = live_.waiting.Current();
-    listed.now = live_.extender.Now();  // after the lists (still_waiting.h)
+    listed.now = live_.extender.Now();  // after the lists (waiting_pods.h)
     listed.waiting = StillWaiting(std::move(listed.waiting), *listed.now.snapshot);
     listed.for_mig = StillWaiting(std::move(listed.for_mig), *listed.now.snapshot);
     return listed;

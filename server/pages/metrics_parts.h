@@ -12,7 +12,6 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/state/waiting_pods.h"
 #include "config/config.h"
-#include "scoring/mig/mig_report.h"
 #include "scoring/mig/repartition_report.h"
 #include "scoring/room/room_within.h"
 #include "scoring/waste/waste_report.h"
@@ -20,7 +19,7 @@
 #include "server/extender/gang_table.h"
 #include "server/extender/room_maker.h"
 #include "server/http/http_server.h"
-#include "server/telemetry/metrics_text.h"
+#include "server/telemetry/metrics.h"
 #include "topology/domains/domain_tree.h"
 #include "topology/domains/topology_levels.h"
 
@@ -43,7 +42,7 @@ void AddMigMetrics(const MigReport& report, std::span<const NodeAdvice> advices,
 // on. Replicas and shares count as fractions of a GPU.
 void AddUsageMetrics(const Snapshot& snapshot, std::span<const WaitingPod> waiting,
                      const MetricsConfig& wanted, MetricsText& text);
-// Pods whose devices are known from who saw them being given (cluster/values/given_devices.h), and
+// Pods whose devices are known from who saw them being given (cluster/values/pod_record.h), and
 // how these differ from the plan; of each node, if metrics by GPU are turned on.
 void AddGivenMetrics(const Snapshot& snapshot, const MetricsConfig& wanted, MetricsText& text);
 // Whole nodes that moves would make idle.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/extender/waiting_line.h"
+#include "server/extender/room_unit.h"
 #include "server/why/growth_json.h"
 #include "server/why/plan_json.h"
 #include "server/why/room_json.h"
@@ -37,7 +37,7 @@ const char* WhyNoPlan(const Readiness& readiness) {
 Result<std::string> MakeGrowth(const Live& live, const wire::PlanRequest& plan, bool as_text,
                                const StopsPlan& stops) {
   auto listed = plan.has_pods ? std::vector<WaitingPod>() : live.waiting.Everybody();
-  const Extender::Moment now = live.extender.Now();  // after the list (still_waiting.h)
+  const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
   const WaitingLine line =
       LineOf(std::move(listed), *now.snapshot, live.pod_rules.groups(), wire::kMostPlannedPods);
   wire::GrowthReport report{.request = plan, .pods = plan.has_pods ? plan.pods : line.pods};
@@ -74,7 +74,7 @@ Result<std::vector<PodRequest>> Named(std::span<const PodRequest> pods,
 Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan, bool as_text,
                                  const StopsPlan& stops) {
   auto listed = plan.has_pods ? std::vector<WaitingPod>() : live.waiting.Everybody();
-  const Extender::Moment now = live.extender.Now();  // after the list (still_waiting.h)
+  const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
   const WaitingLine line =
       LineOf(std::move(listed), *now.snapshot, live.pod_rules.groups(), wire::kMostPlannedPods);
   std::vector<PodRequest> pods = plan.has_pods ? plan.pods : line.pods;
@@ -100,7 +100,9 @@ Result<std::string> MakePlan(const Live& live, std::string_view request, bool as
                              const StopsPlan& stops) {
   BERTH_TRY(wire::PlanRequest plan, wire::DecodePlan(request, live.pod_rules, live.node_rules));
   const Extender::Moment now = live.extender.Now();
-  if (!plan.on_each_node.empty()) {
+  if (plan.on_each_node.empty()) {
+    BERTH_TRY_STATUS(wire::Expand(plan, *now.snapshot));
+  } else {
     BERTH_TRY(const EditedNodes edited, Edit(now.snapshot, plan.nodes));
     BERTH_TRY_STATUS(wire::Expand(plan, *edited.snapshot));
   }

@@ -6,7 +6,7 @@
 
 #include "scoring/explain/gpu_use.h"
 #include "server/pages/metrics_parts.h"
-#include "topology/mig/mig_profile.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth {
 namespace {

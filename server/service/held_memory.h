@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "server/telemetry/metrics_text.h"
+#include "server/telemetry/metrics.h"
 
 namespace berth {
 

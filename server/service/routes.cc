@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "base/version.h"
-#include "cluster/state/still_waiting.h"
+#include "cluster/state/waiting_pods.h"
 #include "server/kube/kube_cluster.h"
 #include "server/pages/live_view.h"
 #include "server/pages/metrics_parts.h"
@@ -75,7 +75,7 @@ HttpResponse Help(const RouteParts&, HttpRequest&);
 std::vector<NodeAdvice> AdviceOf(const Live& live) {
   if (live.readiness.reason() != nullptr) return {};
   WaitingPods::Pods listed = live.waiting.Current();
-  const auto snapshot = live.state.Current();  // after the list (still_waiting.h)
+  const auto snapshot = live.state.Current();  // after the list (waiting_pods.h)
   return AdviseNodes(*snapshot, StillWaiting(std::move(listed), *snapshot));
 }
 
@@ -85,7 +85,7 @@ std::string MetricsOf(const RouteParts& parts) {
   const bool ready = live.readiness.reason() == nullptr;
   auto waiting = ready ? live.waiting.Everybody() : std::vector<WaitingPod>();
   auto for_mig = ready ? live.waiting.Current() : WaitingPods::Pods();
-  // After the lists (still_waiting.h), and the one of all gauges.
+  // After the lists (waiting_pods.h), and the one of all gauges.
   const auto snapshot = ready ? live.state.Current() : std::make_shared<const Snapshot>();
   waiting = StillWaiting(std::move(waiting), *snapshot);
   MetricsText text;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "config/kubeconfig.h"
-#include "config/policy.h"
+#include "config/reload.h"
 #include "scoring/mig/repartition_report.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
@@ -36,13 +36,10 @@
 #include "server/service/signals.h"
 #include "server/settings/config_reload.h"
 #include "server/settings/http_options.h"
-#include "server/telemetry/both_sinks.h"
 #include "server/telemetry/decision_recorder.h"
-#include "server/telemetry/line_writer.h"
 #include "server/telemetry/log.h"
 #include "server/why/explain_pages.h"
 #include "server/why/live.h"
-#include "server/why/recent_binds.h"
 #include "server/why/waiting_news.h"
 
 namespace berth {
@@ -122,7 +119,7 @@ class Service {
                                      .waiting = waiting_,
                                      .budgets = budgets_,
                                      .mix = *mix_,
-                                     .most_learned = double(config_.learning.half_life_pods),
+                                     .most_learned = double(LearningParameters().half_life_pods),
                                      .node_rules = node_rules_,
                                      .extensions = ExtensionsFilled()}));
     for (const std::string& problem : cluster.problems) {
@@ -267,7 +264,7 @@ class Service {
   void BeginToLearn() {
     const std::shared_ptr<const Snapshot> snapshot = state_.Current();
     if (mix_->Current().pods == 0) {
-      mix_->Restore(BoundPods(*snapshot, config_.learning.half_life_pods));
+      mix_->Restore(BoundPods(*snapshot, LearningParameters().half_life_pods));
     }
     extender_.Arrived({});
   }
@@ -350,6 +347,7 @@ class Service {
         DevicePreemption::Parts{.state = state_,
                                 .waiting = waiting_,
                                 .extender = extender_,
+                                .open = open_claims_,
                                 .rooms = rooms_,
                                 .evictor = kube_->pod_evictor(),
                                 .waker = kube_->pod_waker(),
@@ -446,8 +444,8 @@ class Service {
   BothSinks sinks_;
   RecentBinds recent_binds_{clock_};
   BothSinks all_sinks_;
-  const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);
-  WasteReport waste_{config_.expected_waste};
+  const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(LearningParameters());
+  WasteReport waste_{WasteParameters()};
   NodeDomains domains_{config_.topology_levels};
   WorkerPool learning_{1, kMaxWaitingTables};  // makes what engines need next
   const GangClaims gang_claims_{open_claims_, devices_, device_classes_};

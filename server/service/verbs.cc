@@ -229,10 +229,10 @@ http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingGa
                          std::chrono::steady_clock::now() - began);
       reply(Json(allocated ? gang->allocated : gang->nowhere));
     };
-    const bool taken = pool_->Submit([&allocator = *allocator_, gang, answer] {
+    const bool taken = pool_->Submit([&allocator = *allocator_, gang, began, answer] {
       bool allocated = false;
       try {
-        allocated = allocator.AllocateTogether(gang->orders);
+        allocated = allocator.AllocateTogether(gang->orders, began);
       } catch (...) {  // memory has run out
       }
       answer(allocated);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/settings/config_file.h"
 
+#include <openssl/evp.h>
 #include <sys/stat.h>
-
+#include <array>
 #include <utility>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "config/load.h"
-#include "config/model_constants.h"
 #include "config/print.h"
-#include "server/settings/sha256.h"
 
 namespace berth {
 namespace {
@@ -53,7 +53,6 @@ Result<ConfigFile> ConfigFile::Open(std::string path, std::string listen) {
 
 Result<Config> ConfigFile::Load(const std::string& text) {
   BERTH_TRY(Config config, LoadConfig(text, path_));
-  ignored_ = ResetModelConstants(config);
   if (!listen_.empty()) config.server.listen = listen_;
   return config;
 }
@@ -80,6 +79,20 @@ ConfigReading ConfigFile::Read() {
     return {hash, is_new, Invalid(path_ + ":1: want a configuration, got an empty file")};
   }
   return {hash, is_new, Load(*text)};
+}
+
+std::string Sha256Hex(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  BERTH_CHECK(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) ==
+              1);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  for (unsigned i = 0; i < size; ++i) {
+    hex += kDigits[digest[i] >> 4];
+    hex += kDigits[digest[i] & 15];
+  }
+  return hex;
 }
 
 }  // namespace berth

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "base/result.h"
 #include "config/config.h"
@@ -38,9 +38,6 @@ class ConfigFile {
   // The SHA-256 of the first reading; of the defaults, that of what `berth config print` prints.
   [[nodiscard]] const std::string& hash() const { return hash_; }
 
-  // The paths of settings that the last reading ignored (config/model_constants.h).
-  [[nodiscard]] const std::vector<std::string>& ignored() const { return ignored_; }
-
   // Call it about once a second. Returns a value if the file changed and was read.
   std::optional<ConfigReading> Look();
 
@@ -58,10 +55,12 @@ class ConfigFile {
   std::string path_, listen_;
   Config config_;
   std::string hash_;
-  std::vector<std::string> ignored_;
   Stamp read_;        // when it was read last
   Stamp looked_;      // at the last look
   std::string seen_;  // the bytes' hash or the failure of the last reading
 };
+
+// 64 hexadecimal digits, as sha256sum prints them.
+std::string Sha256Hex(std::string_view bytes);
 
 }  // namespace berth

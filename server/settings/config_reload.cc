@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "config/policy.h"
 #include "config/reload.h"
 #include "server/settings/http_options.h"
 
@@ -19,7 +18,9 @@ namespace {
 std::optional<EarmarkLimits> EarmarksOf(const EarmarksConfig& config) {
   if (!config.keep) return std::nullopt;
   return EarmarkLimits{config.most_gpus_percent, std::chrono::minutes(config.gang_minutes),
-                       std::chrono::minutes(config.reserve_after_minutes)};
+                       std::chrono::minutes(config.reserve_after_minutes),
+                       std::chrono::minutes(config.reserve_idle_minutes),
+                       std::chrono::minutes(config.reserve_within_minutes)};
 }
 
 }  // namespace
@@ -29,7 +30,7 @@ Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) 
           std::chrono::seconds(config.reservation_seconds),
           static_cast<std::size_t>(config.nodes_to_score),
           {config.gangs.conventions, std::chrono::seconds(config.gangs.hold_seconds),
-           static_cast<std::size_t>(MostHeldBinds(config.server))},
+           static_cast<std::size_t>(MostHeldBinds(config.server)), config.gangs.may_break},
           config.gpu_nodes.guard,
           EarmarksOf(config.earmarks),
           config.make_room.keep_model};
@@ -38,14 +39,6 @@ Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) 
 ConfigReload::ConfigReload(ConfigFile file, const Parts& parts)
     : file_(std::move(file)), parts_(parts), now_(file_.config()) {
   parts_.metrics.ShowConfig(file_.hash(), false);
-  TellIgnored();
-}
-
-void ConfigReload::TellIgnored() const {
-  if (file_.ignored().empty()) return;
-  parts_.log.Write(LogLevel::kWarn, "config_ignored",
-                   {{"settings", Join(file_.ignored(), ", ")},
-                    {"text", "only berth-replay reads these constants of the model"}});
 }
 
 void ConfigReload::Look() {
@@ -55,7 +48,6 @@ void ConfigReload::Look() {
     Refuse(*reading);
   } else {
     Apply(reading->hash, *reading->config);
-    TellIgnored();
   }
 }
 

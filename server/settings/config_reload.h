@@ -42,7 +42,6 @@ class ConfigReload {
   void Look();
 
  private:
-  void TellIgnored() const;
   void Refuse(const ConfigReading& reading);
   void Apply(const std::string& hash, const Config& wanted);
   void ApplyPolicy(const Config& next);

@@ -2,7 +2,6 @@
 #include "server/ui/page_files.h"
 
 #include "base/check.h"
-#include "server/ui/page_parts.h"
 
 namespace berth {
 namespace {

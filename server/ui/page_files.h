@@ -29,4 +29,10 @@ inline constexpr std::string_view kPagePolicy =
 // answer of /debug/live.
 std::string PageWith(std::string_view live);
 
+// The files of server/ui/page, compiled into the program.
+
+extern const std::string_view kPageHtml;
+extern const std::string_view kPageCss;
+extern const std::string_view kPageScripts[8];  // one script, in this order
+
 }  // namespace berth

@@ -101,6 +101,7 @@ Json FactsJson(const NodeReport& facts) {
                {"topology_manager_scope", facts.topology_manager.by_pod ? "pod" : "container"},
                {"gpu_condition", facts.gpu_condition},
                {"named_gpus_condition", facts.named_gpus_condition},
+               {"gpu_contradiction", facts.gpu_contradiction},
                {"pods_on_other_gpus", facts.pods_on_other_gpus},
                {"traits", facts.traits},
                {"cpu_milli", facts.cpu_milli},
@@ -123,9 +124,11 @@ Json FactsJson(const NodeReport& facts) {
                             {"memory_mib", gpu.memory_mib},
                             {"open", gpu.open},
                             {"held_by", gpu.held_by}});
+    if (!gpu.model.empty()) json["gpus"].back()["model"] = gpu.model;
   }
   if (facts.places > 0) json["places"] = {{"count", facts.places}, {"free", facts.free_places}};
   if (!facts.places_on.empty()) json["places"]["taken_on"] = facts.places_on;
+  if (!facts.unwell.empty()) json["places"]["unhealthy"] = facts.unwell;
   if (facts.mig_gpus > 0) {
     json["mig"] = {{"gpus", facts.mig_gpus}, {"cut_at_will", facts.mig_cut_at_will}};
     Json& free = json["mig"]["free"] = Json::object();
@@ -258,12 +261,14 @@ Json ReportJson(const PodReport& report) {
   if (report.holders.pods > 0) json["holders"] = HoldersJson(report.holders);
   json["nodes"] = told.nodes;
   json["fitting"] = told.fitting;
+  if (!told.lacking.empty()) json["lacking"] = told.lacking;
   if (told.kept > 0) json["kept_for_others"] = told.kept;
   if (told.reservation) {
     json["reservation"] = {{"node", told.reservation->node},
                            {"starts_in_seconds", SecondsJson(told.reservation->in)},
                            {"pods_that_end", told.reservation->ends},
-                           {"by_pods_like_them", told.reservation->learned}};
+                           {"by_pods_like_them", told.reservation->learned},
+                           {"idle_gpu_seconds", SecondsJson(told.reservation->idle)}};
   }
   if (told.by_claim > 0) json["by_dra"] = told.by_claim;
   json["reasons"] = CountsJson(told.counts);

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "scoring/explain/explain_pod.h"
-#include "scoring/explain/gpu_holders.h"
 #include "scoring/explain/gpu_use.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/node_report.h"
@@ -94,7 +93,7 @@ std::string EncodeGangs(std::span<const GangView> gangs);
 //     "fits_now": 0, "fits_cut_at_will": 14}]
 //
 // `config` is a value of the label by which the node is partitioned; `fits_cut_at_will` is null
-// where it is not known (scoring/mig/repartition_advice.h).
+// where it is not known (scoring/mig/repartition_report.h).
 std::string EncodeRepartition(std::span<const NodeAdvice> advices);
 
 // Several lines, the last of which ends with a newline.

@@ -12,8 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/age.h"
 #include "base/text.h"
-#include "cluster/state/still_waiting.h"
+#include "cluster/state/waiting_pods.h"
 #include "server/why/meant_resource.h"
 #include "server/why/room_advice.h"
 #include "server/why/waiting_classes.h"
@@ -61,7 +62,7 @@ std::optional<HttpResponse> NotReady(const Live& live) {
 
 std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
   if (!created) return std::nullopt;
-  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now() - *created);
+  return AgeAt(std::chrono::system_clock::now(), *created);
 }
 
 // A pod on a node that is known; nullptr: none has that name.
@@ -75,7 +76,17 @@ std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::stri
   return nullptr;
 }
 
-constexpr std::size_t kOfGang = 3;  // parts
+constexpr std::size_t kOfGang = 3;  // parts at least
+
+// Why a gang waits: of several facts the last ones are left out first.
+void AddWhy(const std::string& why, std::string_view joint, std::vector<LinePart>& line) {
+  std::size_t from = 0;
+  for (int rank = 1; from < why.size() || rank == 1; ++rank) {
+    const std::size_t end = std::min(why.find("; ", from), why.size());
+    line.push_back({why.substr(from, end - from), rank, rank == 1 ? joint : "; "});
+    from = end + 2;
+  }
+}
 
 // What matters more than all that is said of nodes: what keeps the pod apart from them. askers: the
 // schedulers that ask. Empty: nothing does.
@@ -100,9 +111,10 @@ std::vector<LinePart> PartsBefore(const wire::PodReport& report,
     const GpuHolder& first = report.holders.most.front();
     holds = first.pod + " holds " + CountText(first.gpus, "GPU") + " on " + first.node;
   }
-  return {{of_gang(" " + gang.id.full_name()), 0, "; ", of_gang("")},
-          {gang.why, 1, ": "},
-          {std::move(holds), 2}};
+  std::vector<LinePart> parts = {{of_gang(" " + gang.id.full_name()), 0, "; ", of_gang("")}};
+  AddWhy(gang.why, ": ", parts);
+  parts.push_back({std::move(holds), 2});
+  return parts;
 }
 
 // The answer in one line.
@@ -114,7 +126,7 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
     if (before > 0) part.rank += 2;
     line.push_back(std::move(part));
   }
-  if (before == kOfGang && line.size() > before) line[before].joint = "; alone, it ";
+  if (before >= kOfGang && line.size() > before) line[before].joint = "; alone, it ";
   const bool fits = told.fitting + told.by_claim > told.kept;
   if (before == 0 && !report.gang && report.unschedulable && fits && !told.placed) {
     line.push_back({report.scheduler_said.empty() ? kOthers : kOthersAsSaid});
@@ -200,7 +212,7 @@ PodRecords PlacedMembers(const Live& live, const Snapshot& snapshot, const GangI
 
 // All members at that moment, and the first of those that wait. listed: before it.
 std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const PodRecords& placed,
-                                      const GangId& gang,
+                                      const GangId& gang, const std::string& lacks,
                                       std::vector<wire::GangMemberReport>& members) {
   std::map<std::string, wire::GangMemberReport> by_name;
   for (const auto& pod : placed) {
@@ -213,7 +225,8 @@ std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const 
     const std::string name = waiting.pod->id.full_name();
     wire::GangMemberReport report = {name, waiting.gated ? "gated" : "waiting"};
     const bool waits = by_name.try_emplace(name, std::move(report)).second;
-    if (waits && !waiting.gated && !first) first = waiting;
+    const bool tells = !first || waiting.pod->id.name == lacks;
+    if (waits && !waiting.gated && tells) first = waiting;
   }
   for (auto& [name, member] : by_name) members.push_back(std::move(member));
   return first;
@@ -232,7 +245,7 @@ HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std
   if (slash == std::string_view::npos) return http::ErrorResponse(404, "want NAMESPACE/NAME");
   const std::string_view space = full.substr(0, slash), name = full.substr(slash + 1);
   const auto waiting = live.waiting.FindNamed(space, name);
-  const Extender::Moment now = live.extender.Now();  // after the list (still_waiting.h)
+  const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
   if (const auto placed = FindOnNodes(*now.snapshot, space, name)) {
     return Answer(ReportOn(live, now, placed->pod, std::nullopt), query);
   }
@@ -280,14 +293,14 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   }
   wire::GangReport report{.gang = *found, .members = {}, .sentence = {}};
   const std::vector<WaitingPod> listed = live.waiting.Everybody();
-  const Extender::Moment now = live.extender.Now();  // after the list (still_waiting.h)
+  const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
   const PodRecords placed = PlacedMembers(live, *now.snapshot, found->id);
-  const auto first = ListMembers(listed, placed, found->id, report.members);
+  const auto first = ListMembers(listed, placed, found->id, found->lacks, report.members);
   const std::int64_t there = found->placed + found->waiting;
   const std::string text = std::to_string(there) + " of " + CountText(found->minimum, "pod") +
                            " that must start together exist";
   std::vector<LinePart> line = {{std::string(found->state)}, {text, 0, ": "}};
-  if (found->state != "gathering") line.push_back({found->why, 1});
+  if (found->state != "gathering") AddWhy(found->why, "; ", line);
   report.sentence = LineOf(line, RoomBehind(found->id.text()));
   if (first) {
     report.waiting = ReportOn(live, now, *first->pod, first);
@@ -307,7 +320,8 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
   }
   const PodExplanation told = live.extender.Explain(now, pod, SaidOf(live, waiting));
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
-  if (AwaitsReserved(told) || IsPassedOver(told)) return {told.sentence, {}};
+  const bool lacks = !told.lacking.empty() && told.fitting + told.by_claim == 0;
+  if (AwaitsReserved(told) || IsPassedOver(told) || lacks) return {told.sentence, {}};
   if (told.fitting > 0) {
     return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
   }
@@ -353,7 +367,7 @@ HttpResponse ClassPage(const Live& live, const std::string& path, const std::str
 HttpResponse TopPage(const Live& live, const std::string&, const std::string& query) {
   if (auto unready = NotReady(live)) return *std::move(unready);
   std::vector<WaitingPod> listed = live.waiting.Everybody();
-  const auto snapshot = live.extender.Current();  // after the list (still_waiting.h)
+  const auto snapshot = live.extender.Current();  // after the list (waiting_pods.h)
   const wire::TopReport report{.models = SummarizeModels(*snapshot),
                                .waiting = WaitingClasses(StillWaiting(std::move(listed), *snapshot),
                                                          std::chrono::system_clock::now())};

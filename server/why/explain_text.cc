@@ -94,9 +94,10 @@ std::string ModelsTable(const std::vector<ModelSummary>& models) {
 std::string GpusLines(const NodeReport& facts, std::string_view indent) {
   std::vector<std::pair<std::string, std::string>> lines;  // what they are -> which
   for (const GpuFacts& gpu : facts.gpus) {
-    std::string is = gpu.open ? "" : "unhealthy";
-    if (gpu.open && gpu.held_by.empty()) {
-      is = gpu.free.idle() ? "idle" : "used by a pod whose GPUs are unknown";
+    std::string is = gpu.healthy ? "" : "unhealthy";
+    if (gpu.healthy && gpu.held_by.empty()) {
+      is = gpu.open ? "idle" : "closed in place of an unhealthy one";
+      if (!gpu.free.idle()) is = "used by a pod whose GPUs are unknown";
     }
     for (std::size_t i = 0; i < gpu.held_by.size(); ++i) {
       is += (i > 0 ? ", " : is.empty() ? "held by " : "; held by ") + gpu.held_by[i];
@@ -117,7 +118,13 @@ std::string GpusLines(const NodeReport& facts, std::string_view indent) {
   }
   if (facts.places > 0) {
     text += std::string(indent) + std::to_string(facts.free_places) + " of " +
-            CountText(facts.places, "GPU replica") + " free\n";
+            CountText(facts.places, "GPU replica") + " free";
+    for (const int gpu : facts.unwell) text += ", GPU " + std::to_string(gpu) + " is unhealthy";
+    text += "\n";
+  }
+  if (facts.missing > 0) {
+    text += std::string(indent) + CountText(facts.missing, "GPU") +
+            (facts.missing == 1 ? " is" : " are") + " unhealthy; nobody says which\n";
   }
   for (const MigFree& free : facts.mig) {
     text += std::string(indent) + "MIG " + free.profile + ": " + std::to_string(free.free) +
@@ -307,8 +314,9 @@ std::string TextOf(const NodeReport& node) {
       {node.refuses_gpu_pods ? "its kubelet rejected the last GPU pods" : "", 0, ", "}};
   std::string text =
       ShortName(node.name, kLongestName) + ": " + LineOf(line, RoomBehind(node.name)) + "\n";
+  if (!node.gpu_contradiction.empty()) text += "  " + node.gpu_contradiction + "\n";
   for (const std::string& ask : node.refused_asks) {
-    text += "  its Topology Manager rejected the last pods that ask for " + ask + "\n";
+    text += "  its kubelet rejected the last pods that ask for " + ask + "\n";
   }
   for (const KeptFor& kept : node.kept_for) text += "  " + berth::TextOf(kept) + "\n";
   if (node.by_claims)

@@ -3,23 +3,112 @@
 // Live: the objects that live as long as the service, for the code that explains and shows them.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/recent.h"
 #include "cluster/claims/mig_offers.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/node_domains.h"
 #include "cluster/state/waiting_pods.h"
+#include "scoring/room/room_within.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
 #include "server/extender/device_rooms.h"
 #include "server/extender/extender.h"
 #include "server/extender/gang_table.h"
+#include "server/extender/ports.h"
 #include "server/extender/room_maker.h"
-#include "server/why/readiness.h"
-#include "server/why/recent_binds.h"
-#include "server/why/room_outlook.h"
+#include "server/http/http_message.h"
+#include "server/why/live_json.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_rules.h"
 
 namespace berth {
+
+// RecentBinds: the last pods that got a node, for people who look on. Memory is bounded: kCapacity
+// binds, and what filter said of the last kMostAsked pods without one.
+class RecentBinds final : public DecisionSink {
+ public:
+  static constexpr std::size_t kCapacity = 50, kMostAsked = 4096;
+
+  // The clock outlives the object.
+  explicit RecentBinds(const Clock& clock) : clock_(clock) {}
+
+  void Record(const Decision& decision) override BERTH_EXCLUDES(mutex_);
+
+  // Newest first.
+  [[nodiscard]] std::vector<wire::BoundRow> All() const BERTH_EXCLUDES(mutex_);
+
+ private:
+  struct Asked {
+    std::size_t candidates = 0, fitting = 0;
+  };
+
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  std::deque<wire::BoundRow> rows_ BERTH_GUARDED_BY(mutex_);
+  Recent<std::string, Asked> asked_ BERTH_GUARDED_BY(mutex_){kMostAsked};  // by UID
+};
+
+// Readiness: whether the service can decide at present, and who does instead.
+// Why the service cannot decide at present; nullptr when it can. The texts are constants.
+class Readiness {
+ public:
+  explicit Readiness(const char* reason) : reason_(reason) {}
+  void Set(const char* reason) { reason_.store(reason); }
+  [[nodiscard]] const char* reason() const { return reason_.load(); }
+
+  // Nothing is wrong with a standby (kube::kStandby): verbs are answered 503, and /readyz 200.
+  [[nodiscard]] bool is_standby() const;
+
+  // Why nobody is led here all the same: /readyz answers 503; nullptr: nothing prevents it.
+  void SetUnreachable(const char* why) { unreachable_.store(why); }
+  [[nodiscard]] const char* unreachable() const { return unreachable_.load(); }
+
+  // From now on /readyz answers 503, for good; verbs are still answered.
+  void BeginDrain() { draining_.store(true); }
+  [[nodiscard]] bool draining() const { return draining_.load(); }
+
+ private:
+  std::atomic<const char*> reason_;
+  std::atomic<const char*> unreachable_{nullptr};
+  std::atomic<bool> draining_{false};
+};
+
+// Who leads instead, by its identity; "" = nobody is known. Empty function: nobody is asked.
+using LeaderName = std::function<std::string()>;
+
+// 503 "not ready: another process leads (leader: IDENTITY)".
+http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader);
+
+// RoomOutlook: how many more idle nodes few moves would make (scoring/room/room_within.h), for
+// /metrics.
+// Any thread may call it.
+class RoomOutlook {
+ public:
+  static constexpr Duration kEvery = std::chrono::minutes(1);
+  static constexpr Duration kTime = std::chrono::milliseconds(100);
+
+  explicit RoomOutlook(const Clock& clock) : clock_(clock) {}
+
+  [[nodiscard]] std::vector<RoomWithin> Of(const Extender& extender) BERTH_EXCLUDES(mutex_);
+
+ private:
+  const Clock& clock_;
+  Mutex mutex_;
+  Instant next_ BERTH_GUARDED_BY(mutex_){};
+  std::vector<RoomWithin> found_ BERTH_GUARDED_BY(mutex_);
+};
 
 // References and pointers: they outlive what is made from it. Any thread may use all of it.
 struct Live {

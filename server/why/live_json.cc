@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "cluster/node/mig_use.h"
-#include "scoring/explain/gpu_cells.h"
 #include "scoring/explain/gpu_use.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/node_report.h"
@@ -158,7 +157,8 @@ char FlagOf(const NodeSpec& spec) {
   if (spec.refuses_gpu_pods) return 'r';
   if (!spec.gpu_condition.empty()) return 'd';
   if (!TakesPods(spec)) return 'c';
-  return spec.places.foreign || (spec.mig.known() && spec.mig->foreign) ? 'f' : '.';
+  if (spec.places.foreign || (spec.mig.known() && spec.mig->foreign)) return 'f';
+  return spec.gpu_contradiction.empty() ? '.' : 'x';
 }
 
 template <class Item>

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "base/edit_distance.h"
+#include "base/text.h"
 
 namespace berth {
 namespace {

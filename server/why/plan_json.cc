@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "server/why/api_rules.h"
 #include "server/why/explain_parts.h"
-#include "server/why/not_judged.h"
 #include "server/wire/json/strict_json.h"
 
 namespace berth::wire {

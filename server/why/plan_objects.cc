@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "server/why/plan_fields.h"
-
 namespace berth::wire {
 namespace {
 

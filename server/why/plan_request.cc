@@ -11,12 +11,10 @@
 #include "base/text.h"
 #include "scoring/admission.h"
 #include "scoring/explain/pool_growth.h"
-#include "server/why/not_judged.h"
-#include "server/why/plan_fields.h"
+#include "server/why/api_rules.h"
 #include "server/why/plan_objects.h"
-#include "server/wire/json/json_check.h"
+#include "server/wire/json/json_text.h"
 #include "server/wire/json/strict_json.h"
-#include "server/wire/node/node_shape.h"
 #include "server/wire/node/template_node.h"
 #include "server/wire/pod/pod_group_object.h"
 #include "server/wire/pod/pod_object.h"
@@ -190,7 +188,8 @@ class PlanReader {
 
   // nullptr: there is nothing to say.
   static std::shared_ptr<const PodNotes> NotesOf(const Json& pod, const ObservedPod& decoded) {
-    PodNotes notes{.not_judged = NotJudged(pod), .held_back = {}};
+    PodNotes notes{
+        .not_judged = NotJudged(pod), .held_back = {}, .extended = ExtendedResourcesOf(pod)};
     if (decoded.gated) {
       notes.held_back = "scheduling gates hold it back";
       const Json& gates = ItemsOf(FieldOf(pod, "spec"), "schedulingGates");
@@ -199,7 +198,9 @@ class PlanReader {
             (i == 0 ? ": " : ", ") + Shortened(WordOf(&gates[i], "name"), kMostNotJudgedBytes);
       }
     }
-    if (notes.not_judged.empty() && notes.held_back.empty()) return nullptr;
+    if (notes.not_judged.empty() && notes.held_back.empty() && notes.extended.empty()) {
+      return nullptr;
+    }
     return std::make_shared<const PodNotes>(std::move(notes));
   }
 
@@ -242,6 +243,8 @@ class PlanReader {
     }
     auto decoded = DecodeObservedPod(PaddedText(std::move(text)), rules_);
     if (!decoded) return Invalid(path + ": " + decoded.error().message);
+    const std::string refused = RefusedByApiServer(from);
+    if (!refused.empty()) decoded->pod.refusal = refused;
     return decoded;
   }
 
@@ -340,9 +343,47 @@ void KeepOn(const std::string& node, NodeConstraints& constraints) {
   for (NodeSelectorTerm& term : *constraints.either) term.fields.push_back(there);
 }
 
+// The tolerations that admission adds to pods with extended resources. Where it is not known
+// whether it does, and one would help, a note says so.
+void AddTolerations(const Snapshot& snapshot, PlanRequest& plan) {
+  const bool runs = RunsResourceToleration(snapshot);
+  std::set<std::string> tainted;
+  for (NodeIndex i = 0; i < snapshot.size() && !runs; ++i) {
+    for (const Taint& taint : snapshot.node(i).spec().taints) tainted.insert(taint.key);
+  }
+  using Told = std::pair<std::shared_ptr<const NodeConstraints>, std::shared_ptr<const PodNotes>>;
+  std::map<Told, Told> done;
+  const auto add = [&](PodRequest& pod, std::shared_ptr<const PodNotes>& notes) {
+    if (notes == nullptr || notes->extended.empty()) return;
+    const Told key{pod.constraints, notes};
+    const auto [found, is_new] = done.try_emplace(key, key);
+    auto& [constraints, noted] = found->second;
+    if (is_new) {
+      NodeConstraints more = constraints == nullptr ? NodeConstraints() : *constraints;
+      bool helps = false;
+      for (const std::string& resource : notes->extended) {
+        helps = helps || tainted.contains(resource);
+        more.tolerations.push_back(
+            {resource, TolerationOperator::kExists, "", TaintEffect::kNoSchedule});
+      }
+      if (runs) constraints = std::make_shared<const NodeConstraints>(std::move(more));
+      if (helps) {
+        PodNotes said = *notes;
+        AddNotJudged("toleration by ExtendedResourceToleration", said.not_judged);
+        noted = std::make_shared<const PodNotes>(std::move(said));
+      }
+    }
+    pod.constraints = constraints;
+    notes = noted;
+  };
+  for (std::size_t i = 0; i < plan.pods.size(); ++i) add(plan.pods[i], plan.notes[i]);
+  for (PlanRequest::OnEachNode& each : plan.on_each_node) add(each.pod, each.notes);
+}
+
 }  // namespace
 
 Status Expand(PlanRequest& plan, const Snapshot& snapshot) {
+  AddTolerations(snapshot, plan);
   for (const PlanRequest::OnEachNode& each : plan.on_each_node) {
     PlanRequest::Source& source = plan.sources[each.source];
     source.first = plan.pods.size();

@@ -18,7 +18,7 @@
 //
 // Objects that name no namespace are in "namespace", or in "default".
 //
-// Nodes that come are like one of the cluster, by its name, or like a Node (node_shape.h).
+// Nodes that come are like one of the cluster, by its name, or like a Node (template_node.h).
 //
 // Objects of controllers stand for their pods (plan_objects.h), which are named as the owner with a
 // number, and a Pod without a name by its number. A PodGroup says what its pods need, wherever
@@ -55,8 +55,9 @@ inline constexpr std::size_t kMostTemplateBytes = std::size_t{64} << 20;
 
 // What is known of a pod beside its request.
 struct PodNotes {
-  std::vector<std::string> not_judged;  // what Berth does not look at, by name (not_judged.h)
+  std::vector<std::string> not_judged;  // what Berth does not look at, by name (api_rules.h)
   std::string held_back;                // why nobody places it; "": somebody does
+  std::vector<std::string> extended;    // ExtendedResourcesOf
 };
 
 // For which pods or gangs room is to be made, and for what else.
@@ -97,8 +98,8 @@ struct PlanRequest {
 Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
                                const NodeRules& nodes);
 
-// Makes the pods of DaemonSets for the nodes that they choose, as their controller does. Error:
-// more pods than kMostPlannedPods.
+// Makes the pods of DaemonSets for the nodes that they choose, as their controller does, and adds
+// the tolerations that admission adds there (api_rules.h). Error: more pods than kMostPlannedPods.
 Status Expand(PlanRequest& plan, const Snapshot& snapshot);
 
 // The schedulers (spec.schedulerName; "" is the default one) that ask this Berth; empty: not known.

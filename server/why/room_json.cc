@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cluster/state/device_disputes.h"
 #include "scoring/explain/node_report.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/victims.h"
 #include "server/why/explain_parts.h"
 #include "server/wire/json/strict_json.h"
@@ -40,18 +41,6 @@ std::string LostText(std::chrono::minutes lost) {
 std::string GpuHours(std::int64_t cost) {
   const std::int64_t tenths = (cost + 3000) / 6000;  // thousandths of GPU-minutes
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
-}
-
-// What kube-scheduler alone judges of the pod.
-std::vector<std::string> NotJudged(const PodRequest& pod) {
-  std::vector<std::string> what;
-  const OwnToScheduler& own = pod.own_to_scheduler;
-  if (own.host_ports) what.emplace_back("host ports");
-  if (own.volumes) what.emplace_back("volumes");
-  if (own.resources) what.emplace_back("resources that Berth does not read");
-  if (own.keeps_apart) what.emplace_back("required anti-affinity");
-  if (own.minds_others) what.emplace_back("required affinity or spread");
-  return what;
 }
 
 std::chrono::minutes LostBy(const PodMove& move, WallTime now) {
@@ -211,7 +200,7 @@ class RoomTeller {
       text += move.spare == kNoNode ? ", and no node has room for it until then"
                                     : ", until then it fits on " + NameOf(move.spare);
     }
-    const std::vector<std::string> not_judged = NotJudged(pod);
+    const std::vector<std::string> not_judged = NotJudgedOf(pod);
     if (!not_judged.empty()) text += "; not judged: " + Join(not_judged, ", ");
     return text + "\n";
   }
@@ -298,7 +287,7 @@ class RoomTeller {
       json["waits_for"] = move.waits_for + 1;
       json["spare_node"] = move.spare == kNoNode ? "" : NameOf(move.spare);
     }
-    const std::vector<std::string> not_judged = NotJudged(move.pod->pod);
+    const std::vector<std::string> not_judged = NotJudgedOf(move.pod->pod);
     if (!not_judged.empty()) json["not_judged"] = not_judged;
     return json;
   }

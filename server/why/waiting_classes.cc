@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/age.h"
 #include "cluster/values/pod_request.h"
 
 namespace berth {
@@ -48,7 +49,7 @@ std::map<Key, Waiting> Classify(std::span<const WaitingPod> pods, WallTime now) 
   for (const WaitingPod& pod : pods) {
     if (pod.gated || !pod.pod->shape.wants_gpu()) continue;
     std::optional<Duration> age;
-    if (pod.created) age = std::chrono::duration_cast<Duration>(now - *pod.created);
+    if (pod.created) age = AgeAt(now, *pod.created);
     classes[KeyOf(pod.pod->shape)].Add(age);
   }
   return classes;

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "cluster/state/waiting_pods.h"
-#include "server/telemetry/metrics_text.h"
+#include "server/telemetry/metrics.h"
 #include "server/why/explain_json.h"
 
 namespace berth {

@@ -25,6 +25,7 @@ std::string CauseOf(const wire::PodReport& report) {
   if (AwaitsReserved(told)) return kReserved + told.reservation->node;
   if (IsPassedOver(told) && told.by_claim == 0) return "passed over";
   if (told.fitting + told.by_claim > 0) return kFits;
+  if (!told.lacking.empty()) return "lacks " + told.lacking.begin()->first;
   const bool kept_away = told.scheduler.any == static_cast<std::int64_t>(told.nodes);
   return (kept_away ? "kept away, " : "") + std::string(TextOf(told.counts.front().reason));
 }

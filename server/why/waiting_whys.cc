@@ -24,8 +24,9 @@ bool SameMoment(const Extender::Moment& a, const Extender::Moment& b) {
 std::string TextOf(const OwnRoom& room, const Earmarks& earmarks, const PodRequest& pod) {
   const auto reservation = room.reserved ? ReservationOf(earmarks, pod) : std::nullopt;
   if (!reservation) return "the room on " + room.node + " is kept for it";
-  const std::string proviso = ProvisoOf(*reservation);
-  return berth::TextOf(*reservation) + (proviso.empty() ? "" : ", " + proviso);
+  const std::string proviso = ProvisoOf(*reservation), cost = CostOf(*reservation);
+  return berth::TextOf(*reservation) + (proviso.empty() ? "" : ", " + proviso) +
+         (cost.empty() ? "" : "; " + cost);
 }
 
 constexpr std::size_t kNoKind = WaitingWhys::kMostKinds;

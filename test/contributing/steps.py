@@ -10,7 +10,7 @@ text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
 blocks = re.findall(r'^```cpp title="([^"]+)"\n(.*?)^```$', text, re.MULTILINE | re.DOTALL)
 registry = root / "scoring/registry.cc"
 # What stands before the lines that are added, each once in the file.
-PLACES = {"kScorers": "kScorers = std::to_array<Entry>({\n", "profiles": "static const std::vector<ProfileSpec> profiles = {\n"}
+PLACES = {"kScorers": "kScorers = std::to_array<ScorerEntry>({\n", "profiles": "static std::vector<ProfileSpec> profiles = {\n"}
 done = []
 for title, content in blocks:
     path, _, place = title.partition(": ")

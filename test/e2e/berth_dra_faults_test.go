@@ -210,3 +210,65 @@ func TestSlicesThatArePublishedAnewWhilePodsAreBound(t *testing.T) {
 		return nil
 	})
 }
+
+// Two claims have one device, and nothing at the API server refuses that: Berth tells both pods, and takes it from the younger
+// claim. kube-scheduler starts afterwards, and both pods get a GPU of their own.
+func TestADeviceInTwoClaimsIsTakenFromTheYoungerOne(t *testing.T) {
+	needBerth(t)
+	plane := harness.NewPlane(t)
+	publishWhole(t, plane, 1, 4)
+	grantChoice(plane)
+	berth := plane.StartBerth(choosing)
+	claims := plane.Client.ResourceV1().ResourceClaims(harness.Namespace)
+	for i, name := range []string{"older", "younger"} {
+		plane.CreatePods(claimingAll(t, plane, name, exactly(1)))
+		claim, err := claims.Get(t.Context(), name+"-0", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim.Finalizers = append(claim.Finalizers, resourcev1.Finalizer)
+		if claim, err = claims.Update(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		at := metav1.NewTime(time.Now().Add(time.Duration(i-2) * time.Second))
+		onNode := v1.NodeSelectorRequirement{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{"g0"}}
+		claim.Status.Allocation = &resourcev1.AllocationResult{AllocationTimestamp: &at,
+			Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
+				{Request: "gpus", Driver: gpuDriver, Pool: "g0", Device: "gpu-0"}}},
+			NodeSelector: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
+				{MatchFields: []v1.NodeSelectorRequirement{onNode}}}}}
+		claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{
+			{Resource: "pods", Name: name, UID: plane.Pod(name).UID}}
+		if _, err = claims.UpdateStatus(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	harness.Eventually(t, "the metric to count it", 5*time.Second, func() error {
+		return contains(berth.Metrics(), "berth_audit_double_grants 1")
+	})
+	harness.Eventually(t, "the device to be taken from the younger claim", 30*time.Second, func() error {
+		if text, allocation := allocated(t, plane, "younger-0"); allocation != nil {
+			return fmt.Errorf("it has %s", text)
+		}
+		return nil
+	})
+	if text, _ := allocated(t, plane, "older-0"); text != "g0 gpus=gpu-0" {
+		t.Errorf("want the older claim as it was, got %q", text)
+	}
+	for _, name := range []string{"older", "younger"} {
+		harness.Eventually(t, "the Event of "+name, 10*time.Second, func() error {
+			events, err := plane.Client.CoreV1().Events(harness.Namespace).List(t.Context(),
+				metav1.ListOptions{FieldSelector: "reason=DeviceInTwoClaims,involvedObject.name=" + name})
+			if err == nil && len(events.Items) == 0 {
+				err = fmt.Errorf("there is none")
+			}
+			return err
+		})
+	}
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane.WaitBound(60 * time.Second)
+	wantEachOnce(t, plane, 2)
+	if err := contains(berth.Metrics(), "berth_audit_double_grants 0"); err != nil {
+		t.Error(err)
+	}
+}

@@ -19,6 +19,10 @@ func setStatus(t *testing.T, c cluster, name string, phase v1.PodPhase, reason s
 	t.Helper()
 	pod := c.Pod(name)
 	pod.Status.Phase, pod.Status.Reason = phase, reason
+	if reason == "UnexpectedAdmissionError" {
+		pod.Status.Message = "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices " +
+			harness.GPUResource + ", which is unexpected"
+	}
 	if _, err := c.Client.CoreV1().Pods(harness.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,13 +108,13 @@ func TestANodeThatRefusesPodsOfOneSizeGoesOnTakingOthers(t *testing.T) {
 	}
 	c.CreatePods(harness.Pod("six-4", harness.Ask{harness.GPUResource: "6"}))
 	why := c.WaitPending("six-4", 30*time.Second)
-	if err := contains(why, "node(s) had a Topology Manager that rejected the last pods asking for the same GPUs"); err != nil {
+	if err := contains(why, "node(s) had a kubelet that rejected the last pods asking for the same resources"); err != nil {
 		t.Error(err)
 	}
 	if got := c.berth.Metric("berth_asks_refused_by_nodes"); got != 2 {
 		t.Errorf("%g asks are refused, want 2", got)
 	}
-	wantParts(t, c.ask("explain", "node", "node-0000"), "its Topology Manager rejected the last pods that ask for 6 GPUs")
+	wantParts(t, c.ask("explain", "node", "node-0000"), "its kubelet rejected the last pods that ask for 6 GPUs")
 	if nodes := c.berth.Metric("berth_nodes_refusing_gpu_pods"); nodes != 0 {
 		t.Errorf("%g nodes are closed, want none", nodes)
 	}

@@ -331,13 +331,23 @@ func nodeTemplate(t *testing.T) string {
 		"TOKEN_IMAGE":                           `{{ printf "%q" .Values.image }}`,
 		"        - TOKEN_ARGS\n":                "        {{- range .Values.node.args }}\n        - {{ printf \"%q\" . }}\n        {{- end }}\n",
 		"      runtimeClassName: TOKEN_RUNTIME": "      {{- with .Values.node.runtimeClassName }}\n      runtimeClassName: {{ . }}\n      {{- end }}",
+		"        - name: TOKEN_ENV\n":           "        {{- with .Values.node.env }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n",
+		"securityContext: TOKEN_SECURITY":       "securityContext: {{- toYaml .Values.node.securityContext | nindent 10 }}",
+		"      nodeSelector: TOKEN_SELECTOR":    "      {{- with .Values.node.nodeSelector }}\n      nodeSelector: {{- toYaml . | nindent 8 }}\n      {{- end }}",
+		"TOKEN_PLUGINS":                         "{{ .Values.node.devicePlugins }}",
+		"TOKEN_PODS":                            "{{ .Values.node.podResources }}",
 	}
 	for _, object := range nodeObjects(t) {
 		if object.GetKind() == "DaemonSet" {
 			maps.Copy(tokens, podWithValues(t, object, ".Values.node", ""))
 			pod, _, _ := unstructured.NestedMap(object.Object, "spec", "template", "spec")
-			pod["runtimeClassName"] = "TOKEN_RUNTIME"
+			pod["runtimeClassName"], pod["nodeSelector"] = "TOKEN_RUNTIME", "TOKEN_SELECTOR"
+			for i, token := range []string{"TOKEN_PLUGINS", "TOKEN_PODS"} {
+				pod["volumes"].([]any)[i].(map[string]any)["hostPath"].(map[string]any)["path"] = token
+			}
 			container := pod["containers"].([]any)[0].(map[string]any)
+			container["env"] = append(container["env"].([]any), map[string]any{"name": "TOKEN_ENV"})
+			container["securityContext"] = "TOKEN_SECURITY"
 			container["args"] = append(container["args"].([]any), "TOKEN_ARGS")
 			if err := unstructured.SetNestedMap(object.Object, pod, "spec", "template", "spec"); err != nil {
 				t.Fatal(err)
@@ -351,7 +361,9 @@ func nodeTemplate(t *testing.T) string {
 		}
 		text = strings.ReplaceAll(text, token, action)
 	}
-	return text + "{{- end }}\n"
+	constraints := harness.Kustomize(t, withComponent(t, withComponent(t, "manifests/base", agentFolder), openshiftFolder))
+	at := slices.IndexFunc(constraints, func(object unstructured.Unstructured) bool { return object.GetKind() == "SecurityContextConstraints" })
+	return text + "{{- if .Values.node.openshift }}\n---\n" + marshal(t, constraints[at].Object) + "{{- end }}\n{{- end }}\n"
 }
 
 // claimObjects are those of components/dra-claims: the policy, and the templates of a namespace.
@@ -418,6 +430,9 @@ func TestTheChartGivesTheNodeAgentWhereItIsAskedFor(t *testing.T) {
 		t.Errorf("it has more: %v", slices.Collect(maps.Keys(got)))
 	}
 	node := values["node"].(map[string]any)
+	if _, there := got["SecurityContextConstraints/berth-node"]; there {
+		t.Error("it has an object of OpenShift on other clusters")
+	}
 	node["runtimeClassName"], node["args"] = "nvidia", []any{"--lift-numa"}
 	daemon := as[appsv1.DaemonSet](t, chartObjects(t, values, "gpu"), "DaemonSet/berth-node")
 	pod := daemon.Spec.Template.Spec
@@ -605,7 +620,7 @@ func TestTheValuesOfTheChartAreUsed(t *testing.T) {
 	values["nodeSelector"] = map[string]any{"pool": "system"}
 	values["controlPlaneCIDRs"] = []any{"192.0.2.2/32"}
 	values["viewers"] = map[string]any{"group": "research", "apiServerCIDRs": []any{"192.0.2.3/32", "2001:db8::1/128"}}
-	values["config"] = map[string]any{"profile": "best-fit", "nodesToScore": 7.0}
+	values["config"] = map[string]any{"profile": "power-saving", "nodesToScore": 7.0}
 	values["tls"].(map[string]any)["mode"] = "certManager"
 	objects := chartObjects(t, values, "gpu")
 	text := ""
@@ -614,7 +629,7 @@ func TestTheValuesOfTheChartAreUsed(t *testing.T) {
 	}
 	for _, want := range []string{"image: example.com/berth:1\n", "replicas: 3\n", "pool: system\n", "cidr: 192.0.2.2/32\n",
 		"cidr: 192.0.2.3/32\n", "cidr: 2001:db8::1/128\n", "name: research\n",
-		"profile: best-fit\n", "nodesToScore: 7\n", "kind: Certificate\n", "berth.gpu.svc\n", "secretName: berth-server-tls\n"} {
+		"profile: power-saving\n", "nodesToScore: 7\n", "kind: Certificate\n", "berth.gpu.svc\n", "secretName: berth-server-tls\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

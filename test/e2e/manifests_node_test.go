@@ -25,7 +25,10 @@ import (
 const agentNamespace = "berth-node"
 
 // agentFolder are the files of the component, which are applied one by one: the first has the namespace.
-const agentFolder = "manifests/components/node/"
+const (
+	agentFolder     = "manifests/components/node/"
+	openshiftFolder = "manifests/components/node-openshift/"
+)
 
 // fenced is a cluster with two nodes with a pod on each, and the rights and policies of components/node in force.
 type fenced struct {
@@ -164,10 +167,16 @@ func TestTheNodeAgentWritesItsOwnNodeAndNothingElse(t *testing.T) {
 	wantDenied(t, "given", c.annotatePod(t, c.agent, "on-n1", "berth.dev/given", `{"version":1}`), "")
 	wantDenied(t, "given elsewhere", c.annotatePod(t, c.agent, "on-n2", "berth.dev/given", "{}"), `it is on node "n1", and this is node "n2"`)
 	wantDenied(t, "a plan", c.annotatePod(t, c.agent, "on-n1", "berth.dev/devices", "{}"), "annotation berth.dev/devices")
+	for reason, why := range map[string]string{"DeviceGivenTwice": "", "Killing": "want berth-node to write Events DeviceGivenTwice"} {
+		event := &v1.Event{ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(reason)}, Reason: reason, Type: v1.EventTypeWarning,
+			InvolvedObject: v1.ObjectReference{Kind: "Pod", Namespace: harness.Namespace, Name: "on-n1"}}
+		_, err := c.agent.CoreV1().Events(harness.Namespace).Create(t.Context(), event, metav1.CreateOptions{})
+		wantDenied(t, reason, err, why)
+	}
 	// A token that is of no pod names no node.
 	c.agent = c.withToken(t, "no-pod", c.token(t, nil))
 	wantDenied(t, "a token of no node", c.annotateNode(t, "n1", "berth.dev/topology", "x"), `it is on node ""`)
-	for _, name := range []string{"berth-node-annotations", "berth-node-pods", "berth-given"} {
+	for _, name := range []string{"berth-node-annotations", "berth-node-pods", "berth-given", "berth-decision", "berth-node-events"} {
 		policy := c.Kubectl("get", "validatingadmissionpolicy", name, "-o", "jsonpath={.status.typeChecking}")
 		if strings.Contains(policy, "warning") {
 			t.Errorf("the expressions of %s are not of one type: %s", name, policy)
@@ -198,8 +207,40 @@ func TestNobodyButTheNodeAgentSaysWhatAPodWasGiven(t *testing.T) {
 	wantDenied(t, "its status", err, "")
 }
 
+func TestNobodyButABindingSaysThatBerthBoundAPod(t *testing.T) {
+	c := startFenced(t)
+	const why = "annotation berth.dev/decision: want it from a Binding alone"
+	forged := harness.Pod("forged", nil)
+	forged.Spec.NodeName = "n1"
+	forged.Annotations = map[string]string{"berth.dev/devices": "{}"}
+	wantDenied(t, "a plan of one's own, which counts for nothing", c.create(t, forged), "")
+	forged.Annotations["berth.dev/decision"] = "0123456789abcdef"
+	harness.Eventually(t, "the policy to be in force", 30*time.Second, func() error {
+		if c.create(t, forged) == nil {
+			return fmt.Errorf("anybody may write berth.dev/decision")
+		}
+		return nil
+	})
+	wantDenied(t, "a pod that says it", c.create(t, forged), why)
+	wantDenied(t, "a pod that is changed", c.annotatePod(t, c.Client, "on-n1", "berth.dev/decision", "x"), why)
+	waiting := harness.Pod("waiting", nil)
+	waiting.Spec.SchedulerName = "nobody"
+	c.CreatePods(waiting)
+	bind := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "waiting", Annotations: map[string]string{"berth.dev/decision": "x",
+		"berth.dev/devices": "{}"}}, Target: v1.ObjectReference{Kind: "Node", Name: "n1"}}
+	wantDenied(t, "a Binding", c.Client.CoreV1().Pods(harness.Namespace).Bind(t.Context(), bind, metav1.CreateOptions{}), "")
+	wantDenied(t, "its removal", c.annotatePod(t, c.Client, "waiting", "berth.dev/decision", nil), why)
+	wantDenied(t, "another plan", c.annotatePod(t, c.Client, "waiting", "berth.dev/devices", `{"version":1}`),
+		"annotation berth.dev/devices: want it as Berth bound the pod")
+	wantDenied(t, "another annotation of that pod", c.annotatePod(t, c.Client, "waiting", "example.com/a", "x"), "")
+	pod := c.Pod("waiting")
+	pod.Status.Phase = v1.PodRunning
+	_, err := c.Client.CoreV1().Pods(harness.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	wantDenied(t, "its status", err, "")
+}
+
 // All that berth-node asks the API server and the kubelet for.
-var usedByAgent = []string{"get /nodes", "patch /nodes", "get /nodes/configz", "list /pods", "watch /pods", "patch /pods"}
+var usedByAgent = []string{"get /nodes", "patch /nodes", "get /nodes/configz", "list /pods", "watch /pods", "patch /pods", "create /events"}
 
 func TestRightsOfTheNodeAgentAreWhatItUses(t *testing.T) {
 	objects := render(t, withComponent(t, "manifests/base", agentFolder))

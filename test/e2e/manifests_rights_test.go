@@ -60,7 +60,6 @@ var usedByBerth = []string{
 	"list batch/jobs", "watch batch/jobs",
 	"list jobset.x-k8s.io/jobsets", "watch jobset.x-k8s.io/jobsets",
 	"list leaderworkerset.x-k8s.io/leaderworkersets", "watch leaderworkerset.x-k8s.io/leaderworkersets",
-	"list inference.redhat.com/allocationclaims", "watch inference.redhat.com/allocationclaims",
 	"list scheduling.koordinator.sh/devices", "watch scheduling.koordinator.sh/devices",
 	"create /pods/binding",
 	"patch /pods/status",

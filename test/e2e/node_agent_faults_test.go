@@ -61,6 +61,36 @@ func TestNodeAgentServesAgainWhenItsWorkerWasKilledOrHangs(t *testing.T) {
 	}
 }
 
+// NVIDIA's plugin, and fakegpu as it does, keeps a reader for each stream that ended, which swallows a change of health; and
+// it forgets at its start which GPUs were sick.
+func TestNodeAgentLosesNoSickGPUWhereItIsRestarted(t *testing.T) {
+	c := startAgentCluster(t, harness.MachineOptions{Pretended: true}, "a")
+	node := c.nodes["a"]
+	waitCarries(t, node, harness.GPUResource)
+	var sick []string
+	for i := range 4 {
+		if i%2 == 0 {
+			for _, worker := range node.AgentProcess.Children() {
+				_ = syscall.Kill(worker, syscall.SIGKILL)
+			}
+		} else {
+			node.AgentProcess.Stop()
+			node.StartAgent()
+		}
+		time.Sleep(3 * time.Second) // until the plugin has started anew
+		waitCarries(t, node, harness.GPUResource)
+		sick = append(sick, node.GPUID(i))
+		node.Sick(sick...)
+		node.WaitGPUs(8 - len(sick))
+		harness.Eventually(t, "the node to name the sick GPUs", 30*time.Second, func() error {
+			if got := node.Node().Annotations["berth.dev/gpu-health"]; got != strings.Join(sick, ",") {
+				return fmt.Errorf("after restart %d it names %q", i, got)
+			}
+			return nil
+		})
+	}
+}
+
 // beside is the agent's note of how the kubelet has the plugin beside it; empty where it has not.
 func beside(node *harness.Machine) string {
 	text, _ := os.ReadFile(node.Path("/var/lib/kubelet/device-plugins/berth/run/plugins"))

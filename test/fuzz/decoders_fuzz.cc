@@ -18,21 +18,19 @@
 #include "config/config.h"
 #include "config/kubeconfig.h"
 #include "config/load.h"
-#include "config/policy.h"
+#include "config/parse_yaml.h"
 #include "config/print.h"
-#include "config/yaml_json.h"
+#include "config/reload.h"
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
-#include "server/dialects/hami/hami_lock_annotation.h"
-#include "server/dialects/instaslice/instaslice_json.h"
+#include "server/dialects/hami/hami_node_lock.h"
 #include "server/dialects/koordinator/koordinator_json.h"
 #include "server/extender/extender.h"
 #include "server/why/growth_json.h"
 #include "server/why/plan_json.h"
-#include "server/wire/api/budget_json.h"
 #include "server/wire/api/job_json.h"
 #include "server/wire/api/lease_json.h"
 #include "server/wire/api/watch_json.h"
@@ -183,7 +181,6 @@ void Objects(std::string_view input) {
     pod.controller = job->uid;
     (void)jobs.Of(pod, {});
   }
-  (void)dialects::DecodeAllocationClaim(text);
   (void)dialects::DecodeKoordinatorDevice(text);
   (void)dialects::DecodeLockedNode(text);
   (void)wire::DecodeLease(text);
@@ -235,7 +232,7 @@ void Plan(std::string_view input) {
 void Configuration(std::string_view input) {
   const auto config = LoadConfig(std::string(input), "f");
   if (!config) return;
-  const auto again = LoadConfig(PrintWithConstants(*config), "f");
+  const auto again = LoadConfig(PrintConfig(*config), "f");
   BERTH_CHECK(again && *again == *config);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/topo_text.h"
+#include "bench/machine_files/topo_text.h"
 
 #include <cstdint>
 #include <string_view>

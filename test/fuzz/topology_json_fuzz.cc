@@ -7,14 +7,16 @@
 #include <cstdint>
 #include <string_view>
 
+#include "bench/machine_files/machine_file.h"
+#include "bench/machine_files/show_topology.h"
 #include "test/fuzz/matrix_promises.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace wire = berth::wire;
-  const auto matrix = wire::ParseTopologyFile({reinterpret_cast<const char*>(data), size});
+  const auto matrix = berth::ParseTopologyFile({reinterpret_cast<const char*>(data), size});
   if (!matrix) return 0;
   berth::fuzz::CheckMatrix(*matrix);
-  (void)wire::TopologyJson(*matrix);
+  (void)berth::TopologyJson(*matrix);
   const auto annotation = wire::TopologyAnnotation(*matrix);
   if (!annotation) return 0;  // links of more kinds than it has digits
   const auto again = wire::ParseTopologyAnnotation(*annotation);

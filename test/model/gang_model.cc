@@ -248,6 +248,8 @@ class Model final : public PodWaker {
     gang.total = 2 + Below(5);
     gang.minimum = world_.dice.Chance(70) ? gang.total : 2 + Below(gang.total - 1);
     gang.one_rack = world_.dice.Chance(30);
+    gang.one_per_node = !gang.one_rack && world_.dice.Chance(25);
+    if (world_.dice.Chance(20)) gang.dropped = "n" + std::to_string(Below(kModelNodes));
     gang.priority = 10 * Below(3);
     gang.gpus = 1 + Below(gang.one_rack ? 2 : 3);
     const std::string name = "gang" + std::to_string(api_.gangs().size());
@@ -307,6 +309,12 @@ class Model final : public PodWaker {
     world_.disturbed = false;
     End(deposed_);
     api_.Restore();
+    // What was learned of nodes by chance is forgotten.
+    for (int i = 0; i < 200; ++i) {
+      while (!jobs_.empty()) RunJob();
+      Pass(seconds(10));
+      Look();
+    }
     scheduler_.WakeAll();
     LetTimePass(seconds(200));
     api_.CheckGangs();

@@ -4,7 +4,9 @@
 // simulated kube-scheduler, in one thread, on a virtual clock, with every choice drawn from one
 // seed. A step is one thing that happens: an event of the watch arrives, a job runs, a pod is
 // scheduled, time passes, a pod or a node comes or goes, a gang is created anew under the names
-// that it had, Berth or kube-scheduler is killed, another Berth leads from now on.
+// that it had, Berth or kube-scheduler is killed, another Berth leads from now on. Pods of some
+// gangs have a port that one pod of a node can have; an extender after Berth takes a node out for
+// some; and now and then Reserve or PreBind fails.
 //
 // What may never be is looked for in the API server's own books, with every Binding and answer:
 //   whole      pods of a gang get nodes only when enough of them are there

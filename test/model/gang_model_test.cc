@@ -34,7 +34,7 @@ std::string EndOf(std::uint64_t seed, std::uint64_t steps) {
 }
 
 TEST(GangModel, NothingGoesWrongWhateverHappens) {
-  int whole = 0, restarts = 0, handovers = 0, evictions = 0, ended = 0;
+  int whole = 0, restarts = 0, handovers = 0, evictions = 0, ended = 0, dropped = 0, unbound = 0;
   for (std::uint64_t seed = 1, steps = 0; steps < Steps(); ++seed) {
     const std::uint64_t length = seed % 2 == 0 ? kLongRun : kShortRun;
     const ModelReport report = RunGangModel(seed, length, Planted::kNothing);
@@ -45,12 +45,16 @@ TEST(GangModel, NothingGoesWrongWhateverHappens) {
     handovers += report.handovers;
     evictions += report.evictions;
     ended += report.ended;
+    dropped += report.dropped;
+    unbound += report.unbound;
   }
   EXPECT_GT(whole, 20) << "the runs have to get somewhere";
   EXPECT_GT(restarts, 20);
   EXPECT_GT(handovers, 10);
   EXPECT_GT(evictions, 20);
   EXPECT_GT(ended, 20);
+  EXPECT_GT(dropped, 20);
+  EXPECT_GT(unbound, 20);
 }
 
 TEST(GangModel, TheSameSeedTakesTheSameStepsAndMakesTheSameDecisions) {

@@ -215,6 +215,7 @@ std::string SimApi::Create(const std::string& name, const std::string& gang, int
     pod.pod.Gang("berth:default/" + gang).GangSize(std::max(of.total - less, 1));
     pod.pod.GangMinimum(std::max(of.minimum - less, 1));
     if (of.one_rack) pod.pod.Requires(0);
+    if (of.one_per_node) pod.pod.LeftToScheduler({.host_ports = true});
   }
   world_.Log("created", uid, gang);
   Tell(Shown(pod));
@@ -277,7 +278,7 @@ void SimApi::CheckIsOfUse(const SimPod& preemptor) {
   for (const std::string& uid : MembersOf(preemptor.gang)) {
     placed += pods_.at(uid).node.empty() || pods_.at(uid).leaving ? 0 : 1;
   }
-  const int room = RoomFor(preemptor.gang, gang, gang.priority);
+  const int room = RoomFor(preemptor.gang, gang, gang.priority, false);
   if (room >= gang.minimum - placed - static_cast<int>(gang.ended.size())) return;
   world_.Violation("evictions: in vain for " + preemptor.gang + ", which has " +
                    std::to_string(placed) + " of " + std::to_string(gang.minimum) +
@@ -339,10 +340,20 @@ int SimApi::FreeGpus(const std::string& node, int priority) const {
   return free;
 }
 
-int SimApi::RoomFor(const std::string& name, const SimGang& gang, int priority) const {
+bool SimApi::IsPortTaken(const std::string& node) const {
+  return std::ranges::any_of(pods_, [&](const auto& pod) {
+    return pod.second.node == node && !pod.second.gang.empty() &&
+           gangs_.at(pod.second.gang).one_per_node;
+  });
+}
+
+int SimApi::RoomFor(const std::string& name, const SimGang& gang, int priority, bool all) const {
   std::map<std::string, int> by_rack;
   for (const std::string& node : nodes_) {
-    by_rack[gang.one_rack ? RackOf(node) : ""] += FreeGpus(node, priority) / gang.gpus;
+    int room = FreeGpus(node, priority) / gang.gpus;
+    if (all && gang.one_per_node) room = IsPortTaken(node) ? 0 : std::min(room, 1);
+    if (all && gang.dropped == node) room = 0;
+    by_rack[gang.one_rack ? RackOf(node) : ""] += room;
   }
   for (const std::string& uid : MembersOf(name)) {
     const std::string& node = pods_.at(uid).node;

@@ -46,9 +46,11 @@ struct SimGang {
   int minimum = 2, total = 2;
   int gpus = 1;  // of each pod
   int priority = 0;
-  bool one_rack = false;    // all of it in one
-  bool ran = false;         // a pod of it was bound
-  bool ran_before = false;  // it was created anew
+  bool one_rack = false;      // all of it in one
+  bool one_per_node = false;  // its pods have a port that one pod of a node can have
+  std::string dropped = {};   // another extender takes this node out for its pods; "" = none
+  bool ran = false;           // a pod of it was bound
+  bool ran_before = false;    // it was created anew
   // The names of its pods that have ended with success since it was created, and are not made anew.
   std::set<std::string> ended;
   int dying = 0;            // pods of it are gone, and Berth has not heard of it
@@ -94,6 +96,8 @@ class SimApi final : public GangHistory {
   [[nodiscard]] std::vector<std::string> MembersOf(const std::string& gang) const;
   // GPUs of the node that no pod has, or none of at least that priority.
   [[nodiscard]] int FreeGpus(const std::string& node, int priority = kLowest) const;
+  // Whether a pod on the node has the port.
+  [[nodiscard]] bool IsPortTaken(const std::string& node) const;
 
   // At the end, when nothing has disturbed for long: gangs that are not whole and could be.
   void CheckGangs();
@@ -107,8 +111,10 @@ class SimApi final : public GangHistory {
   void CheckRack(const SimPod& pod);
   void CheckGang(const std::string& name, const SimGang& gang);
   void CheckIsOfUse(const SimPod& preemptor);
-  // How many more pods of the gang there is room for, beside those of at least that priority.
-  [[nodiscard]] int RoomFor(const std::string& name, const SimGang& gang, int priority) const;
+  // How many more pods of the gang there is room for, beside those of at least that priority;
+  // what Berth does not judge is left out, or not.
+  [[nodiscard]] int RoomFor(const std::string& name, const SimGang& gang, int priority,
+                            bool all = true) const;
 
   void Apply(ClusterState& state, const ClusterEvent& event);
   void Tell(Told what) { watch_.push_back(std::move(what)); }

@@ -79,9 +79,26 @@ int SimScheduler::FreeGpus(const std::string& node, const std::string& uid_of_as
   return free;
 }
 
+bool SimScheduler::IsLeft(const SimPod& pod, const std::string& node) {
+  if (pod.gang.empty() || api_.gangs().at(pod.gang).dropped != node) return true;
+  ++world_.report.dropped;
+  return false;
+}
+
+bool SimScheduler::HasPort(const std::string& uid) const {
+  const auto pod = api_.pods().find(uid);
+  return pod != api_.pods().end() && !pod->second.gang.empty() &&
+         api_.gangs().at(pod->second.gang).one_per_node;
+}
+
 std::vector<NodeIndex> SimScheduler::Offered(const Snapshot& snapshot, const SimPod& pod) {
   std::vector<NodeIndex> offered;
+  const bool has_port = HasPort(pod.pod.Request().id.uid);
   for (const std::string& node : api_.nodes()) {
+    const auto is_assumed = [&](const auto& other) {
+      return other.second == node && HasPort(other.first);
+    };
+    if (has_port && (api_.IsPortTaken(node) || std::ranges::any_of(assumed_, is_assumed))) continue;
     const NodeIndex index = snapshot.names().Find(node);
     if (index == kNoNode) continue;
     if (FreeGpus(node, pod.pod.Request().id.uid) >= pod.gpus) offered.push_back(index);
@@ -108,9 +125,23 @@ void SimScheduler::Schedule(Extender& berth, int number_of_berth) {
   }
   const FilterAnswer answer = berth.Filter(now, pod.pod.Request(), offered);
   std::string node;
+  bool is_dropped = false;
   for (std::size_t i = 0; i < offered.size(); ++i) {
     if (answer.reasons[i] != Reason::kFits) continue;
-    if (node.empty() || world_.dice.Chance(50)) node = snapshot->names().name(offered[i]);
+    const std::string fits(snapshot->names().name(offered[i]));
+    if (!IsLeft(pod, fits)) {
+      is_dropped = true;
+    } else if (node.empty() || world_.dice.Chance(50)) {
+      node = fits;
+    }
+  }
+  if (node.empty() && is_dropped) {  // something happens all the time: it is tried again
+    pending_[uid] = world_.clock.Now() + milliseconds(4000 + world_.dice.Below(1000));
+    return;
+  }
+  if (!node.empty() && world_.disturbed && world_.dice.Chance(2)) {
+    ++world_.report.unbound;
+    return Retry(uid);
   }
   if (node.empty()) {
     std::set<std::string> never;

@@ -47,6 +47,9 @@ class SimScheduler {
   // GPUs for that pod: others that are nominated there keep theirs.
   [[nodiscard]] int FreeGpus(const std::string& node, const std::string& uid) const;
   void Refused(const std::string& uid, std::string text);
+  // Whether an extender after Berth leaves the node.
+  [[nodiscard]] bool IsLeft(const SimPod& pod, const std::string& node);
+  [[nodiscard]] bool HasPort(const std::string& uid) const;
   // Asks Berth where others may be evicted for the pod, on the nodes that are not named, and evicts
   // them on one of these.
   void Preempt(Extender& berth, const std::string& uid, const std::set<std::string>& never);

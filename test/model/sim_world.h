@@ -41,7 +41,9 @@ struct ModelReport {
   int restarts = 0;   // of Berth or kube-scheduler
   int handovers = 0;  // from one Berth to another
   int evictions = 0;
-  int ended = 0;  // pods that ended with success
+  int ended = 0;    // pods that ended with success
+  int dropped = 0;  // nodes that another extender took out of Berth's answer
+  int unbound = 0;  // pods that were not bound after filter, since Reserve or PreBind failed
   // What would come next, and when: equal where two runs did the same.
   int next_random = 0;
   Instant end;

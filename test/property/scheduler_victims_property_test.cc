@@ -18,6 +18,7 @@
 
 #include "scoring/scheduler_victims.h"
 #include "test/support/random_world.h"
+#include "test/support/worlds.h"
 
 namespace berth::test::scheduler_victims_property_test {
 namespace {
@@ -30,18 +31,28 @@ struct ModelPod {
   int priority = 0;
   std::array<std::int64_t, 4> requests{};  // milliCPU, memory, ephemeral storage, nvidia.com/gpu
   std::optional<WallTime> start = {};
-  bool web = false;  // has the label that budgets select
+  std::map<std::string, std::int64_t> others = {};  // devices of other plugins, huge pages
+  std::vector<std::size_t> covered_by = {};         // budgets, by index; ascending
 };
 
 struct ModelNode {
   std::array<std::int64_t, 4> allocatable{};
   std::vector<ModelPod> pods;
+  bool open = true;  // to the pod, by taints, selector and affinity
+  std::int64_t most_pods = 1000;
+  std::map<std::string, std::int64_t> others = {};
 
   // noderesources.Fits.
   [[nodiscard]] bool Fits(const ModelPod& pod) const {
+    if (std::ssize(pods) + 1 > most_pods) return false;
     std::array<std::int64_t, 4> requested{};
+    std::map<std::string, std::int64_t> left = others;
     for (const ModelPod& held : pods) {
       for (std::size_t i = 0; i < requested.size(); ++i) requested[i] += held.requests[i];
+      for (const auto& [name, amount] : held.others) left[name] -= amount;
+    }
+    for (const auto& [name, amount] : pod.others) {
+      if (amount > left[name]) return false;
     }
     for (std::size_t i = 0; i < requested.size(); ++i) {
       if (pod.requests[i] > 0 && pod.requests[i] > allocatable[i] - requested[i]) return false;
@@ -64,24 +75,22 @@ struct Victims {
   int violations = 0;
 };
 
-// allowed: of each budget; all of them select the pods of the web.
+// allowed: of each budget.
 std::optional<Victims> SelectVictimsOnNode(ModelNode node, const ModelPod& preemptor,
                                            std::vector<int> allowed) {
   std::vector<ModelPod> potential;
   for (const ModelPod& pod : node.pods) {
     if (pod.priority < preemptor.priority) potential.push_back(pod);
   }
-  if (potential.empty()) return std::nullopt;
+  if (potential.empty() || !node.open) return std::nullopt;
   for (const ModelPod& pod : potential) node.RemovePod(pod);
   if (!node.Fits(preemptor)) return std::nullopt;
   std::ranges::stable_sort(potential, MoreImportant);
   std::vector<ModelPod> violating, others;
   for (const ModelPod& pod : potential) {
     bool violates = false;
-    for (int& left : allowed) {
-      if (!pod.web) continue;
-      --left;
-      if (left < 0) {
+    for (const std::size_t budget : pod.covered_by) {
+      if (--allowed[budget] < 0) {
         violates = true;
         break;
       }
@@ -138,17 +147,74 @@ std::set<std::size_t> PickNodes(const std::map<std::size_t, Victims>& candidates
 // The same nodes in both forms.
 struct World {
   explicit World(std::uint64_t seed) : random(seed) {
+    seed % 3 == 0 ? AsPeopleHaveThem(seed) : Drawn();
+  }
+
+  void AsPeopleHaveThem(std::uint64_t seed) {
+    test::World people(seed, {.nodes = 4, .gpus = 4, .gangs = seed % 2 == 0});
+    asked = people.APod();
+    asked.priority = 60;
+    pod = ModelOf(asked, std::nullopt);
+    pod.priority = 60;
+    list = people.budgets();
+    for (const PodDisruptionBudget& budget : list) allowed.push_back(budget.disruptions_allowed);
+    for (const NodeSpec& spec : people.nodes()) {
+      if (spec.has_gpus() && std::ranges::all_of(spec.gpus, &GpuSpec::healthy)) {
+        AddNode(people.NodeOf(spec));
+      }
+    }
+  }
+
+  static std::array<std::int64_t, 4> AmountsOf(const RequestShape& shape) {
+    return {shape.cpu_milli, shape.memory_bytes, shape.ephemeral_bytes, shape.gpu_count()};
+  }
+
+  static ModelPod ModelOf(const PodRequest& pod, std::optional<WallTime> start) {
+    ModelPod model{pod.id.uid, pod.priority, AmountsOf(pod.shape), start};
+    for (const OtherResource& other : pod.others == nullptr ? OtherResources() : *pod.others) {
+      model.others[other.name] = other.amount;
+    }
+    return model;
+  }
+
+  void AddNode(const Node& node) {
+    const NodeSpec& spec = node.spec();
+    ModelNode model{
+        {spec.cpu_milli, spec.memory_bytes, std::int64_t{1} << 50, std::ssize(spec.gpus)}, {}};
+    model.most_pods = spec.most_pods;
+    for (const OtherResource& other : spec.others) model.others[other.name] = other.amount;
+    const NodeConstraints any, &needs = asked.constraints == nullptr ? any : *asked.constraints;
+    model.open = spec.ready && SelectsNode(needs, spec.name, spec.labels) &&
+                 std::ranges::all_of(spec.taints, [&needs](const Taint& taint) {
+                   return Tolerates(needs.tolerations, taint);
+                 });
+    for (const auto& held : node.pods()) {
+      ModelPod one = ModelOf(held->pod, held->life.started);
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        if (list[i].Covers(held->pod)) one.covered_by.push_back(i);
+      }
+      model.pods.push_back(one);
+    }
+    nodes.push_back(node);
+    models.push_back(model);
+  }
+
+  void Drawn() {
     const int count = random.Between(1, 4);
     for (int i = 0; i < count; ++i) AddNode("n" + std::to_string(i));
     const int gpus = random.Between(0, 4), cpu = random.Between(0, 12), disk = random.Between(0, 8);
-    preemptor.Priority(3).Cpu(cpu).DiskGib(disk);
-    preemptor.Whole(std::max(gpus, 1));
+    asked = APod("p").Priority(3).Cpu(cpu).DiskGib(disk).Whole(std::max(gpus, 1)).Request();
     pod = {"p", 3, {cpu * 1000, 0, std::int64_t{disk} << 30, std::max(gpus, 1)}};
     const int budgets = random.Between(0, 2);
     for (int i = 0; i < budgets; ++i) {
       allowed.push_back(random.Between(0, 2));
       list.push_back({"default", "b" + std::to_string(i),
                       LabelSelector{{"app", LabelOperator::kIn, {"web"}}}, allowed.back()});
+    }
+    for (ModelNode& node : models) {
+      for (ModelPod& held : node.pods) {
+        std::erase_if(held.covered_by, [this](std::size_t i) { return i >= allowed.size(); });
+      }
     }
     list.push_back({"default", "of all", LabelSelector{}, 0});  // which kube-scheduler passes over
   }
@@ -168,8 +234,10 @@ struct World {
       const int asks = random.Between(0, 6), takes = random.Between(0, 6);
       one.requests = {asks * 1000, 0, std::int64_t{takes} << 30, 0};
       a_pod.Priority(one.priority).Cpu(asks).DiskGib(takes);
-      one.web = random.Chance(40);
-      if (one.web) a_pod.Labelled({{"app", "web"}});
+      if (random.Chance(40)) {
+        a_pod.Labelled({{"app", "web"}});
+        one.covered_by = {0, 1};
+      }
       // Every pod has a start of its own: between equal ones kube-scheduler's order is by chance.
       if (random.Chance(90)) one.start = kEpoch + std::chrono::seconds(100 * next_start++);
       PodLife life{.started = one.start};
@@ -188,17 +256,19 @@ struct World {
   RandomWorld random;
   std::vector<Node> nodes;
   std::vector<ModelNode> models;
-  APod preemptor{"p"};
+  PodRequest asked;
   ModelPod pod;
   std::vector<int> allowed;
   std::vector<PodDisruptionBudget> list;
   int next_start = 0;
 };
 
-bool HasEqualStarts(const ModelNode& node) {
-  const auto unstarted =
-      std::ranges::count_if(node.pods, [](const ModelPod& pod) { return !pod.start; });
-  return unstarted > 1;
+// Between these its order is by chance.
+bool HasEqualOnes(const ModelNode& node, int below) {
+  std::set<std::pair<int, std::optional<WallTime>>> seen;
+  return std::ranges::any_of(node.pods, [&](const ModelPod& pod) {
+    return pod.priority < below && !seen.emplace(pod.start ? pod.priority : -1, pod.start).second;
+  });
 }
 
 TEST(SchedulerVictimsProperty, AreThoseOfKubeSchedulersOwnRule) {
@@ -209,9 +279,10 @@ TEST(SchedulerVictimsProperty, AreThoseOfKubeSchedulersOwnRule) {
     std::map<std::size_t, Victims> candidates;
     std::map<std::size_t, EvictionRank> ranks;
     for (std::size_t i = 0; i < world.nodes.size(); ++i) {
-      if (HasEqualStarts(world.models[i]) || world.models[i].Fits(world.pod)) continue;
+      if (HasEqualOnes(world.models[i], world.pod.priority) || world.models[i].Fits(world.pod))
+        continue;
       const auto right = SelectVictimsOnNode(world.models[i], world.pod, world.allowed);
-      const auto told = SchedulerVictims(world.nodes[i], world.preemptor.Request(), world.list);
+      const auto told = SchedulerVictims(world.nodes[i], world.asked, world.list);
       ASSERT_EQ(told.has_value(), right.has_value());
       if (!right) {
         ++without;

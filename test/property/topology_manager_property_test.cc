@@ -14,7 +14,7 @@
 
 #include "cluster/node/gpu_division.h"
 #include "scoring/devices/device_picker.h"
-#include "scoring/groups/pod_room.h"
+#include "scoring/groups/group_domains.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 #include "test/support/kubelet_model.h"

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "scoring/registry.h"
 #include "scoring/victims.h"
 #include "test/support/random_world.h"
+#include "test/support/worlds.h"
 
 namespace berth::test::victims_property_test {
 namespace {
@@ -21,8 +24,9 @@ constexpr int kPreemptor = 3;  // its priority
 
 const WallTime kNow = SimClock().Wall();
 
-// Highest priority, pods, sum of priorities, work lost, GPU compute set free.
-using Cost = std::tuple<int, int, std::int64_t, std::int64_t, std::int64_t>;
+// Whether a gang is among them, highest priority, pods, sum of priorities, work lost, GPU compute
+// set free.
+using Cost = std::tuple<bool, int, int, std::int64_t, std::int64_t, std::int64_t>;
 
 LinkMatrix TwoPairs() {
   return *ParseTopoText(
@@ -35,6 +39,27 @@ LinkMatrix TwoPairs() {
 
 struct World {
   explicit World(std::uint64_t seed) : random(seed) {
+    seed % 3 == 0 ? AsPeopleHaveIt(seed) : Drawn();
+  }
+
+  // One node. Whether the pod may go there at all is not asked here.
+  void AsPeopleHaveIt(std::uint64_t seed) {
+    test::World people(seed, {.nodes = 1,
+                              .cpu_nodes = 0,
+                              .gpus = 4,
+                              .held_percent = 100,
+                              .most_held = 5,
+                              .shares = seed % 2 == 0});
+    node.emplace(people.NodeOf(people.nodes()[0]));
+    asked = people.APod();
+    asked.priority = random.OneOf<int>({50, 100, 1000});
+    budgets = people.budgets();
+    unattributed = node->unattributed() > 0;
+    scarce = node->free_cpu_milli() < asked.shape.cpu_milli ||
+             node->free_memory_bytes() < asked.shape.memory_bytes;
+  }
+
+  void Drawn() {
     ANode a_node = ANode("n").Gpus(random.Between(1, 4)).Cpu(scarce ? 16 : 1000);
     if (scarce) a_node.DiskGib(16);
     const int gpus = static_cast<int>(a_node.Spec().gpus.size());
@@ -60,34 +85,59 @@ struct World {
       }
     }
     node.emplace(a_node.Build());
+    APod preemptor("p");
     preemptor.Priority(kPreemptor).Cpu(random.Between(0, 8));
     preemptor.DiskGib(random.Between(0, 8));
     random.Chance(50) ? preemptor.Whole(random.Between(1, gpus))
                       : preemptor.Share(random.Between(1, 10) * 100);
+    asked = preemptor.Request();
     budgets = {{"default", "b", LabelSelector{{"app", LabelOperator::kIn, {"web"}}},
                 random.Between(0, 2)}};
     if (random.Chance(30)) budgets.clear();
   }
 
+  [[nodiscard]] EvictionLimits limits() const {
+    return {budgets, [this](const GangId& gang) { return MembersOf(gang); }, kNow};
+  }
+  // In all of the world.
+  [[nodiscard]] std::size_t MembersOf(const GangId& gang) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        node->pods(), [&gang](const auto& held) { return held->pod.gang.id == gang; }));
+  }
+  // How many of the pods are beyond budgets.
+  [[nodiscard]] std::int64_t Beyond(const std::vector<const PodRecord*>& set) const {
+    std::int64_t beyond = 0;
+    for (const PodDisruptionBudget& budget : budgets) {
+      const auto covered = std::ranges::count_if(
+          set, [&budget](const PodRecord* pod) { return budget.Covers(pod->pod); });
+      beyond += std::max<std::int64_t>(covered - budget.disruptions_allowed, 0);
+    }
+    return beyond;
+  }
+
   // What it costs to evict these pods; none if that is not allowed or not enough.
   [[nodiscard]] std::optional<Cost> CostOf(const std::vector<const PodRecord*>& set) const {
-    Cost cost{std::numeric_limits<int>::min(), 0, 0, 0, 0};
-    int covered = 0;
-    for (const PodRecord* pod : set) {
-      if (pod->pod.priority >= kPreemptor) return std::nullopt;
-      std::get<0>(cost) = std::max(std::get<0>(cost), pod->pod.priority);
-      std::get<1>(cost) += 1;
-      std::get<2>(cost) += pod->pod.priority;
-      for (const DeviceGrant& grant : pod->placement.grants) {
-        std::get<3>(cost) += grant.milli * MinutesLost(pod->pod);
-        std::get<4>(cost) += grant.milli;
+    Cost cost{false, std::numeric_limits<int>::min(), 0, 0, 0, 0};
+    std::map<GangId, std::size_t> members;
+    for (const PodRecord* held : set) {
+      if (held->pod.priority >= asked.priority || !held->pod.shape.wants_gpu()) return std::nullopt;
+      if (!held->pod.gang.empty()) ++members[held->pod.gang.id];
+      std::get<1>(cost) = std::max(std::get<1>(cost), held->pod.priority);
+      std::get<2>(cost) += 1;
+      std::get<3>(cost) += held->pod.priority;
+      for (const DeviceGrant& grant : held->placement.grants) {
+        std::get<4>(cost) += grant.milli * MinutesLost(held->pod);
+        std::get<5>(cost) += grant.milli;
       }
-      covered += pod->pod.labels != nullptr ? 1 : 0;
     }
-    if (!budgets.empty() && covered > budgets[0].disruptions_allowed) return std::nullopt;
+    std::get<0>(cost) = !members.empty();
+    for (const auto& [gang, count] : members) {
+      if (count != MembersOf(gang)) return std::nullopt;
+    }
+    if (Beyond(set) > 0) return std::nullopt;
     const Node left = node->Without(
         [&set](const PodRecord& pod) { return std::ranges::find(set, &pod) != set.end(); });
-    if (FirstObjection(left, preemptor.Shape()) != Reason::kFits) return std::nullopt;
+    if (FirstObjection(left, asked.shape) != Reason::kFits) return std::nullopt;
     return cost;
   }
 
@@ -111,10 +161,10 @@ struct World {
   }
 
   RandomWorld random;
-  const bool scarce = random.Chance(30);  // CPU and disk may be short
-  const bool unattributed = random.Chance(20);
+  bool scarce = random.Chance(30);  // CPU and disk may be short
+  bool unattributed = random.Chance(20);
   std::optional<Node> node;
-  APod preemptor{"p"};
+  PodRequest asked;  // for which others are evicted
   std::vector<PodDisruptionBudget> budgets;
 };
 
@@ -123,8 +173,8 @@ TEST(VictimsProperty, AreAllowedSufficientAndBestWhereOnlyGpusAreShort) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const World world(seed);
-    const EvictionLimits limits{world.budgets, {}, kNow};
-    const auto added = AddedVictims(*world.node, world.preemptor.Request(), {}, limits);
+    const EvictionLimits limits = world.limits();
+    const auto added = AddedVictims(*world.node, world.asked, {}, limits);
     const auto best = world.Cheapest();
     (added ? chosen : vetoed) += 1;
     if (added) {
@@ -149,28 +199,19 @@ using Set = std::vector<const PodRecord*>;
 bool FitsWithout(const World& world, const Set& set) {
   const Node left = world.node->Without(
       [&set](const PodRecord& pod) { return std::ranges::find(set, &pod) != set.end(); });
-  return FirstObjection(left, world.preemptor.Shape()) == Reason::kFits;
+  return FirstObjection(left, world.asked.shape) == Reason::kFits;
 }
-
-bool IsCovered(const PodRecord& pod) { return pod.pod.labels != nullptr; }
 
 // Those that may be evicted, the most important first: of equal ones the first by UID has started
 // first.
 Set Lower(const World& world) {
   Set lower;
   for (const auto& pod : world.node->pods()) {
-    if (pod->pod.priority < kPreemptor) lower.push_back(pod.get());
+    if (pod->pod.priority < world.asked.priority) lower.push_back(pod.get());
   }
   std::ranges::stable_sort(lower, std::greater<>(),
                            [](const PodRecord* pod) { return pod->pod.priority; });
   return lower;
-}
-
-// How many of the pods exceed the budget.
-std::int64_t Exceeding(const World& world, const Set& set) {
-  if (world.budgets.empty()) return 0;
-  const auto covered = std::ranges::count_if(set, [](const PodRecord* p) { return IsCovered(*p); });
-  return std::max<std::int64_t>(covered - world.budgets[0].disruptions_allowed, 0);
 }
 
 // As kube-scheduler proposes (selectVictimsOnNode): all lower ones go, then one after the other
@@ -179,9 +220,11 @@ Set Proposal(const World& world) {
   Set going = Lower(world);
   if (!FitsWithout(world, going) || FitsWithout(world, {})) return {};
   Set exceeding, others;
-  int left = world.budgets.empty() ? 0 : world.budgets[0].disruptions_allowed;
+  std::map<const PodDisruptionBudget*, int> spent;
   for (const PodRecord* pod : going) {
-    const bool exceeds = !world.budgets.empty() && IsCovered(*pod) && --left < 0;
+    const bool exceeds = std::ranges::any_of(world.budgets, [&](const auto& budget) {
+      return budget.Covers(pod->pod) && ++spent[&budget] > budget.disruptions_allowed;
+    });
     (exceeds ? exceeding : others).push_back(pod);
   }
   for (const Set& group : {exceeding, others}) {
@@ -216,7 +259,21 @@ bool IsNoWorse(const World& world, const Set& set, const Set& proposed) {
   for (std::size_t i = 0; i < theirs.size(); ++i) {
     if (theirs[i] > most[i]) return false;
   }
-  return Exceeding(world, set) <= Exceeding(world, proposed) && FitsWithout(world, set);
+  return world.Beyond(set) <= world.Beyond(proposed) && FitsWithout(world, set);
+}
+
+bool Has(const Set& set, const PodRecord* pod) { return std::ranges::find(set, pod) != set.end(); }
+
+// By single pods with GPUs that stay otherwise; and who has what kube-scheduler alone judges goes.
+bool DiffersByThoseItMay(const World& world, const Set& set, const Set& proposed) {
+  const bool added = std::ranges::all_of(set, [&proposed](const PodRecord* pod) {
+    return Has(proposed, pod) ||
+           (pod->pod.gang.empty() && pod->pod.shape.wants_gpu() && !pod->leaving);
+  });
+  return added && std::ranges::all_of(proposed, [&](const PodRecord* pod) {
+           return Has(set, pod) ||
+                  !(pod->pod.own_to_scheduler.resources && world.asked.own_to_scheduler.resources);
+         });
 }
 
 std::int64_t LeastLost(const World& world, const Set& proposed) {
@@ -227,7 +284,8 @@ std::int64_t LeastLost(const World& world, const Set& proposed) {
     for (std::size_t i = 0; i < lower.size(); ++i) {
       if ((mask >> i & 1U) != 0) set.push_back(lower[i]);
     }
-    if (IsNoWorse(world, set, proposed)) least = std::min(least, LostBy(set));
+    if (DiffersByThoseItMay(world, set, proposed) && IsNoWorse(world, set, proposed))
+      least = std::min(least, LostBy(set));
   }
   return least;
 }
@@ -239,12 +297,14 @@ TEST(VictimsProperty, ReplacementVictimsLoseTheLeastWork) {
     const World world(seed);
     const Set proposed = Proposal(world);
     if (proposed.empty()) continue;
-    VictimSet given{.uids = {}, .pdb_violations = Exceeding(world, proposed)};
+    VictimSet given{.uids = {}, .pdb_violations = world.Beyond(proposed)};
     for (const PodRecord* pod : proposed) given.uids.push_back(pod->pod.id.uid);
-    const EvictionLimits limits{world.budgets, {}, kNow};
-    const auto instead = LighterVictims(*world.node, world.preemptor.Request(), given, limits);
-    // kube-scheduler proposes nobody for shares; and who has which GPU has to be known.
-    if (world.preemptor.Shape().is_share() || world.node->unattributed() > 0) {
+    const EvictionLimits limits = world.limits();
+    const auto instead = LighterVictims(*world.node, world.asked, given, limits);
+    // kube-scheduler proposes nobody for shares; who has which GPU has to be known; and those that
+    // end already need no others in their place.
+    const bool ends = std::ranges::any_of(proposed, &PodRecord::leaving);
+    if (world.asked.shape.is_share() || world.node->unattributed() > 0 || ends) {
       ASSERT_FALSE(instead);
       continue;
     }

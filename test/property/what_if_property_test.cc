@@ -14,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "scoring/explain/other_limits.h"
 #include "scoring/explain/what_if.h"
 #include "scoring/judgement.h"
 #include "scoring/registry.h"
 #include "scoring/scheduler_score.h"
 #include "scoring/waste/learned_mix.h"
 #include "test/support/random_world.h"
+#include "test/support/worlds.h"
 
 namespace berth::test::what_if_property_test {
 namespace {
@@ -35,18 +37,40 @@ std::vector<NodeIndex> BySchedulersScore(const Snapshot& snapshot, const PodRequ
   return nodes;
 }
 
+// Of the nodes that admit the pod and have all that kube-scheduler counts beside, the best.
+std::vector<NodeIndex> BestWithAll(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                                   const PodRequest& pod) {
+  std::vector<NodeIndex> all, equal;
+  for (NodeIndex i = 0; i < snapshot->size(); ++i) {
+    if (LackOf(snapshot->node(i), pod).empty()) all.push_back(i);
+  }
+  const Judgement judged = Judge(engine, snapshot, {.pod = pod, .candidates = all});
+  if (judged.fitting.empty()) return {};
+  const auto priorities = Priorities(engine, snapshot, pod, judged.fitting, judged.pull);
+  const std::uint8_t highest = *std::ranges::max_element(priorities);
+  for (std::size_t i = 0; i < priorities.size(); ++i) {
+    if (priorities[i] == highest) equal.push_back(judged.fitting[i]);
+  }
+  return equal;
+}
+
 TEST(WhatIfProperty, EveryPodGoesWhereTheEngineWouldPlaceIt) {
   std::int64_t placed = 0, refused = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomWorld random(seed);
     ClusterState state;
-    random.Populate(state, 6, 8);
+    std::optional<World> people;
+    if (seed % 3 == 0) people.emplace(seed);
+    people ? people->Populate(state) : random.Populate(state, 6, 8);
     const std::string profile = random.OneOf<std::string>(
         {"best-fit", "fragmentation-gradient", "expected-waste", "spreading"});
     Engine engine(BuildProfile(*FindBuiltinProfile(profile), random.AMix()).value());
     std::vector<PodRequest> pods;
-    for (int i = 0; i < 10; ++i) pods.push_back(random.APodNumbered(100 + i));
+    for (int i = 0; i < 10; ++i) {
+      pods.push_back(people ? people->APod() : random.APodNumbered(100 + i));
+    }
+    std::ranges::stable_sort(pods, std::greater<>(), &PodRequest::priority);
     const auto before = state.Current();
     const Snapshot copy = *before;
     const auto told = WhatIf(engine, {.snapshot = before, .pods = pods});
@@ -54,8 +78,9 @@ TEST(WhatIfProperty, EveryPodGoesWhereTheEngineWouldPlaceIt) {
     EXPECT_TRUE(copy.IsSame(*before));
     for (std::size_t i = 0; i < pods.size(); ++i) {
       SCOPED_TRACE("pod " + std::to_string(i));
-      const auto best =
-          BySchedulersScore(*state.Current(), pods[i], engine.Best(state.Current(), pods[i].shape));
+      const auto equal = people ? BestWithAll(engine, state.Current(), pods[i])
+                                : engine.Best(state.Current(), pods[i].shape);
+      const auto best = BySchedulersScore(*state.Current(), pods[i], equal);
       const std::optional<Placement>& planned = told->pods[i].placement;
       ASSERT_EQ(planned.has_value(), !best.empty());
       if (!planned) {

@@ -103,8 +103,8 @@ TEST(Worlds, AreReadFromTheirJsonAsTheyAre) {
         const PodRequest &pod = record->pod, &as_drawn = drawn.at(pod.id.uid)->pod;
         SCOPED_TRACE(pod.id.name);
         EXPECT_EQ(pod.refusal, "");
-        EXPECT_EQ(pod.shape.gpus, as_drawn.shape.gpus);
-        EXPECT_EQ(pod.shape.cpu_milli, as_drawn.shape.cpu_milli);
+        EXPECT_EQ(pod.shape, as_drawn.shape);
+        EXPECT_EQ(pod.own_to_scheduler, as_drawn.own_to_scheduler);
         EXPECT_EQ(pod.priority, as_drawn.priority);
         EXPECT_EQ(pod.mobility, as_drawn.mobility);
         EXPECT_EQ(pod.keep, as_drawn.keep);

@@ -71,8 +71,10 @@ Devices DevicesIn(const ClaimJson& claim) {
 class ClaimSoak::World final : private kube::WriteFence, private kube::ApiClient {
  public:
   explicit World(std::uint64_t seed) : random_(seed), chooses_(seed % 2 == 0) {
-    PutClass();
-    for (int i = 0; i < kDraNodes; ++i) AddDraNode("d" + std::to_string(i));
+    for (int i = 0; i < kDraNodes; ++i) {
+      Apply(NodeUpserted{ANode("d" + std::to_string(i)).Spec()});
+    }
+    berth_.emplace(*this);
     for (int i = 0; i < kPluginNodes; ++i) {
       Apply(NodeUpserted{ANode("p" + std::to_string(i)).Gpus(kGpus).Spec()});
     }
@@ -110,10 +112,15 @@ class ClaimSoak::World final : private kube::WriteFence, private kube::ApiClient
   // ---- the API server
 
   Result<ApiResponse> Send(const ApiRequest& request) override {
+    if (is_dead_) return Fail(Errc::kUnavailable, "Berth was killed");
     const bool is_status = request.path.ends_with("/status");
     std::string name = request.path.substr(0, request.path.size() - (is_status ? 7 : 0));
     name = name.substr(name.rfind('/') + 1);
     if (request.method == "PATCH") OnTheWire();
+    if (request.method == "PATCH" && Chance(3)) {  // before the write gets there, or after
+      is_dead_ = true;
+      if (Chance(50)) return Fail(Errc::kUnavailable, "Berth was killed");
+    }
     const auto found = claims_.find(name);
     if (found == claims_.end()) return ApiResponse{404, "{}", {}};
     if (request.method != "PATCH") return ApiResponse{200, found->second.dump(), {}};
@@ -196,10 +203,11 @@ class ClaimSoak::World final : private kube::WriteFence, private kube::ApiClient
       to_berth_.pop_front();
       if (event.claim) {
         berths_[event.name] = DevicesIn(*event.claim);
-        all_.claims().Put(dialects::DecodeResourceClaim(Padded(event.claim->dump())).value());
+        berth_->all.claims().Put(
+            dialects::DecodeResourceClaim(Padded(event.claim->dump())).value());
       } else {
         berths_.erase(event.name);
-        all_.claims().Remove("ns", event.name);
+        berth_->all.claims().Remove("ns", event.name);
       }
     }
   }
@@ -223,7 +231,7 @@ class ClaimSoak::World final : private kube::WriteFence, private kube::ApiClient
   // ---- what there is
 
   static ClaimJson Text(const std::string& text) { return {{"string", text}}; }
-  void PutClass() {
+  void PutClass(dialects::DeviceClaims& all) const {
     const ClaimJson selector = {{"cel",
                                  {{"expression",
                                    "device.driver == 'gpu.nvidia.com' && "
@@ -232,10 +240,9 @@ class ClaimSoak::World final : private kube::WriteFence, private kube::ApiClient
                       {"spec", {{"selectors", ClaimJson::array({selector})}}}};
     if (!chooses_) json["spec"]["extendedResourceName"] = kResource;
     std::string problem;
-    all_.classes().Put(dialects::DecodeDeviceClass(Padded(json.dump()), problem).value());
+    all.classes().Put(dialects::DecodeDeviceClass(Padded(json.dump()), problem).value());
   }
-  void AddDraNode(const std::string& node) {
-    Apply(NodeUpserted{ANode(node).Spec()});
+  static void AddDraNode(dialects::DeviceClaims& all, const std::string& node) {
     ClaimJson devices = ClaimJson::array();
     for (int i = 0; i < kGpus; ++i) {
       const std::string name = "gpu-" + std::to_string(i);
@@ -253,7 +260,7 @@ class ClaimSoak::World final : private kube::WriteFence, private kube::ApiClient
           {"nodeName", node},
           {"pool", {{"name", node}, {"generation", 1}, {"resourceSliceCount", 1}}},
           {"devices", devices}}}};
-    all_.slices().Put(dialects::DecodeResourceSlice(Padded(slice.dump())).value());
+    all.slices().Put(dialects::DecodeResourceSlice(Padded(slice.dump())).value());
   }
   void Apply(const ClusterEvent& event) { (void)state_.Apply(std::span(&event, 1)); }
   bool Chance(std::uint64_t percent) { return random_.Below(100) < percent; }
@@ -377,13 +384,60 @@ class ClaimSoak::World final : private kube::WriteFence, private kube::ApiClient
     std::vector<std::string> names;
     for (const auto& [node, chosen] : nodes) names.push_back(node);
     const PodId id{"uid-" + pod.name, "ns", pod.name};
-    allocator_.Ask(id, pod.claims);
     known_ = berths_;
-    if (allocator_.Allocate(id, pod.claims, names, {})) {
-      ++counts["pods that Berth allocated for"];
-      return;
+    bool allocated = false;
+    const std::vector<ClaimOrder> orders = GangOf(pod, nodes.begin()->first);
+    if (orders.size() > 1) {
+      allocated = berth_->allocator.AllocateTogether(orders, clock_.Now());
+      if (allocated) counts["gangs that Berth allocated for"] += 1;
+      if (!allocated && !is_dead_) return;  // "none, this time"
+    } else {
+      berth_->allocator.Ask(id, pod.claims);
+      allocated = berth_->allocator.Allocate(id, pod.claims, names, {});
+      if (allocated && !is_dead_) ++counts["pods that Berth allocated for"];
     }
+    if (!is_dead_ && allocated) return;
+    // Its filter is ignorable: without an answer it goes on, with what it chose before.
     decided_.push_back({pod.name, nodes.begin()->first, nodes.begin()->second});
+    if (is_dead_) Restart();
+  }
+
+  // Pods that start together with it, as Berth plans them: each on a node where kube-scheduler sees
+  // devices. In a third of the cases there are some.
+  std::vector<ClaimOrder> GangOf(const SoakedPod& pod, const std::string& node) {
+    std::vector<ClaimOrder> orders;
+    const auto add = [&](const SoakedPod& each, const std::string& on) {
+      orders.push_back({{"uid-" + each.name, "ns", each.name}, each.claims, on});
+    };
+    add(pod, node);
+    if (!pod.readable || random_.Below(3) > 0) return orders;
+    for (const auto& entry : pods_) {
+      const SoakedPod& other = entry.second;
+      const bool is_free = other.node.empty() && other.readable && &other != &pod &&
+                           std::ranges::all_of(other.claims, [this](const std::string& claim) {
+                             return truth_[claim].devices.empty();
+                           });
+      const bool is_decided = std::ranges::any_of(
+          decided_, [&other](const Decided& decided) { return decided.pod == other.name; });
+      const auto nodes = is_free && !is_decided ? NodesFor(other) : decltype(NodesFor(other))();
+      if (!nodes.empty() && orders.size() < 4) add(other, nodes.rbegin()->first);
+    }
+    return orders;
+  }
+
+  // Berth was killed, and another one lists what there is. Until it answers kube-scheduler has seen
+  // what the one before wrote, and has written what it had decided: a start takes longer.
+  void Restart() {
+    ++counts["kills"];
+    while (!decided_.empty()) WriteAsDecided();
+    clock_.Advance(kSchedulersLag);
+    ShowScheduler();
+    is_dead_ = false;
+    to_berth_.clear();
+    berths_.clear();
+    berth_.emplace(*this);
+    for (const auto& [name, claim] : claims_) to_berth_.push_back({name, claim, clock_.Now()});
+    ShowBerth(to_berth_.size());
   }
 
   // Of those that it decided: claims are allocated, then the pod is bound.
@@ -587,26 +641,36 @@ class ClaimSoak::World final : private kube::WriteFence, private kube::ApiClient
   PluginUse plugin_{*this};
 
   ClusterState state_;
-  MigOffers offers_;
-  DeviceClasses classes_;
-  DeviceOffers devices_;
-  OpenClaims open_;
-  dialects::DeviceClaims all_{{state_, offers_, classes_, devices_, open_},
-                              true,
-                              [](std::string_view, std::string_view, const std::string&) {}};
-  DeviceAllocator allocator_{{.write = {.client = *this,
-                                        .clock = clock_,
-                                        .fence = *this,
-                                        .sleep =
-                                            [this](Duration time) {
-                                              clock_.Advance(time);
-                                              ShowBerth(random_.Below(3));
-                                            }},
-                              .mig = offers_,
-                              .classes = classes_,
-                              .state = state_,
-                              .claims = all_,
-                              .on_note = [](bool, const std::string&) {}}};
+  // What ends with the process.
+  struct Berth {
+    explicit Berth(World& world)
+        : all({world.state_, offers, classes, devices, open}, true,
+              [](std::string_view, std::string_view, const std::string&) {}),
+          allocator({.write = {.client = world,
+                               .clock = world.clock_,
+                               .fence = world,
+                               .sleep =
+                                   [&world](Duration time) {
+                                     world.clock_.Advance(time);
+                                     world.ShowBerth(world.random_.Below(3));
+                                   }},
+                     .mig = offers,
+                     .classes = classes,
+                     .state = world.state_,
+                     .claims = all,
+                     .on_note = [](bool, const std::string&) {}}) {
+      world.PutClass(all);
+      for (int i = 0; i < kDraNodes; ++i) AddDraNode(all, "d" + std::to_string(i));
+    }
+    MigOffers offers;
+    DeviceClasses classes;
+    DeviceOffers devices;
+    OpenClaims open;
+    dialects::DeviceClaims all;
+    DeviceAllocator allocator;
+  };
+  std::optional<Berth> berth_;
+  bool is_dead_ = false;  // nothing that it sends gets there
   ScriptedBinder binder_{
       [this](const PodRequest& pod, const Placement& placement) { return Bound(pod, placement); }};
   SilentSink sink_;

@@ -8,6 +8,10 @@
 // ask for the name of a resource, on nodes of DRA and of a device plugin: kube-scheduler makes the
 // claims, and Berth chooses nodes.
 //
+// Berth is killed among its writes, alone or of a gang: kube-scheduler, whose filter is ignorable,
+// goes on with the devices that it had chosen for the pod it was asking about. It is taken to have
+// seen what was written before it looks at the next pod.
+//
 // What must hold: no device is in two claims by Berth's doing, no GPU of a device plugin has two
 // pods, and once all is calm no claim is allocated for a pod that is not there. A foreign allocator
 // whose write Berth's watch has not shown yet may collide with Berth; that is counted.

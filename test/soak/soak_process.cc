@@ -98,8 +98,7 @@ SoakProcess::SoakProcess(SoakApi& api, int number, const Clock& clock,
            .rules = pod_rules_}),
       extender(
           {.state = state, .binder = binder, .sink = silent_, .clock = clock, .waiting = &waiting},
-          {std::make_shared<Engine>(
-               *BuildProfile(*FindBuiltinProfile("best-fit"), MixOf(DefaultConfig()))),
+          {std::make_shared<Engine>(*BuildProfile(*FindBuiltinProfile("best-fit"), TypicalMix())),
            std::chrono::seconds(30)}),
       nodes(api, SoakKind::kNode, node_sink_),
       pods(api, SoakKind::kPod, pod_sink_) {}

@@ -98,6 +98,8 @@ TEST(Soak, NoDeviceIsInTwoClaimsAndNoClaimIsLeftWithoutItsPod) {
   std::cout << '\n';
   EXPECT_GT(counts["pods that Berth allocated for"], taken / 200);
   EXPECT_GT(counts["pods bound"], taken / 50);
+  EXPECT_GT(counts["gangs that Berth allocated for"], taken / 4000);
+  EXPECT_GT(counts["kills"], taken / 2000);
   EXPECT_GT(counts["answers lost"], 0U);
   EXPECT_GT(counts["calms"], taken / 1000);
 }

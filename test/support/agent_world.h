@@ -15,7 +15,6 @@
 #include "cluster/state/cluster_state.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/filters/device_fit.h"
-#include "scoring/filters/gpu_model_match.h"
 #include "server/dialects/dra/device_claims.h"
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/koordinator/koordinator_json.h"

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/telemetry/metrics_text.h"
+#include "server/telemetry/metrics.h"
 
 namespace berth::test {
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "config/yaml_json.h"
+#include "config/parse_yaml.h"
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"

@@ -65,7 +65,9 @@ inline Json PodAsking(const std::string& uid, const Json& requests) {
 }
 
 inline Json PodWithGpus(const std::string& uid, int gpus) {
-  return PodAsking(uid, {{"cpu", "1"}, {"nvidia.com/gpu", std::to_string(gpus)}});
+  Json pod = PodAsking(uid, {{"cpu", "1"}, {"nvidia.com/gpu", std::to_string(gpus)}});
+  pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
+  return pod;
 }
 
 // ExtenderArgs as kube-scheduler writes it, by names.
@@ -116,8 +118,7 @@ class SilentSink final : public DecisionSink {
 };
 
 inline std::shared_ptr<Engine> EngineOf(const std::string& profile) {
-  return std::make_shared<Engine>(
-      *BuildProfile(*FindBuiltinProfile(profile), MixOf(DefaultConfig())));
+  return std::make_shared<Engine>(*BuildProfile(*FindBuiltinProfile(profile), TypicalMix()));
 }
 
 // The whole service but for sockets, its clock and its log. Any thread may post.

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "bench/machine_files/topo_text.h"
 #include "topology/links/gpu_links.h"
-#include "topology/links/topo_text.h"
 #include "topology/links/wiring.h"
 
 namespace berth::test {

@@ -29,10 +29,11 @@ struct Product {
   const char* machine;
   std::int64_t memory_mib;
 };
-constexpr std::array<Product, 4> kProducts = {{{"NVIDIA-H100-80GB-HBM3", "p5.48xlarge", 81'559},
-                                               {"NVIDIA-A100-SXM4-80GB", "p4de.24xlarge", 81'920},
+// Machines that no catalogue knows: these have as many GPUs as their pool says.
+constexpr std::array<Product, 4> kProducts = {{{"NVIDIA-H100-80GB-HBM3", "hgx-h100", 81'559},
+                                               {"NVIDIA-A100-SXM4-80GB", "hgx-a100", 81'920},
                                                {"NVIDIA-A40", "dgx-a40", 46'068},
-                                               {"Tesla-T4", "g4dn.12xlarge", 15'360}}};
+                                               {"Tesla-T4", "t4-box", 15'360}}};
 
 NodeConstraints ConstraintsOf(const PodRequest& pod) {
   return pod.constraints == nullptr ? NodeConstraints() : *pod.constraints;
@@ -195,7 +196,6 @@ World::App World::DrawApp(std::size_t at, const WorldSize& size) {
   if (!app.kind.empty() && random_.Chance(12)) {
     pod.mobility = random_.OneOf<Mobility>(
         {Mobility::kDoNotDisrupt, Mobility::kNotSafeToEvict, Mobility::kHostPath});
-    pod.own_to_scheduler.volumes = false;
   }
   pod.keep = random_.Chance(3);
   if (app.completes) {
@@ -210,7 +210,11 @@ World::App World::DrawApp(std::size_t at, const WorldSize& size) {
       if (pages && random_.Chance(40)) continue;
       others.push_back({has.name, pages ? kGib : has.amount >= 63 ? 1 : 4 * app.gpus});
     }
-    if (!others.empty()) pod.others = std::make_shared<const OtherResources>(others);
+    if (!others.empty()) {
+      pod.others = std::make_shared<const OtherResources>(others);
+      pod.own_to_scheduler.resources = true;
+      pod.shape.beside_nic = others.back().name != kHugePages;
+    }
   }
   Constrain(app);
   return app;
@@ -489,6 +493,8 @@ PodRequest World::APod() {
     app.pod.shape.cpu_milli = std::int64_t{2000} * app.gpus;
     app.pod.shape.memory_bytes = std::int64_t{16} * app.gpus * kGib;
     app.pod.others = nullptr;
+    app.pod.own_to_scheduler = {};
+    app.pod.shape.beside_nic = false;
   }
   NodeConstraints constraints = ConstraintsOf(app.pod);
   if (kind > 92) constraints.tolerations.clear();  // it forgot them
@@ -699,7 +705,8 @@ void Autoscaler::BringOne(const Snapshot& cluster, std::span<const PodRequest> w
   }
   waits_since_ = std::move(still);
   std::size_t nodes = coming_.size();
-  for (NodeIndex i = 0; i < cluster.size(); ++i) nodes += cluster.node(i).spec().has_gpus() ? 1 : 0;
+  for (NodeIndex i = 0; i < cluster.size(); ++i)
+    nodes += cluster.node(i).spec().has_gpus() ? 1u : 0u;
   if (nodes >= rules_.most_nodes || !coming_.empty()) return;
   for (const PodRequest& pod : waiting) {
     if (!pod.shape.wants_gpu() || now - waits_since_.at(pod.id.uid) < rules_.patience) continue;

@@ -150,7 +150,7 @@ class World {
   // Those that wait are shown to Berth, made at that time; kube-scheduler has found no node.
   void PutWaiting(WaitingPods& waiting, WallTime created) const;
   void PutBudgets(DisruptionBudgets& budgets) const;
-  [[nodiscard]] std::shared_ptr<const Snapshot> Snapshot() const;
+  [[nodiscard]] std::shared_ptr<const berth::Snapshot> Snapshot() const;
   // The node as in that snapshot.
   [[nodiscard]] Node NodeOf(const NodeSpec& spec) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/node/link_library.h"
+#include "cluster/node/mig_library.h"
 
 #include <gtest/gtest.h>
 

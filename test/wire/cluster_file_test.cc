@@ -278,7 +278,7 @@ TEST(ClusterFile, GpusOfSlicesComeBackWithWhatTheirClaimsHold) {
                    past = test::APod("q").Whole(1).Request();
   ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{
       NodeUpserted{MachineWith("n1", 0)}, SliceGpusOffered{"n1", gpus},
-      GpusClaimed{"n1", {{"ns/c", "gpu-1", "GPU-b", 1, "", -1, pod.id.uid}}},
+      GpusClaimed{"n1", {{"default/c", "gpu-1", "GPU-b", 1, "", -1, pod.id.uid}}},
       PodBound{pod, {"n1", 0, 0, {}}, true}, PodBound{past, {"n1", 0, 0, {{2, 1000, 80'000}}}}}));
   EXPECT_EQ(state.FindPod(pod.id.uid)->placement.grants.front().gpu, 1);
   const std::string text = EncodeCluster(state.Everything());
@@ -317,7 +317,7 @@ TEST(ClusterFile, WhyANodeGetsNoPodsWithGpusComesBack) {
   node.gpu_condition = "XIDErrors=True";
   node.named_gpus_condition = "GpuMemWatch=True";
   const auto asks = std::make_shared<const std::vector<RefusedAsk>>(std::vector<RefusedAsk>{
-      {WholeGpus{2}, {WholeGpus{2}}, 1000, 5},
+      {WholeGpus{2}, {WholeGpus{2}}, 1000, 5, 7, {{"rdma/hca", 3}}},
       {test::MigWith(1, 5000, 2), {test::MigWith(1, 5000), test::MigWith(1, 5000)}, 0, 0}});
   ASSERT_TRUE(
       state.Apply(std::vector<ClusterEvent>{NodeUpserted{node}, GpuPodsRefused{"n1", true, asks}}));
@@ -479,14 +479,20 @@ TEST(ClusterFile, AGpuGrantedToTwoPodsBeyondWhatItHasIsRefused) {
 }
 
 TEST(ClusterFile, WhatIsNotAClusterIsRefused) {
-  EXPECT_EQ(ErrorOf(""), "file: want JSON or YAML, got something else");
+  EXPECT_EQ(
+      ErrorOf(""),
+      "file: want JSON or YAML, got an empty file; write it with kubectl get nodes,pods -A -o "
+      "json");
   EXPECT_EQ(ErrorOf("apiVersion: v1"), "apiVersion: unknown key");
   EXPECT_EQ(ErrorOf("nodes: [a"), "file:1: not YAML: end of sequence flow not found");
-  EXPECT_EQ(ErrorOf("{\"version\":1"), "file: want JSON or YAML, got something else");
+  EXPECT_EQ(
+      ErrorOf("{\"version\":1"),
+      "file: want JSON or YAML, got JSON that was cut off: it ends at byte 12, within a value");
   EXPECT_EQ(ErrorOf("[]"), "file: want an object");
   EXPECT_EQ(ErrorOf("null"), "file: want an object");
   EXPECT_EQ(ErrorOf("{}"), "version: want 1, got none");
-  EXPECT_EQ(ErrorOf(std::string(100'000, '[')), "file: want JSON or YAML, got something else");
+  EXPECT_EQ(ErrorOf(std::string(100'000, '[')),
+            "file: want JSON or YAML, got something else: JSON: byte 1000: want fewer levels");
 }
 
 TEST(ClusterFile, ANodeListOfKubernetesIsTakenAsWell) {
@@ -649,6 +655,24 @@ TEST(ClusterFile, NoNodeIsThereTwice) {
       DecodeList({ListedPod("1", "n1", "Running"), ListedNode("n1"), ListedNode("n1")});
   ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().message, "items[2].metadata.name: node \"n1\" is there twice");
+}
+
+TEST(ClusterFile, AnObjectThatCannotBeReadDoesNotCostTheOthers) {
+  Json nameless = ListedNode(""), pod = ListedPod("1", "n1", "Running");
+  pod["spec"]["containers"] = 7;
+  const auto file = DecodeList({ListedNode("n1"), nameless, pod, ListedPod("2", "n1", "Running")});
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->events.size(), 2U);
+  EXPECT_EQ(file->problems.size(), 2U);
+}
+
+TEST(ClusterFile, AListWithoutItsObjectIsReadAsJqWritesIt) {
+  static const PodRules kPods(test::AllDialects(), DefaultConfig().resources);
+  const auto file =
+      DecodeCluster(Json::array({ListedNode("n1"), ListedPod("1", "n1", "Running")}).dump(),
+                    NodeRules(DefaultConfig(), test::AllDialects()), &kPods);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->events.size(), 2U);
 }
 
 TEST(ClusterFile, ThePodsOfAListThatWaitAreThereToo) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "scoring/explain/node_report.h"
-#include "scoring/filters/node_health.h"
+#include "scoring/filters/device_fit.h"
 #include "server/why/explain_json.h"
 #include "test/support/agent_world.h"
 

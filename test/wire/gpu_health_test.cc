@@ -2,7 +2,7 @@
 //
 // GPUs that the agent of a node calls unhealthy, and what the status of a pod says of its own: what
 // is closed, what pods then get, and what people see of it.
-#include "server/wire/node/gpu_health.h"
+#include "server/wire/node/gpu_conditions.h"
 
 #include <gtest/gtest.h>
 

@@ -151,7 +151,9 @@ TEST_F(HostilePods, HaveAnnotationsOfAtMost8KiB) {
   EXPECT_EQ(RefusalOf(Annotated("nvidia.com/use-gputype", "A100" + std::string(8189, ','))),
             "annotation nvidia.com/use-gputype: want at most 8192 bytes, got 8193");
   Json none = Annotated("nvidia.com/use-gputype", std::string(8193, ','));
-  none["spec"]["containers"][0]["resources"]["requests"].erase("nvidia.com/gpu");
+  for (const char* list : {"limits", "requests"}) {
+    none["spec"]["containers"][0]["resources"][list].erase("nvidia.com/gpu");
+  }
   EXPECT_EQ(RefusalOf(none), "") << "without GPUs it is kube-scheduler's";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/json/json_check.h"
+#include "server/wire/json/json_text.h"
 
 #include <nlohmann/json.hpp>
 #include <random>

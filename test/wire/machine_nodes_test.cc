@@ -49,7 +49,7 @@ TEST(MachineNodes, SayMoreThemselvesIfTheyDo) {
 TEST(MachineNodes, WithAnotherNumberOfGpusThanTheirTypeAreNotWhatItSays) {
   const NodeSpec cut = Read(OfType("Standard_ND96asr_v4"), "nvidia.com/gpu", "56");
   EXPECT_EQ(cut.gpu_model, "");
-  EXPECT_EQ(cut.gpus.at(0).memory_mib, 0);
+  EXPECT_EQ(cut.places, (GpuPlaces{56, false, 8})) << "nobody says how they are kept apart";
   EXPECT_EQ(Read(OfType("Standard_D8s_v5"), "nvidia.com/gpu", "1").gpu_model, "");
 }
 

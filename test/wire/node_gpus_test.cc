@@ -191,6 +191,7 @@ TEST(SharedGpus, AreToldByAnyOfTheirLabelsOrByTheirNumber) {
   const auto places = [](const Json& labels, int capacity) {
     Json node = EightA100(8);
     node["metadata"]["labels"] = labels;
+    node["metadata"].erase("annotations");  // UUIDs are trusted more than labels
     node["status"]["capacity"]["nvidia.com/gpu"] = std::to_string(capacity);
     node["status"]["allocatable"]["nvidia.com/gpu"] = std::to_string(capacity);
     const NodeSpec spec = ReadNode(node).spec;
@@ -316,7 +317,7 @@ TEST(SeveralVendors, AreNotOnePot) {
   EXPECT_NE(DecodeObservedPod(test::Padded(two_containers.dump()), rules)->pod.refusal, "");
 }
 
-TEST(SeveralVendors, OnOneNodeAreToldAndTheLargerCounts) {
+TEST(SeveralVendors, OnOneNodeAreBothCountedAndTheLargerIsChosen) {
   Config config = DefaultConfig();
   config.resources.push_back({"amd.com/gpu", ResourceMeaning::kWholeGpus, "gpu"});
   Json node = EightA100(8);
@@ -324,9 +325,8 @@ TEST(SeveralVendors, OnOneNodeAreToldAndTheLargerCounts) {
   const DecodedNode decoded = ReadNode(node, config);
   EXPECT_EQ(decoded.spec.gpus.size(), 8U);
   EXPECT_EQ(decoded.spec.gpu_resource, "nvidia.com/gpu");
-  EXPECT_EQ(decoded.problem,
-            "allocatable amd.com/gpu: want GPUs of one resource on a node, those of nvidia.com/gpu "
-            "count alone");
+  EXPECT_EQ(decoded.problem, "");
+  EXPECT_EQ(decoded.spec.other_gpus, (OtherResources{{"amd.com/gpu", 2}}));
   config.resources = {{"nvidia.com/gpu", ResourceMeaning::kWholeGpus, "gpu"}};
   EXPECT_EQ(ReadNode(EightA100(8), config).spec.gpu_resource, "nvidia.com/gpu")
       << "GPUs of other agents have other resources";

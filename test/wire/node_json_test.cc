@@ -40,6 +40,13 @@ NodeSpec DecodeOne(const Json& node) {
 
 std::string ErrorOf(const Json& items) {
   const auto nodes = Decode(items);
+  // What cannot be read costs the node that fact, and is said with its place.
+  for (std::size_t i = 0; nodes && i < nodes->size(); ++i) {
+    const DecodedNode& node = nodes->at(i);
+    if (node.unread.empty()) continue;
+    EXPECT_TRUE(node.problem.starts_with(node.unread)) << node.problem;
+    return "items[" + std::to_string(i) + "]" + node.unread;
+  }
   EXPECT_FALSE(nodes.has_value());
   if (nodes) return "";
   EXPECT_EQ(nodes.error().code, Errc::kInvalidArgument);
@@ -176,10 +183,10 @@ TEST(NodeJson, BadAmountsNameTheirPlace) {
   const Case cases[] = {
       {"-1 GPUs", "/status/allocatable/nvidia.com~1gpu", "-1",
        "items[0].status.allocatable.nvidia.com/gpu: want 0 or more, got -1"},
-      {"negative cpu", "/status/allocatable/cpu", "-1", "items[0].cpu_milli: want a capacity"},
-      {"negative memory", "/status/allocatable/memory", "-1Ki", "items[0].memory_bytes: want a"},
-      {"memory label", "/metadata/labels/nvidia.com~1gpu.memory", "16GB",
-       "items[0].metadata.labels[nvidia.com/gpu.memory]: want an integer"},
+      {"negative cpu", "/status/allocatable/cpu", "-1",
+       "items[0].status.allocatable.cpu: want 0 or more"},
+      {"negative memory", "/status/allocatable/memory", "-1Ki",
+       "items[0].status.allocatable.memory: want 0 or more"},
       {"no name", "/metadata/name", "", "items[0].name: want a DNS-1123 name, got \"\""},
       {"a name that is none", "/metadata/name", "N\"1", "items[0].name: want a DNS-1123 name"},
       {"another kind", "/kind", "Pod", "items[0].kind: want Node, got \"Pod\""}};
@@ -189,6 +196,39 @@ TEST(NodeJson, BadAmountsNameTheirPlace) {
     EXPECT_TRUE(ErrorOf(Json::array({node})).starts_with(c.start))
         << c.description << ": " << ErrorOf(Json::array({node}));
   }
+}
+
+// Each fact of a node, spoiled: the node, its GPUs and the other nodes of the list are there.
+TEST(NodeJson, OneFactThatCannotBeReadCostsThatFact) {
+  for (const char* pointer :
+       {"/metadata/labels/nvidia.com~1gpu.memory", "/status/allocatable/cpu",
+        "/status/allocatable/memory", "/status/allocatable/pods", "/status/capacity/rdma~1hca",
+        "/metadata/annotations/berth.dev~1topology", "/metadata/labels/a",
+        "/metadata/annotations/hami.io~1device-cordon", "/spec/taints", "/spec/unschedulable",
+        "/status/conditions", "/metadata/annotations"}) {
+    for (const Json& value :
+         {Json("[N/A]"), Json(7), Json::array({7}), Json{{"a", 1}}, Json(true)}) {
+      Json node = GpuKubeNode();
+      node["metadata"]["name"] = "n2";
+      node["spec"] = Json::object();
+      node["metadata"]["annotations"] = Json::object();
+      node["status"]["capacity"] = Json::object();
+      node[Json::json_pointer(pointer)] = value;
+      const auto nodes = Decode({GpuKubeNode(), node, GpuKubeNode()});
+      ASSERT_TRUE(nodes) << pointer << " " << value << ": " << nodes.error().message;
+      ASSERT_EQ(nodes->size(), 3U);
+      EXPECT_EQ(nodes->at(1).spec.gpus.size(), 2U) << pointer << " " << value;
+      EXPECT_EQ(nodes->at(1).spec.gpu_model, "Tesla-T4") << pointer << " " << value;
+    }
+  }
+  Json node = GpuKubeNode();
+  node["metadata"]["labels"][kMemoryLabel] = "[N/A]";
+  const auto nodes = Decode(Json::array({node}));
+  ASSERT_TRUE(nodes);
+  EXPECT_NE(nodes->at(0).problem.find("label nvidia.com/gpu.memory: want"), std::string::npos)
+      << nodes->at(0).problem;
+  node["status"]["allocatable"]["nvidia.com/gpu"] = 2;  // as people write it
+  EXPECT_EQ(DecodeOne(node).gpus.size(), 2U);
 }
 
 TEST(NodeJson, WrongTypesNameTheItem) {
@@ -219,10 +259,13 @@ TEST(NodeJson, OneNodeOfAWatchIsReadAndItsErrorsNameIt) {
   EXPECT_EQ(node->spec, DecodeOne(GpuKubeNode()));
   Json bad = GpuKubeNode();
   bad["status"]["allocatable"]["nvidia.com/gpu"] = "-1";
-  EXPECT_EQ(DecodeNode(test::Padded(bad.dump()), rules).error().message,
-            "node n1: status.allocatable.nvidia.com/gpu: want 0 or more, got -1");
+  EXPECT_EQ(DecodeNode(test::Padded(bad.dump()), rules)->unread,
+            ".status.allocatable.nvidia.com/gpu: want 0 or more, got -1");
   bad["status"]["allocatable"] = 7;
-  EXPECT_TRUE(DecodeNode(test::Padded(bad.dump()), rules).error().message.starts_with("node n1: "));
+  EXPECT_TRUE(
+      DecodeNode(test::Padded(bad.dump()), rules)->unread.starts_with(".status.allocatable: "));
+  bad["metadata"]["name"] = "N";
+  EXPECT_TRUE(DecodeNode(test::Padded(bad.dump()), rules).error().message.starts_with("node N: "));
   EXPECT_FALSE(DecodeNode(test::Padded("{"), rules));
 }
 

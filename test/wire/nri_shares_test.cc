@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/dialects/nvidia/nri_annotations.h"
+#include "server/dialects/nvidia/nvidia_dialect.h"
 #include "server/dialects/registry.h"
-#include "server/wire/api/binding_json.h"
+#include "server/wire/api/pod_writes.h"
 #include "server/wire/node/node_json.h"
 #include "test/support/agent_world.h"
 #include "test/support/dialects.h"

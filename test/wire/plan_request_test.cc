@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "scoring/admission.h"
-#include "server/why/not_judged.h"
+#include "server/why/api_rules.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
@@ -354,6 +354,42 @@ TEST(PlanRequests, WhatBerthDoesNotJudgeIsNamed) {
             (Names{"ResourceClaim nic-7", "ResourceClaim own"}));
 }
 
+// What Berth says of admission, on a node with these labels and NVIDIA's taint.
+std::pair<bool, Names> Admitted(const Labels& labels, const Json& pod) {
+  NodeSpec spec = test::MachineWith("n1", 1);
+  spec.labels = labels;
+  spec.taints = {{"nvidia.com/gpu", "present", TaintEffect::kNoSchedule}};
+  ClusterState state;
+  EXPECT_TRUE(state.Apply(std::vector<ClusterEvent>{NodeUpserted{spec}}));
+  PlanRequest plan = Read(pod);
+  EXPECT_TRUE(Expand(plan, *state.Current()));
+  const bool tolerates = Admits(spec, plan.pods.at(0)) == Reason::kFits;
+  return {tolerates, plan.notes[0] == nullptr ? Names() : plan.notes[0]->not_judged};
+}
+
+TEST(PlanRequests, ThatAdmissionLetsTolerateTheTaintOfTheirResourceDo) {
+  const Json with_gpu = PodWithGpus("g", 1), without = test::PodAsking("c", {{"cpu", "1"}});
+  for (const char* label : {"cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool",
+                            "eks.amazonaws.com/nodegroup"}) {
+    EXPECT_EQ(Admitted({{label, "a"}}, with_gpu), std::pair(true, Names())) << label;
+    EXPECT_EQ(Admitted({{label, "a"}}, without), std::pair(false, Names())) << label;
+  }
+  EXPECT_EQ(Admitted({}, with_gpu),
+            std::pair(false, Names{"toleration by ExtendedResourceToleration"}))
+      << "whether that runs is not known";
+  EXPECT_EQ(Admitted({}, without), std::pair(false, Names()));
+}
+
+TEST(PlanRequests, ThatTheApiServerRefusesAreRefusedWithItsReason) {
+  Json pod = PodWithGpus("g", 1);
+  pod["spec"]["containers"][0]["resources"] = {{"limits", {{"nvidia.com/gpu", "0.5"}}}};
+  EXPECT_EQ(Read(pod).pods.at(0).refusal,
+            "the API server refuses spec.containers[0].resources.limits[nvidia.com/gpu]: want an "
+            "integer, got 0.5");
+  pod["spec"]["initContainers"] = pod["spec"]["containers"];
+  EXPECT_NE(Read(pod).pods.at(0).refusal.find("spec.initContainers[0]"), std::string::npos);
+}
+
 TEST(PlanRequests, WhatBerthDoesNotJudgeIsBounded) {
   Json volumes = Json::array();
   for (int i = 0; i < 1000; ++i) volumes.push_back({{"name", std::string(300, 'v')}, {"x", i}});
@@ -372,11 +408,11 @@ TEST(PlanRequests, ScheduledGatesAndSchedulersAreNoted) {
   EXPECT_EQ(plan.notes[0]->held_back, "scheduling gates hold it back: kueue.x-k8s.io/admission");
   NoteSchedulers({""}, plan);
   EXPECT_EQ(plan.notes[1]->not_judged, Names{"scheduler volcano"});
-  EXPECT_EQ(plan.notes[2], nullptr);
+  EXPECT_EQ(plan.notes[2]->not_judged, Names());
   PlanRequest unknown = Read(foreign, PodWithGpus("3", 1));
   NoteSchedulers({}, unknown);
   EXPECT_NE(unknown.notes[0], nullptr);
-  EXPECT_EQ(unknown.notes[1], nullptr) << "who asks is not known";
+  EXPECT_EQ(unknown.notes[1]->not_judged, Names()) << "who asks is not known";
 }
 
 TEST(PlanRequests, OtherResourcesOfAPodAreCounted) {

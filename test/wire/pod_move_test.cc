@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/pod/pod_move.h"
+#include "server/wire/pod/pod_parts.h"
 
 #include <string>
 

@@ -48,6 +48,42 @@ TEST(PodObject, ABoundPodHasItsPlacement) {
   EXPECT_FALSE(observed.terminating);
 }
 
+TEST(PodObject, OfAResizeThatIsUnderWayTheMostCounts) {
+  const auto cpu = [](const Json& status, const char* spec = "4") {
+    Json pod = BoundPod();
+    pod["spec"]["containers"][0]["resources"]["requests"] = {{"cpu", spec}, {"memory", "1Gi"}};
+    pod["status"].update(status);
+    return Decode(pod).placement.cpu_milli;
+  };
+  const std::string name = BoundPod()["spec"]["containers"][0]["name"];
+  const auto status = [&name](const char* allocated, const char* actual) {
+    return Json{{"containerStatuses",
+                 {{{"name", name},
+                   {"allocatedResources", {{"cpu", allocated}, {"nvidia.com/gpu", "7"}}},
+                   {"resources", {{"requests", {{"cpu", actual}}}}}}}}};
+  };
+  EXPECT_EQ(cpu(status("60", "60")), 60'000) << "it was made smaller, and still has all of it";
+  EXPECT_EQ(cpu(status("4", "60")), 60'000);
+  EXPECT_EQ(cpu(status("2", "2")), 4'000) << "it was made larger";
+  EXPECT_EQ(cpu(status("a lot", "2")), 4'000);
+  Json infeasible = status("4", "4");
+  infeasible["conditions"] = {{{"type", "PodResizePending"}, {"reason", "Infeasible"}}};
+  EXPECT_EQ(cpu(infeasible, "400"), 4'000) << "the node cannot give it";
+  Json other = status("60", "60");
+  other["containerStatuses"][0]["name"] = "of-no-container";
+  EXPECT_EQ(cpu(other), 4'000);
+}
+
+TEST(PodObject, OfAResizeOfAWholePodTheMostCounts) {
+  Json pod = BoundPod();
+  pod["spec"]["resources"]["requests"] = {{"cpu", "4"}, {"memory", "1Gi"}};
+  pod["status"]["allocatedResources"] = {{"cpu", "8"}};
+  pod["status"]["resources"]["requests"] = {{"memory", "2Gi"}};
+  const ObservedPod observed = Decode(pod);
+  EXPECT_EQ(observed.placement.cpu_milli, 8'000);
+  EXPECT_EQ(observed.placement.memory_bytes, std::int64_t{2} << 30);
+}
+
 TEST(PodObject, APodThatIsNotBoundHasNone) {
   Json pod = test::PodWithGpus("u", 2);
   pod["status"] = {{"phase", "Pending"}};

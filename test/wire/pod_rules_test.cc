@@ -194,7 +194,7 @@ TEST(PodRules, WhatNoNodeCanGiveIsRefused) {
   const Case cases[] = {
       {"whole and share", {{"nvidia.com/gpu", "1"}, {"berth.dev/gpu-milli", "1"}}, both},
       {"whole and memory", {{"nvidia.com/gpu", "1"}, {"berth.dev/gpu-memory-mib", "1"}}, both},
-      {"65 GPUs", {{"nvidia.com/gpu", "65"}}, "pod asks for more GPUs than any node has"},
+      {"65,537 GPUs", {{"nvidia.com/gpu", "65537"}}, "pod asks for more GPUs than any node has"},
       {"too large a share",
        {{"berth.dev/gpu-milli", "1001"}},
        "pod asks for a GPU share larger than one GPU"}};

@@ -72,7 +72,9 @@ TEST_F(PodSeriesTest, WhoDoesNotEndByItselfIsOfNone) {
   pod["spec"].erase("restartPolicy");
   EXPECT_EQ(SeriesIn(pod), 0u) << "that is Always";
   test::Json without = Pod("job");
-  without["spec"]["containers"][0]["resources"]["requests"].erase("nvidia.com/gpu");
+  for (const char* list : {"limits", "requests"}) {
+    without["spec"]["containers"][0]["resources"][list].erase("nvidia.com/gpu");
+  }
   EXPECT_EQ(SeriesIn(without), 0u) << "it asks for no GPU";
 }
 

@@ -397,7 +397,7 @@ TEST(RefusedPods, HoldWhatTheyAskForOnceTheyAreBound) {
   };
   EXPECT_EQ(held(PodAsking("u", {{"nvidia.com/gpu", "8"}, {"berth.dev/gpu-milli", "1"}})), 8000)
       << "whole GPUs and a share";
-  EXPECT_EQ(held(PodAsking("u", {{"nvidia.com/gpu", "65"}})), 8000);
+  EXPECT_EQ(held(PodAsking("u", {{"nvidia.com/gpu", "65537"}})), 8000);
   EXPECT_EQ(held(PodAsking("u", {{"berth.dev/gpu-milli", "1500"}})), 1000);
   EXPECT_EQ(held(PodAsking("u", {{"koordinator.sh/gpu-core", "50"}})), 1000);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/pod/run_time.h"
+#include "server/wire/pod/pod_series.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "scoring/reason.h"
 #include "server/dialects/registry.h"
-#include "server/wire/api/binding_json.h"
+#include "server/wire/api/pod_writes.h"
 #include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
@@ -53,15 +53,22 @@ TEST(GpuUuids, ThatCannotBeReadAreToldAndTheNodeDoesWithout) {
   const auto problem = [](const std::string& uuids) {
     const DecodedNode node = Decode(TwoT4(uuids));
     EXPECT_EQ(node.spec.gpus.size(), 2U);
-    EXPECT_EQ(node.spec.gpus[0].uuid, "");
+    for (const GpuSpec& gpu : node.spec.gpus) EXPECT_EQ(gpu.uuid, "");
     return node.problem;
   };
   const std::string key = "annotation berth.dev/gpu-uuids: ";
-  EXPECT_EQ(problem("GPU-a"), key + "want those of the node's 2 GPUs, got 1");
   EXPECT_EQ(problem("GPU-a,GPU-b,GPU-c"), key + "want those of the node's 2 GPUs, got 3");
   EXPECT_EQ(problem("GPU-a,GPU-a"), key + "[1]: \"GPU-a\" is there twice");
   EXPECT_EQ(problem("GPU-a,"), key + "[1]: want a UUID of 1..64 characters, got \"\"");
   EXPECT_TRUE(problem("GPU-a," + std::string(65, 'x')).starts_with(key + "[1]: want a UUID of"));
+}
+
+// Who lists the GPUs knows how many there are: two devices of one GPU are replicas of it.
+TEST(GpuUuids, OfHalfAsManyGPUsSayThatTheDevicesAreReplicas) {
+  const DecodedNode node = Decode(TwoT4("GPU-a"));
+  EXPECT_TRUE(node.spec.gpus.empty());
+  EXPECT_EQ(node.spec.places.count, 2);
+  EXPECT_EQ(node.spec.places.gpus, 1);
 }
 
 TEST(VisibleDevices, AreWrittenWithTheBindingOfAShare) {

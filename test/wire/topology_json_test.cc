@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/random.h"
+#include "bench/machine_files/machine_file.h"
+#include "bench/machine_files/show_topology.h"
 
 namespace berth::wire::topology_json_test {
 namespace {

@@ -194,14 +194,13 @@ TEST(Vendors, WhatDraGivesOutByAKnownNameStaysKubeSchedulers) {
   EXPECT_EQ(asks(resources), 2) << "as the configuration says";
 }
 
-TEST(Vendors, OfSeveralOnANodeTheWholeGpusCountAndTheOthersAreTold) {
+TEST(Vendors, OfSeveralOnANodeTheWholeGpusAreChosenAndTheOthersCounted) {
   const DecodedNode node =
       ReadNode(NodeHaving({{"amd.com/cpx_nps1", 24}, {"amd.com/spx_nps1", 5}}));
   EXPECT_EQ(node.spec.gpu_resource, "amd.com/spx_nps1");
   EXPECT_EQ(node.spec.gpus.size(), 5U);
-  EXPECT_EQ(node.problem,
-            "allocatable amd.com/cpx_nps1: want GPUs of one resource on a node, those of "
-            "amd.com/spx_nps1 count alone");
+  EXPECT_EQ(node.problem, "");
+  EXPECT_EQ(node.spec.other_gpus, (OtherResources{{"amd.com/cpx_nps1", 24}}));
   // What no healthy device is left of gives way.
   Json changed = NodeHaving({{"amd.com/cpx_nps1", 64}, {"amd.com/gpu", 8}});
   changed["status"]["allocatable"]["amd.com/gpu"] = "0";

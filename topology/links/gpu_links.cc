@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "topology/links/pattern_scores.h"
 #include "topology/links/set_search.h"
 
 namespace berth {

@@ -32,6 +32,7 @@ std::string LinkText(const Link& link) {
   if (link.fabric == LinkType::kNvlink) return "NV" + std::to_string(link.fabric_links);
   if (link.fabric == LinkType::kXgmi) return "XGMI";
   if (link.fabric == LinkType::kHccs) return "HCCS";
+  if (link.fabric == LinkType::kXelink) return "XL";
   for (const auto& [name, type] : kRelations) {
     if (type == link.pcie) return std::string(name);
   }

@@ -28,6 +28,7 @@ enum class LinkType : std::uint8_t {
   kPix,      // at most one PCIe bridge
   kBoard,    // two GPUs on one board ("PSB")
   kHccs,     // of Huawei's Ascend
+  kXelink,   // Xe Link
   kXgmi,     // of AMD's
   kNvlink,
 };
@@ -39,7 +40,7 @@ inline constexpr std::size_t kMaxTopologyBytes = 1 << 20;  // of a file that des
 
 struct Link {
   LinkType pcie = LinkType::kUnknown;    // kUnknown..kBoard
-  LinkType fabric = LinkType::kUnknown;  // kNvlink, kXgmi, kHccs, or kUnknown for none
+  LinkType fabric = LinkType::kUnknown;  // kHccs..kNvlink, or kUnknown for none
   std::uint8_t fabric_links = 0;         // bonded links of the fabric, 0..kMaxNvlinks
 
   [[nodiscard]] bool known() const {
@@ -57,7 +58,7 @@ std::optional<LinkType> ParsePcieRelation(std::string_view text);
 
 // The name of the cells that ParsePcieRelation and the NVLinks take, for messages.
 inline constexpr std::string_view kCellsWanted =
-    "X, NV#, PIX, PXB, PHB, NODE, SYS, SOC, XGMI or HCCS";
+    "X, NV#, PIX, PXB, PHB, NODE, SYS, SOC, XGMI, XL or HCCS";
 
 struct LinkMatrix {
   std::vector<std::string> gpus;         // names, at most kMaxGpus

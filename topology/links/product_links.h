@@ -9,6 +9,7 @@
 // another package or bin of the same: MI300X_OAM, MI300X_VF, 910B4-1.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -36,5 +37,13 @@ std::optional<LinkMatrix> LinksOfProduct(std::string_view product, int gpus);
 // 20 GB/s, the bridges of A40, RTX A6000 and 3090 14 GB/s (as `nvidia-smi nvlink -s` lists them),
 // Blackwell 50 GB/s. An empty or unknown product changes nothing.
 LinkSpeeds SpeedsFor(const LinkMatrix& matrix, std::string_view product);
+
+// NVIDIA's score of a pair of GPUs, which HAMi publishes: SYS 10, NODE 20, PHB 30, PXB 40, PIX 50,
+// PSB 60, plus 100 for each NVLink, at most 18; 0 if the link is unknown. (go-gpuallocator at
+// 876e7b7, besteffort_policy.go.)
+
+int NvidiaPairScore(const Link& link);
+// The link with that score; nullopt if no link has it.
+std::optional<Link> LinkOfNvidiaScore(std::int64_t score);
 
 }  // namespace berth

@@ -7,6 +7,9 @@
 // most F*F*k lookups to grow and 2k*F*k to swap, for k of F free GPUs (1.5 million for 32 of 64).
 #pragma once
 
+#include <vector>
+
+#include "topology/links/gpu_links.h"
 #include "topology/links/wiring.h"
 
 namespace berth {
@@ -17,5 +20,21 @@ GpuMask SearchSet(const Wiring& wiring, GpuMask free, int size, GpuMask required
 
 // Total bandwidth between the GPUs of a set, in MB/s.
 std::int64_t AggregateOf(const Wiring& wiring, GpuMask set);
+
+// What every set of a machine's GPUs is worth to pods that talk in a pattern.
+
+inline constexpr int kMaxPatternGpus = 16;  // of the machine
+inline constexpr int kMaxGridGpus = 8;
+
+// By set, in MB/s: the worst link that the pattern has to use where the GPUs take its places in the
+// best way. Exact.
+//
+//   kAllToAll  every two of them
+//   kPairs     a perfect matching; of an odd number one GPU is left over
+//   kGrid      a mesh of 2 x k/2; 0 for an odd number
+//
+// Empty, that is nothing to tell sets apart by: for kAny and kRing (SetTable has the ring), above
+// kMaxPatternGpus GPUs, and for kGrid above kMaxGridGpus.
+std::vector<int> PatternScores(const Wiring& wiring, LinkPattern pattern);
 
 }  // namespace berth

@@ -4,7 +4,9 @@
 // pair and the NUMA group of each GPU, by GPU index.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "topology/gpu_mask.h"
@@ -58,5 +60,36 @@ std::vector<GpuMask> NumaNodesOf(const LinkMatrix& matrix);
 // If the NUMA groups are unknown, all GPUs are one group.
 Wiring WiringOf(const LinkMatrix& matrix, const LinkSpeeds& speeds);
 inline Wiring WiringOf(const LinkMatrix& matrix) { return WiringOf(matrix, SpeedsFor(matrix)); }
+
+// Surroundings: what a GPU of a machine has beside it, by its link matrix. Pure functions of it.
+
+// Each set has the GPU itself.
+struct Surroundings {
+  GpuMask fabric = 0;  // the GPUs that it has a fabric link to
+  GpuMask root = 0;    // those under one PCIe root with it: no host bridge is between them
+  GpuMask numa = 0;    // those of its NUMA group; all of the machine where the groups are unknown
+  LinkType nic = LinkType::kUnknown;  // the best PCIe relation to a NIC; kUnknown without any
+};
+
+// By GPU. Tools hide the PCIe relation of two GPUs with NVLinks; such a pair is known to be under
+// one root if a NIC is under one root with each of them.
+std::vector<Surroundings> SurroundingsOf(const LinkMatrix& matrix);
+
+// Rails: in a rail-optimised fabric NIC i of every node meets on leaf switch i, so that GPUs of the
+// same index talk without a spine. A group that takes k GPUs of each of its nodes should therefore
+// take the same k indices everywhere. (NCCL's PXN path repairs only part of a mismatch.)
+
+struct RailChoice {
+  GpuMask rails = 0;           // bit i = GPU i; 0 where no node has k
+  std::size_t aligned = 0;     // nodes that get exactly these
+  std::vector<GpuMask> nodes;  // what each node gives: k GPUs, or 0 where it has fewer free
+};
+
+// free: per node the GPUs that are free. The rails are the k GPU indices that are free on most
+// nodes, the numerically lowest set among equals. A node on which one of them is taken gives as
+// many of them as it can, and otherwise its lowest free GPUs. Exact up to 16 GPUs per node (one
+// pass over all 65,536 sets); above that, rails are added one by one, each time the one that keeps
+// most nodes. Requires: 1 <= k <= 64.
+RailChoice AlignRails(std::span<const GpuMask> free, int k);
 
 }  // namespace berth

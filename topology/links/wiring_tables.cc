@@ -3,21 +3,75 @@
 
 #include <algorithm>
 #include <bit>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/vf2_sub_graph_iso.hpp>
 #include <mutex>
 #include <optional>
 #include <utility>
 
-#include "topology/links/gpu_graph.h"
-#include "topology/links/set_outlook.h"
 #include "topology/links/set_search.h"
+#include "topology/links/set_table.h"
 
 namespace berth {
+namespace {
+
+// Equal under any numbering: the sorted bandwidths and NUMA relations of a GPU.
+using Signature = std::vector<int>;
+
+struct LinkEdge {
+  int megabytes_per_s = 0;
+  bool same_numa = false;
+  friend bool operator==(const LinkEdge&, const LinkEdge&) = default;
+};
+
+using Graph =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, Signature, LinkEdge>;
+using Vertex = Graph::vertex_descriptor;
+using Edge = Graph::edge_descriptor;
+
+Graph GraphOf(const Wiring& wiring) {
+  const auto gpus = static_cast<std::size_t>(wiring.gpus);
+  Graph graph(gpus);
+  for (std::size_t a = 0; a < gpus; ++a) {
+    for (std::size_t b = 0; b < gpus; ++b) {
+      if (a == b) continue;
+      const LinkEdge edge{wiring.Between(static_cast<int>(a), static_cast<int>(b)),
+                          wiring.numa[a] == wiring.numa[b]};
+      graph[a].push_back(edge.megabytes_per_s * 2 + (edge.same_numa ? 1 : 0));
+      if (a < b) boost::add_edge(a, b, edge, graph);
+    }
+    std::ranges::sort(graph[a]);
+  }
+  return graph;
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> NumberingOf(const Wiring& from_wiring, const Wiring& to_wiring) {
+  if (from_wiring.gpus != to_wiring.gpus) return std::nullopt;
+  const Graph from = GraphOf(from_wiring), to = GraphOf(to_wiring);
+  std::vector<int> found;
+  const auto keep = [&](auto forward, auto /*backward*/) {
+    for (Vertex gpu = 0; gpu < boost::num_vertices(from); ++gpu) {
+      found.push_back(static_cast<int>(boost::get(forward, gpu)));
+    }
+    return false;  // the first is as good as any
+  };
+  int steps = 0;
+  const auto same_edge = [&](const Edge& a, const Edge& b) {
+    return ++steps <= kMaxIsomorphismSteps && from[a] == to[b];  // beyond them it runs dry
+  };
+  const auto same_vertex = [&](Vertex a, Vertex b) { return from[a] == to[b]; };
+  boost::vf2_graph_iso(from, to, keep, boost::vertex_order_by_mult(from),
+                       boost::edges_equivalent(same_edge).vertices_equivalent(same_vertex));
+  if (found.empty()) return std::nullopt;
+  return found;
+}
 
 struct WiringSets::Kind {
-  Kind(const Wiring& of, const SizeMix& sizes) : wiring(of), graph(of), mix(sizes) {}
+  Kind(const Wiring& of, const SizeMix& sizes) : wiring(of), mix(sizes) {}
 
   const Wiring wiring;
-  const GpuGraph graph;
   const SizeMix mix;
   std::once_flag once;
   std::optional<SetTable> table;      // after `once`
@@ -84,9 +138,8 @@ WiringSets WiringTables::SetsOf(const Wiring& wiring) {
       return sets;
     }
   }
-  const GpuGraph graph(wiring);
   for (const auto& kind : kinds_) {
-    auto to = graph.IsomorphismTo(kind->graph);
+    auto to = NumberingOf(wiring, kind->wiring);
     if (!to) continue;
     sets.kind_ = kind;
     sets.to_table_ = *std::move(to);

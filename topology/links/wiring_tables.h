@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,13 @@ class WiringSets {
   std::vector<int> to_table_, from_table_;  // empty: the same numbers
   bool uniform_ = false;
 };
+
+// The i-th of the result is the GPU of `to` that corresponds to GPU i of `from` under another
+// numbering, with the same bandwidths and NUMA groups throughout. nullopt if there is no such
+// numbering, or none was found within kMaxIsomorphismSteps comparisons of links (then both wirings
+// merely get a table of their own).
+std::optional<std::vector<int>> NumberingOf(const Wiring& from, const Wiring& to);
+inline constexpr int kMaxIsomorphismSteps = 2'000'000;
 
 // One thread at a time.
 class WiringTables {

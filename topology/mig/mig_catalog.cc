@@ -228,7 +228,7 @@ constexpr Product kProducts[] = {
      false,
      {},
      kH200,
-     {"NVIDIA-H200", "NVIDIA-H200-NVL"},
+     {"NVIDIA-H200", "NVIDIA-H200-NVL", "NVIDIA-H20-3e"},
      "MIG User Guide r610; NVML and -lgipp of an H200, driver 580.159.04",
      MigConfidence::kHigh},
     {"B200-180GB",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The subcommands of berth-replay. Each Add... declares one and returns what to run when it was
-// chosen and its options were read; reports say what they were made with.
+// The subcommands of berth-replay; those of berth-lab are in bench/lab/commands. Each Add...
+// declares one and returns what to run when it was chosen and its options were read; reports say
+// what they were made with.
 #pragma once
 
 #include <functional>
@@ -23,15 +24,9 @@ Command AddGenerate(CLI::App& app);
 Command AddDemo(CLI::App& app);
 Command AddCompare(CLI::App& app);
 Command AddMerge(CLI::App& app);
-Command AddTune(CLI::App& app);
 Command AddTopology(CLI::App& app);
 Command AddMig(CLI::App& app);
-Command AddWaves(CLI::App& app);
 Command AddGang(CLI::App& app);
-Command AddClaims(CLI::App& app);
-Command AddShares(CLI::App& app);
-Command AddRoom(CLI::App& app);
-Command AddClasses(CLI::App& app);
 Command AddImport(CLI::App& app);
 
 }  // namespace berth::replay

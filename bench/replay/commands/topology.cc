@@ -13,6 +13,8 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "bench/machine_files/machine_file.h"
+#include "bench/machine_files/show_topology.h"
 #include "bench/replay/commands/command.h"
 #include "bench/replay/commands/options.h"
 #include "bench/replay/report.h"
@@ -78,7 +80,7 @@ std::string ScoresText(const std::vector<TopologyScore>& scores) {
 }
 
 Status Replay(TopologyFlags flags, const MadeWith& made_with) {
-  BERTH_TRY(const LinkMatrix matrix, wire::ReadTopologyFile(flags.matrix));
+  BERTH_TRY(const LinkMatrix matrix, ReadTopologyFile(flags.matrix));
   auto mix = ParseSizeMix(flags.mix);
   if (!mix) return tl::unexpected(std::move(mix).error().Within("--mix"));
   flags.options.mix = *std::move(mix);
@@ -116,7 +118,7 @@ std::string Decimal(int thousandths) {
 }
 
 Result<std::string> Chosen(const ChooseFlags& flags) {
-  BERTH_TRY(const LinkMatrix matrix, wire::ReadTopologyFile(flags.file));
+  BERTH_TRY(const LinkMatrix matrix, ReadTopologyFile(flags.file));
   auto policy = ParseChoicePolicy(flags.policy);
   if (!policy) return tl::unexpected(std::move(policy).error().Within("--policy"));
   ChoiceRequest request;
@@ -144,13 +146,23 @@ Result<std::string> Chosen(const ChooseFlags& flags) {
 CLI::App* AddChoose(CLI::App& topology, ChooseFlags& flags) {
   CLI::App* const choose =
       topology.add_subcommand("choose", "Print the GPUs that one policy takes");
-  choose->add_option("FILE", flags.file, "Topology file, as for `berth topology show`")->required();
+  choose->add_option("FILE", flags.file, "Topology file, as for `berth-replay topology show`")
+      ->required();
   choose->add_option("--policy", flags.policy, "Policy: " + PolicyNames())->capture_default_str();
   choose->add_option("--free", flags.free, "Free GPUs, such as 0,3,5")->required();
   choose->add_option("--required", flags.required, "GPUs that must be among the chosen");
   choose->add_option("--size", flags.size, "Number of GPUs")->required();
   choose->add_flag("--json", flags.json, "Print JSON");
   return choose;
+}
+
+CLI::App* AddOfFile(CLI::App& topology, const char* name, const char* what, ShownTopology& flags) {
+  CLI::App* const command = topology.add_subcommand(name, what);
+  command
+      ->add_option("FILE", flags.file,
+                   "Output of `nvidia-smi topo -m`, NCCL topology XML or JSON; - is standard input")
+      ->required();
+  return command;
 }
 
 }  // namespace
@@ -162,10 +174,18 @@ Command AddTopology(CLI::App& app) {
   CLI::App* const topology = app.add_subcommand(
       "topology", "Compare the GPUs that policies choose for jobs on one machine");
   const CLI::App* const choose = AddChoose(*topology, *choice);
+  const auto shown = std::make_shared<ShownTopology>();
+  CLI::App* const show =
+      AddOfFile(*topology, "show",
+                "Print the matrix, islands, NUMA groups, best sets per size and Graphviz", *shown);
+  show->add_flag("--json", shown->json, "Print the matrix as JSON");
+  const CLI::App* const annotate =
+      AddOfFile(*topology, "annotate", "Print the node annotation berth.dev/topology", *shown);
   topology->require_subcommand(0, 0);  // it compares policies without one
   topology
-      ->add_option("--matrix", flags->matrix,
-                   "Topology file, as for `berth topology show`; required but for choose")
+      ->add_option(
+          "--matrix", flags->matrix,
+          "Topology file, as for `berth-replay topology show`; required but for commands below")
       ->type_name("FILE");
   topology->add_option("--mix", flags->mix, "Sizes of the jobs and their frequencies")
       ->capture_default_str()
@@ -182,12 +202,15 @@ Command AddTopology(CLI::App& app) {
                    "PCIe generation: 3, 4 or 5; default: inferred from the NVLinks")
       ->check(CLI::Range(3, 5));
   AddJson(*topology, flags->json);
-  topology->callback([flags, choose] {
-    if (!choose->parsed() && flags->matrix.empty()) throw CLI::RequiredError("--matrix");
+  topology->callback([flags, topology] {
+    if (topology->get_subcommands().empty() && flags->matrix.empty())
+      throw CLI::RequiredError("--matrix");
   });
-  return [flags, choice, choose](const MadeWith& made_with) -> Status {
-    if (!choose->parsed()) return Replay(*flags, made_with);
-    BERTH_TRY(const std::string text, Chosen(*choice));
+  return [=](const MadeWith& made_with) -> Status {
+    if (topology->get_subcommands().empty()) return Replay(*flags, made_with);
+    BERTH_TRY(const std::string text, choose->parsed()     ? Chosen(*choice)
+                                      : annotate->parsed() ? AnnotateTopology(*shown)
+                                                           : ShowTopology(*shown));
     return WriteOutput("-", text);
   };
 }

@@ -12,7 +12,7 @@
 #include "cluster/state/transaction.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/gangs/gang_plan.h"
-#include "scoring/groups/pod_room.h"
+#include "scoring/groups/group_domains.h"
 #include "scoring/registry.h"
 #include "scoring/waste/learned_mix.h"
 #include "topology/domains/domain_choice.h"

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "cluster/state/node_name_table.h"
 #include "cluster/state/snapshot.h"
 #include "scoring/registry.h"
 

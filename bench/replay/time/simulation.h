@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "bench/replay/engine_placer.h"
-#include "bench/replay/room/room_rule.h"
+#include "bench/replay/time/room_rule.h"
 #include "bench/replay/time/run_words.h"
 #include "bench/replay/time/service.h"
 #include "bench/replay/time/stream.h"

@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/edit_distance.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "server/wire/node/gpu_health.h"
+#include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/kubelet_annotation.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
@@ -19,11 +18,9 @@
 #include "server/wire/pod/pod_class.h"
 #include "server/wire/pod/pod_mig.h"
 #include "server/wire/pod/pod_needs.h"
-#include "server/wire/pod/pod_neighbours.h"
 #include "server/wire/pod/pod_object.h"
+#include "server/wire/pod/pod_series.h"
 #include "server/wire/pod/pod_spread.h"
-#include "server/wire/pod/pod_versions.h"
-#include "server/wire/pod/run_time.h"
 
 namespace berth::dialects {
 namespace {
@@ -255,7 +252,7 @@ class BerthNode final : public wire::NodeReading {
   const wire::NodeFacts facts_;
 };
 
-// What the request leaves open follows on the node (cluster/node/named_grants.h), whatever is
+// What the request leaves open follows on the node (cluster/node/given_grants.h), whatever is
 // written.
 void TakeAmounts(const GpuShare& share, std::vector<DeviceGrant>& gpus) {
   const bool says_memory = share.memory_mib > 0 || share.memory_milli > 0;

@@ -4,16 +4,23 @@
 #include <algorithm>
 
 #include "base/number.h"
+#include "cluster/node/inventory.h"
 #include "server/wire/node/node_gpu_facts.h"
 #include "server/wire/pod/gpu_words.h"
 #include "topology/gpu_vendor.h"
 
 namespace berth::dialects {
+
 namespace {
 
 using wire::DeviceCount;
 using wire::GpuDraft;
 using wire::NodeFacts;
+
+// Of GKE: how GPUs are shared, and by how many.
+// (docs.cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus)
+constexpr std::string_view kGkeStrategy = "cloud.google.com/gke-gpu-sharing-strategy";
+constexpr std::string_view kGkeClients = "cloud.google.com/gke-max-shared-clients-per-gpu";
 
 std::string_view LabelOf(const Labels& labels, std::string_view key) {
   const std::string* const value = FindLabel(labels, key);
@@ -37,25 +44,39 @@ std::int64_t GpusByLabel(const Labels& labels, const std::string& resource) {
   return wire::LabelledGpus(labels, vendor == nullptr ? GpuVendors().front() : *vendor);
 }
 
+// Replicas of each GPU, by the labels of NVIDIA's plugin or of GKE's.
+std::int64_t ReplicasOf(const Labels& labels) {
+  return std::max(NumberOf(labels, "nvidia.com/gpu.replicas"), NumberOf(labels, kGkeClients));
+}
+
 bool SaySoThemselves(const NodeFacts& facts, const std::string& resource) {
-  if (!MayBeNvidias(resource)) return false;
   const std::string_view strategy = LabelOf(facts.labels, "nvidia.com/gpu.sharing-strategy");
   if (!strategy.empty() && strategy != "none") return true;
-  if (NumberOf(facts.labels, "nvidia.com/gpu.replicas") > 1) return true;
+  if (!LabelOf(facts.labels, kGkeStrategy).empty()) return true;
   return facts.product.ends_with("-SHARED") || resource.ends_with(".shared");
 }
 
-bool HaveSeveralUsers(const NodeFacts& facts, const GpuDraft& draft, std::int64_t devices,
-                      std::int64_t healthy) {
-  if (SaySoThemselves(facts, draft.resource)) return true;
-  const bool each_is_cut = draft.parts || facts.product.find("-MIG-") != std::string_view::npos;
-  const std::int64_t gpus = GpusByLabel(facts.labels, draft.resource);
-  return (!each_is_cut && gpus > 0 && healthy >= 2 * gpus) || devices > kMaxGpusPerNode;
+GpuEvidence EvidenceOf(const NodeFacts& facts, const GpuDraft& draft, std::int64_t devices) {
+  GpuEvidence said{.resource = draft.resource, .devices = devices};
+  said.registered = draft.registered;
+  said.machine = facts.machine_gpus;
+  said.labelled = GpusByLabel(facts.labels, draft.resource);
+  said.shared = draft.shared_by_other;
+  said.parts = draft.parts;
+  if (!MayBeNvidias(draft.resource)) return said;
+  if (draft.uuids && draft.uuids->by_gpu) said.uuids = std::ssize(*draft.uuids->by_gpu);
+  said.replicas = ReplicasOf(facts.labels);
+  said.shared = said.shared || SaySoThemselves(facts, draft.resource);
+  said.of_one_product = true;
+  said.parts = said.parts || facts.product.find("-MIG-") != std::string_view::npos ||
+               !LabelOf(facts.labels, wire::kGkePartitionLabel).empty();
+  return said;
 }
 
 GpuSharing SharingOf(const Labels& labels) {
-  const std::string_view strategy = LabelOf(labels, "nvidia.com/gpu.sharing-strategy");
-  if (strategy == "time-slicing") return GpuSharing::kTimeSlicing;
+  std::string_view strategy = LabelOf(labels, "nvidia.com/gpu.sharing-strategy");
+  if (strategy.empty() || strategy == "none") strategy = LabelOf(labels, kGkeStrategy);
+  if (strategy == "time-slicing" || strategy == "time-sharing") return GpuSharing::kTimeSlicing;
   const bool mps = strategy.empty() && LabelOf(labels, "nvidia.com/mps.capable") == "true";
   return mps || strategy == "mps" ? GpuSharing::kMps : GpuSharing::kUnknown;
 }
@@ -66,16 +87,15 @@ std::int64_t MostClients(const Labels& labels) {
   return driver >= kFromDriver ? kMoreClients : kClients;
 }
 
-// Which GPUs the places are on. On each there are as many.
-void SpreadPlaces(const NodeFacts& facts, GpuDraft& draft) {
+// What a place has of its GPU.
+void FillPlaces(const NodeFacts& facts, const GpuInventory& found, GpuDraft& draft) {
   GpuPlaces& places = draft.places;
   const bool nvidias = MayBeNvidias(draft.resource);
   if (nvidias) places.sharing = SharingOf(facts.labels);
-  const std::int64_t labelled = GpusByLabel(facts.labels, draft.resource);
-  std::int64_t each = nvidias ? NumberOf(facts.labels, "nvidia.com/gpu.replicas") : 0;
-  if (each <= 1 && labelled > 0) each = places.count / labelled;
-  if (each <= 0 || (each == 1 && SaySoThemselves(facts, draft.resource))) return;
-  places.gpus = static_cast<int>((places.count + each - 1) / each);
+  if (found.gpus <= 0) return;
+  places.gpus = static_cast<int>(found.gpus);
+  places.several = LabelOf(facts.labels, kGkeStrategy).empty();
+  const std::int64_t each = places.each();
   places.memory_mib = draft.gpu_memory_mib / each;
   const std::int64_t most = MostClients(facts.labels);
   if (places.sharing != GpuSharing::kMps || each <= most) return;
@@ -89,6 +109,15 @@ void SpreadPlaces(const NodeFacts& facts, GpuDraft& draft) {
                    "; Berth ignores the others");
 }
 
+// Whether two resources are never the same GPUs: of known vendors, each of whose plugins offers a
+// device by one name. NVIDIA's leaves names over that it offered before, and of AWS' devices the
+// cores have names too.
+bool AreOtherGpus(std::string_view one, std::string_view other) {
+  const GpuVendor *const first = FindGpuVendor(one), *const second = FindGpuVendor(other);
+  if (first == nullptr || second == nullptr) return false;
+  return first != second || (first->name != kNvidiaVendor && first->name != "aws");
+}
+
 }  // namespace
 
 void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
@@ -96,6 +125,10 @@ void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
   if (most == nullptr) return;
   for (const DeviceCount& other : draft.devices) {
     if (&other == most || other.allocatable == 0) continue;
+    if (!draft.shared && AreOtherGpus(other.resource, most->resource)) {
+      draft.others.push_back(other);
+      continue;
+    }
     draft.AddProblem("allocatable " + other.resource + ": want GPUs of one resource on a node, " +
                      "those of " + most->resource + " count alone");
   }
@@ -110,14 +143,39 @@ void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
       all - std::clamp<std::int64_t>(draft.partitioned, 0, all), kMaxGpuPlaces);
   draft.resource = most->resource;
   draft.missing = static_cast<int>(std::min(all - most->allocatable, devices));
-  const std::int64_t healthy = devices - draft.missing;
-  if (draft.shared_by_other || HaveSeveralUsers(facts, draft, devices, healthy)) {
-    draft.places.count = static_cast<int>(devices);
-    SpreadPlaces(facts, draft);
-  } else {
+  GpuInventory found = TakeInventory(EvidenceOf(facts, draft, devices));
+  if (found.whole && devices <= kMaxGpusPerNode) {
     draft.gpus = static_cast<int>(devices);
+  } else {
+    draft.places.count = static_cast<int>(devices);
+    FillPlaces(facts, found, draft);
   }
+  if (!draft.served_by_other) draft.contradiction = std::move(found.contradiction);
   draft.places.foreign = draft.served_by_other && devices > 0;
 }
+
+namespace {
+
+class CountedNode final : public wire::NodeReading {
+ public:
+  explicit CountedNode(const wire::NodeFacts& facts) : facts_(facts) {}
+  void CountGpus(wire::GpuDraft& draft) override { CountNodeGpus(facts_, draft); }
+
+ private:
+  const wire::NodeFacts facts_;
+};
+
+class DevicesDialect final : public wire::Dialect {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "devices"; }
+  [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
+      const wire::NodeFacts& facts) const override {
+    return std::make_unique<CountedNode>(facts);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const wire::Dialect> MakeDevices() { return std::make_unique<DevicesDialect>(); }
 
 }  // namespace berth::dialects

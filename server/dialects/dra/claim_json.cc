@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/dialects/dra/device_config_json.h"
+#include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
 #include "server/wire/api/lease_json.h"
 #include "server/wire/json/object_reader.h"
@@ -230,6 +230,33 @@ Result<OpenClaim> DecodeOpenClaim(const PaddedText& text) {
                    "\", resourceVersion \"" + claim.resource_version + "\"");
   }
   return claim;
+}
+
+Result<ClaimUse> DecodeClaimUse(const PaddedText& text) {
+  ClaimUse use;
+  const auto read_user = [&use](object user) {
+    PodId pod;
+    ForEachField(user, [&pod](std::string_view key, value content) {
+      if (key == "name") pod.name = TextOf(content);
+      if (key == "uid") pod.uid = TextOf(content);
+    });
+    if (use.pods.size() < 2) use.pods.push_back(std::move(pod));
+  };
+  BERTH_TRY(const wire::ObjectMeta meta,
+            wire::ReadNamed(text, "ResourceClaim", [&](std::string_view part, value status) {
+              if (part != "status") return;
+              ForEachField(status.get_object(), [&](std::string_view key, value content) {
+                if (key == "reservedFor") {
+                  for (auto user : content.get_array()) read_user(user.get_object());
+                }
+                if (key != "allocation") return;
+                ForEachField(content.get_object(), [&use](std::string_view name, value it) {
+                  if (name == "allocationTimestamp") use.allocated_at = TextOf(it);
+                });
+              });
+            }));
+  for (PodId& pod : use.pods) pod.namespace_name = meta.namespace_name;
+  return use;
 }
 
 std::string ProfileIn(std::string_view expression) {

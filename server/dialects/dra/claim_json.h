@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/claims/allocation_configs.h"
 #include "cluster/claims/device_claim.h"
 #include "cluster/values/pod_request.h"
 
@@ -47,6 +46,14 @@ struct OpenClaim {
 // version.
 Result<OpenClaim> DecodeOpenClaim(const PaddedText& text);
 
+// Who has an allocated claim.
+struct ClaimUse {
+  std::string allocated_at;      // as Kubernetes writes times; empty: that is not said
+  std::vector<PodId> pods = {};  // for which it is reserved, two at most
+};
+// Error: kInvalidArgument for what is not JSON, or not a ResourceClaim.
+Result<ClaimUse> DecodeClaimUse(const PaddedText& text);
+
 // The profile in `device.attributes['gpu.nvidia.com'].profile == '1g.5gb'`, with quotes of either
 // kind and spaces anywhere between; "" for any other CEL expression.
 std::string ProfileIn(std::string_view expression);
@@ -65,7 +72,7 @@ struct ClaimAllocation {
   std::string_view node;
   std::vector<AllocationResult> results;
   // Of the classes, in the order of the requests, then those of the claim: as kube-scheduler's
-  // allocator writes them (allocation_configs.h).
+  // allocator writes them (device_claim.h).
   std::vector<AllocationConfig> configs = {};
 };
 

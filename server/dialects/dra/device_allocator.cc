@@ -7,7 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "server/kube/client/api_path.h"
+#include "base/dns_name.h"
+#include "server/kube/client/api_client.h"
 #include "server/wire/json/object_meta.h"
 
 namespace berth::dialects {
@@ -62,9 +63,9 @@ void DeviceAllocator::Ask(const PodId& pod, std::span<const std::string> claims)
 
 bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> claims,
                                std::span<const std::string> nodes, const ClaimWishes& wishes) {
-  const Wanted wanted{pod, {claims.begin(), claims.end()}, nodes, &wishes};
+  const Wanted wanted{pod, claims, nodes, &wishes};
   std::vector<std::string> harmless;
-  const Outcome outcome = TryAllocate(std::span(&wanted, 1), harmless);
+  const Outcome outcome = TryAllocate(std::span(&wanted, 1), EndFor(pod, claims), harmless);
   if (outcome == Outcome::kAllocated) ++allocated_;
   if (outcome == Outcome::kLeft) ++left_;
   if (outcome == Outcome::kLost) ++lost_;
@@ -74,17 +75,21 @@ bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> cl
   return outcome == Outcome::kAllocated;
 }
 
-// None of the pods goes on without its devices, so kube-scheduler allocates none of these claims.
-bool DeviceAllocator::AllocateTogether(std::span<const ClaimOrder> orders) {
+// None of the pods goes on without its devices, so kube-scheduler allocates none of these claims,
+// unless it has given up waiting for the first.
+bool DeviceAllocator::AllocateTogether(std::span<const ClaimOrder> orders, Instant asked) {
   std::vector<Wanted> wanted;
   for (const ClaimOrder& order : orders) {
-    wanted.push_back(
-        {order.pod, {order.claims.begin(), order.claims.end()}, std::span(&order.node, 1)});
+    wanted.push_back({order.pod, order.claims, std::span(&order.node, 1)});
   }
   std::vector<std::string> harmless;
-  const Outcome outcome = TryAllocate(wanted, harmless);
+  const Outcome outcome =
+      TryAllocate(wanted, std::min(asked + kMost, parts_.write.fence.WritableUntil()), harmless);
   for (const ClaimOrder& order : orders) Forget(order.pod, order.claims);
   const bool allocated = outcome == Outcome::kAllocated || outcome == Outcome::kHasDevice;
+  if (!allocated && !orders.empty() && parts_.write.clock.Now() >= asked + kMost) {
+    Leave(orders.front().pod, orders.front().claims);
+  }
   (allocated ? allocated_ : lost_) += orders.size();
   return allocated;
 }
@@ -100,14 +105,15 @@ void DeviceAllocator::Leave(const PodId& pod, std::span<const std::string> claim
 
 void DeviceAllocator::ToldByName(const PodId& pod, bool fits) {
   const Instant now = parts_.write.clock.Now();
+  const std::string name = FullName(pod.namespace_name, pod.uid);
   const MutexLock lock(mutex_);
-  by_name_.erase(pod.uid);
+  by_name_.erase(name);
   if (!fits) return;
   if (by_name_.size() >= kMostUnderWay) DropFinished();
   if (by_name_.size() >= kMostUnderWay) {
     crowded_until_ = std::max(crowded_until_, now + kMostMaking);
   } else {
-    by_name_.emplace(pod.uid, now);
+    by_name_.emplace(name, now);
   }
 }
 
@@ -125,23 +131,22 @@ void DeviceAllocator::MarkUnderWay(const PodId& pod, std::span<const std::string
   }
 }
 
-Instant DeviceAllocator::EndFor(std::span<const std::string> claims) {
+Instant DeviceAllocator::EndFor(const PodId& pod, std::span<const std::string> claims) {
   Instant end = std::min(parts_.write.clock.Now() + kMost, parts_.write.fence.WritableUntil());
   const MutexLock lock(mutex_);
   for (const std::string& claim : claims) {
-    const auto found = under_way_.find(claim);
+    const auto found = under_way_.find(NameOfClaim(pod, claim));
     if (found != under_way_.end() && found->second.asked) end = std::min(end, found->second.since);
   }
   return end;
 }
 
-DeviceAllocator::Outcome DeviceAllocator::TryAllocate(std::span<const Wanted> wanted,
+DeviceAllocator::Outcome DeviceAllocator::TryAllocate(std::span<const Wanted> wanted, Instant end,
                                                       std::vector<std::string>& harmless) {
   std::vector<std::string> full_names;
   for (const Wanted& each : wanted) {
     for (const std::string& name : each.claims) full_names.push_back(NameOfClaim(each.pod, name));
   }
-  const Instant end = EndFor(full_names);
   std::vector<Open> open;
   const Outcome read = Read(wanted, end, open);
   for (const Open& each : open) {
@@ -169,6 +174,7 @@ DeviceAllocator::Outcome DeviceAllocator::Read(std::span<const Wanted> wanted, I
         Note(true, path.error().message);
         return Outcome::kLost;
       }
+      if (std::ranges::find(all, *path, &Open::path) != all.end()) continue;  // named twice
       all.push_back({each.pod, *std::move(path), {}, each.nodes, each.wishes});
     }
   }
@@ -258,7 +264,10 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::vector<Open>& open,
   }
   std::vector<Written> results(open.size());
   std::atomic<bool> failed = false;
-  InParallel(open.size(), kMostWriters, [&](std::size_t i) {
+  results.front() = WriteOne(open.front(), allocations.front(), end);
+  if (!*results.front().claim) failed = true;
+  InParallel(open.size() - 1, kMostWriters, [&](std::size_t before) {
+    const std::size_t i = before + 1;
     if (failed) return;
     results[i] = WriteOne(open[i], allocations[i], end);
     if (!*results[i].claim) failed = true;

@@ -25,9 +25,19 @@
 //   ours has to reach its memory           It schedules nothing else while it waits for Filter. The
 //                                          answer comes when our own watch has shown the write, and
 //                                          kItsDelay later.
+//   the answer may never come              This process dies, or the time is over, and the entry is
+//                                          `ignorable`: kube-scheduler goes on with devices that it
+//                                          chose before. So the pod that it waits for is the first
+//                                          whose claim is written, and nothing else is until the
+//                                          API server has that: kube-scheduler's own write of this
+//                                          claim fails then ("allocated elsewhere"), and whatever
+//                                          it chose is void. To answer first and write afterwards
+//                                          would not do: any other pod may be under way then. No
+//                                          allocation is sent after kMost.
 //
-// What slips through all the same (an API server whose watches are seconds apart) is counted by
-// DeviceClaims::overlapping.
+// What slips through all the same is found and repaired (claim_collisions.h): a process that dies
+// within the milliseconds between a write and kube-scheduler's watch, and an ignorable entry; and
+// an API server whose watches are far apart.
 #pragma once
 
 #include <atomic>
@@ -52,7 +62,7 @@
 #include "server/dialects/dra/device_claims.h"
 #include "server/extender/ports.h"
 #include "server/kube/client/api_client.h"
-#include "server/kube/write/write_context.h"
+#include "server/kube/write/retry.h"
 
 namespace berth::dialects {
 
@@ -94,7 +104,8 @@ class DeviceAllocator final : public ClaimAllocator {
                 std::span<const std::string> nodes, const ClaimWishes& wishes) override
       BERTH_EXCLUDES(mutex_);
   void Leave(const PodId& pod, std::span<const std::string> claims) override BERTH_EXCLUDES(mutex_);
-  bool AllocateTogether(std::span<const ClaimOrder> orders) override BERTH_EXCLUDES(mutex_);
+  bool AllocateTogether(std::span<const ClaimOrder> orders, Instant asked) override
+      BERTH_EXCLUDES(mutex_);
   void ToldByName(const PodId& pod, bool fits) override BERTH_EXCLUDES(mutex_);
 
   struct Stats {  // of pods
@@ -115,14 +126,15 @@ class DeviceAllocator final : public ClaimAllocator {
 
   void MarkUnderWay(const PodId& pod, std::span<const std::string> claims, const Left& left)
       BERTH_EXCLUDES(mutex_);
-  // Until when the claims may be allocated: what they waited in a queue counts.
-  [[nodiscard]] Instant EndFor(std::span<const std::string> claims) BERTH_EXCLUDES(mutex_);
+  // Until when the pod's claims may be allocated: what they waited in a queue counts.
+  [[nodiscard]] Instant EndFor(const PodId& pod, std::span<const std::string> claims)
+      BERTH_EXCLUDES(mutex_);
   void Forget(const PodId& pod, std::span<const std::string> claims) BERTH_EXCLUDES(mutex_);
 
   // A pod, and the nodes that fit it: one of them is to have all of its devices.
   struct Wanted {
     PodId pod;
-    std::set<std::string> claims;
+    std::span<const std::string> claims;  // in the pod's order, which is that of kube-scheduler
     std::span<const std::string> nodes;
     const ClaimWishes* wishes = nullptr;
   };
@@ -140,9 +152,9 @@ class DeviceAllocator final : public ClaimAllocator {
     DeviceAllotment allotment;
   };
 
-  // harmless: gets the claims, by name, that take nothing from others.
-  Outcome TryAllocate(std::span<const Wanted> wanted, std::vector<std::string>& harmless)
-      BERTH_EXCLUDES(mutex_);
+  // end: no write begins then. harmless: gets the claims, by name, that take nothing from others.
+  Outcome TryAllocate(std::span<const Wanted> wanted, Instant end,
+                      std::vector<std::string>& harmless) BERTH_EXCLUDES(mutex_);
   // Fills in what has yet to be allocated. kAllocated: go on.
   Outcome Read(std::span<const Wanted> wanted, Instant end, std::vector<Open>& open)
       BERTH_EXCLUDES(mutex_);
@@ -173,7 +185,7 @@ class DeviceAllocator final : public ClaimAllocator {
   std::atomic<std::uint64_t> allocated_{0}, left_{0}, lost_{0};
   Mutex mutex_;
   std::map<std::string, Left> under_way_ BERTH_GUARDED_BY(mutex_);
-  // Pods for which it may be making a claim, by UID: since when.
+  // Pods for which it may be making a claim, by "namespace/UID": since when.
   std::map<std::string, Instant> by_name_ BERTH_GUARDED_BY(mutex_);
   // There were more than kMostUnderWay: until then kube-scheduler may allocate one not among them.
   Instant crowded_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/claims/allocation_configs.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_offers.h"
 #include "cluster/claims/mig_offers.h"
 #include "cluster/state/snapshot.h"

@@ -2,6 +2,8 @@
 #include "server/dialects/dra/device_claims.h"
 
 #include <algorithm>
+#include <array>
+#include <tuple>
 #include <utility>
 
 #include "base/dns_name.h"
@@ -171,17 +173,36 @@ void DeviceClaims::FollowClasses() {
 
 void DeviceClaims::PutRules(std::vector<DeviceTaintRule> rules, bool replace) {
   const MutexLock lock(mutex_);
-  if (replace) rules_.clear();
+  Nodes changed;
+  std::map<std::string, DeviceTaintRule> before;
+  if (replace) before.swap(rules_);
   for (DeviceTaintRule& rule : rules) {
+    auto known = (replace ? before : rules_).extract(rule.name);
+    // Its status is written far more often than what it says.
+    const bool is_same = !known.empty() && known.mapped() == rule;
+    if (!known.empty() && !is_same) AddTainted(known.mapped(), changed);
+    if (!is_same) AddTainted(rule, changed);
     std::string name = rule.name;
     rules_.insert_or_assign(std::move(name), std::move(rule));
   }
-  PublishSlices(AllNodes());
+  for (const auto& [name, gone] : before) AddTainted(gone, changed);
+  PublishSlices(changed);
 }
 
 void DeviceClaims::RemoveRule(const std::string& name) {
   const MutexLock lock(mutex_);
-  if (rules_.erase(name) > 0) PublishSlices(AllNodes());
+  const auto gone = rules_.extract(name);
+  Nodes changed;
+  if (!gone.empty()) AddTainted(gone.mapped(), changed);
+  PublishSlices(changed);
+}
+
+void DeviceClaims::AddTainted(const DeviceTaintRule& rule, Nodes& nodes) const {
+  if (!rule.taint || !rule.selects) return;
+  if (!rule.pool) return nodes.merge(AllNodes());
+  if (const auto pool = pools_.find(*rule.pool); pool != pools_.end()) {
+    nodes.insert(pool->second.node);
+  }
 }
 
 void DeviceClaims::PublishSlices(const Nodes& nodes) {
@@ -256,7 +277,7 @@ void DeviceClaims::Publish(const Nodes& nodes) {
     std::vector<ClaimedGpu> once;
     std::vector<ClaimedGpu> claimed = ClaimedOn(node, once);
     OfferedGpus offered = OfferedOn(node);
-    NoteOverlaps(node, TakeClaimed(once, offered));
+    NoteCollisions(node, once, TakeClaimed(once, offered));
     NodeMig mig = MigByExtendedResources(offered, by_name_);
     if (mig.known()) (void)MigTablesOf(mig->product);  // here, and not when the first pod is placed
     events.emplace_back(GpusClaimed{node, std::move(claimed)});
@@ -346,20 +367,46 @@ OfferedGpus DeviceClaims::OfferedOn(const std::string& node) {
   return offered;
 }
 
-void DeviceClaims::NoteOverlaps(const std::string& node,
-                                std::span<const ClaimedGpu* const> overlapping) {
-  std::set<std::string> before;
-  if (const auto known = overlaps_on_node_.find(node); known != overlaps_on_node_.end()) {
-    before = std::move(known->second);
-    overlaps_on_node_.erase(known);
+void DeviceClaims::NoteCollisions(const std::string& node, std::span<const ClaimedGpu> claimed,
+                                  std::span<const ClaimedGpu* const> overlapping) {
+  std::vector<Collision> collisions;
+  const auto note = [&](const ClaimedGpu& one, const ClaimedGpu& other) {
+    if (one.claim == other.claim) return false;
+    collisions.push_back({node, one.claim, one.device, other.claim, other.device});
+    return true;
+  };
+  std::map<std::tuple<std::string_view, std::string_view, int>, const ClaimedGpu*> devices;
+  for (const ClaimedGpu& held : claimed) {
+    const auto [known, is_new] = devices.try_emplace({held.device, held.uuid, held.index}, &held);
+    if (!is_new) note(*known->second, held);
   }
-  for (const ClaimedGpu* held : overlapping) {
-    overlapping_.Add(held->claim, "device " + held->device + " of node " + node +
-                                      ": another claim has a part of it");
-    overlaps_on_node_[node].insert(held->claim);
-    before.erase(held->claim);
+  for (const ClaimedGpu* const held : overlapping) {
+    if (devices.at({held->device, held->uuid, held->index}) != held) continue;  // noted
+    const OfferedGpus free = OfferedOn(node);
+    for (const ClaimedGpu& other : claimed) {
+      OfferedGpus both = free;
+      if (!TakeClaimed(std::array{other, *held}, both).empty() && note(other, *held)) break;
+    }
+  }
+  std::set<std::string> before;
+  for (const Collision& each : collisions_on_node_[node]) before.insert(each.other);
+  for (const Collision& each : collisions) {
+    overlapping_.Add(each.other, "device " + each.other_device + " of node " + node +
+                                     ": another claim has a part of it");
+    before.erase(each.other);
   }
   for (const std::string& claim : before) overlapping_.Remove(claim);
+  collisions_on_node_[node] = std::move(collisions);
+  if (collisions_on_node_[node].empty()) collisions_on_node_.erase(node);
+}
+
+std::vector<DeviceClaims::Collision> DeviceClaims::collisions() const {
+  const MutexLock lock(mutex_);
+  std::vector<Collision> all;
+  for (const auto& [node, on_node] : collisions_on_node_) {
+    all.insert(all.end(), on_node.begin(), on_node.end());
+  }
+  return all;
 }
 
 std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node,

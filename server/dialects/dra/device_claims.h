@@ -32,9 +32,9 @@
 #include "cluster/claims/device_classes.h"
 #include "cluster/claims/device_offers.h"
 #include "cluster/claims/mig_offers.h"
+#include "cluster/claims/node_devices.h"
 #include "cluster/claims/open_claims.h"
-#include "cluster/claims/shared_devices.h"
-#include "cluster/node/link_library.h"
+#include "cluster/node/mig_library.h"
 #include "cluster/state/cluster_state.h"
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/dra/taint_rule_json.h"
@@ -133,7 +133,15 @@ class DeviceClaims {
   [[nodiscard]] std::size_t unknown_pools() const {
     return unknown_pools_.count() + uncounted_.count() + beyond_.count();
   }
-  // Claims with a MIG device that overlaps one of another claim: it was given out twice.
+  // A device that two claims have, or parts of one memory that two MIG devices have.
+  struct Collision {
+    std::string node;
+    std::string one, device;          // "namespace/name"
+    std::string other, other_device;  // of the same GPU
+    friend auto operator<=>(const Collision&, const Collision&) = default;
+  };
+  [[nodiscard]] std::vector<Collision> collisions() const BERTH_EXCLUDES(mutex_);
+  // Claims that have what another claim has.
   [[nodiscard]] std::size_t overlapping() const { return overlapping_.count(); }
 
  private:
@@ -155,6 +163,8 @@ class DeviceClaims {
   void PutRules(std::vector<DeviceTaintRule> rules, bool replace) BERTH_EXCLUDES(mutex_);
   void RemoveRule(const std::string& name) BERTH_EXCLUDES(mutex_);
   [[nodiscard]] Nodes AllNodes() const BERTH_REQUIRES(mutex_);
+  // Those with devices that the rule may taint.
+  void AddTainted(const DeviceTaintRule& rule, Nodes& nodes) const BERTH_REQUIRES(mutex_);
 
   // What is kept of what the slice publishes.
   [[nodiscard]] std::shared_ptr<const PublishedSlice> Kept(const ResourceSlice& slice)
@@ -182,8 +192,9 @@ class DeviceClaims {
       BERTH_REQUIRES(mutex_);
   [[nodiscard]] NodeDevices DevicesOn(const std::string& node) BERTH_REQUIRES(mutex_);
   [[nodiscard]] OfferedGpus OfferedOn(const std::string& node) BERTH_REQUIRES(mutex_);
-  void NoteOverlaps(const std::string& node, std::span<const ClaimedGpu* const> overlapping)
-      BERTH_REQUIRES(mutex_);
+  // claimed: each device that several share once.
+  void NoteCollisions(const std::string& node, std::span<const ClaimedGpu> claimed,
+                      std::span<const ClaimedGpu* const> overlapping) BERTH_REQUIRES(mutex_);
 
   ClusterState& state_;
   MigOffers& offers_;
@@ -213,8 +224,7 @@ class DeviceClaims {
   std::map<std::string, std::string, std::less<>> pool_of_slice_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> pools_of_claim_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> pools_on_node_ BERTH_GUARDED_BY(mutex_);
-  std::map<std::string, std::set<std::string>> overlaps_on_node_
-      BERTH_GUARDED_BY(mutex_);  // claims
+  std::map<std::string, std::vector<Collision>> collisions_on_node_ BERTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace berth::dialects

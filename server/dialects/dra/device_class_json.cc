@@ -8,11 +8,11 @@
 
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/class_match.h"
-#include "server/dialects/dra/device_config_json.h"
 #include "server/wire/json/object_reader.h"
 #include "topology/gpu_vendor.h"
 
 namespace berth::dialects {
+
 namespace {
 
 using wire::ForEachField;
@@ -114,6 +114,21 @@ Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& probl
             "; kube-scheduler alone places pods that ask for it";
   read.profile.reset();
   return read;
+}
+
+DeviceConfig ReadDeviceConfig(simdjson::ondemand::object fields) {
+  DeviceConfig config;
+  wire::ForEachField(fields, [&config](std::string_view key, simdjson::ondemand::value content) {
+    if (key == "requests") {
+      config.requests = ReadTexts(content.get_array());
+      return;
+    }
+    config.content += config.content.empty() ? "{\"" : ",\"";
+    config.content.append(key).append("\":").append(
+        std::string_view(simdjson::to_json_string(content)));
+  });
+  config.content += config.content.empty() ? "{}" : "}";
+  return config;
 }
 
 }  // namespace berth::dialects

@@ -4,11 +4,16 @@
 // resource stands for.
 #pragma once
 
+#include <simdjson.h>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_classes.h"
+#include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {
 
@@ -26,5 +31,35 @@ namespace berth::dialects {
 // why one with the name of a vendor's GPUs is neither.
 // Error: kInvalidArgument for what is not JSON, not a DeviceClass, or has no name.
 Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& problem);
+
+// What claims and classes have in common in JSON: selectors and configuration of devices. They
+// throw as object_reader.h says.
+inline std::vector<std::string> ReadTexts(simdjson::ondemand::array list) {
+  std::vector<std::string> texts;
+  for (auto item : list) texts.emplace_back(std::string_view(item.get_string()));
+  return texts;
+}
+
+// The CEL expressions; unread() is called for a selector of another kind.
+template <class Unread>
+std::vector<std::string> ReadSelectors(simdjson::ondemand::array selectors, Unread unread) {
+  std::vector<std::string> expressions;
+  for (auto selector : selectors) {
+    bool read = false;
+    wire::ForEachField(selector.get_object(), [&](std::string_view key, auto content) {
+      if (key != "cel") return;
+      wire::ForEachField(content.get_object(), [&](std::string_view name, auto expression) {
+        if (name != "expression") return;
+        expressions.push_back(wire::TextOf(expression));
+        read = true;
+      });
+    });
+    if (!read) unread();
+  }
+  return expressions;
+}
+
+// The names of the requests, and all else as it is written.
+DeviceConfig ReadDeviceConfig(simdjson::ondemand::object fields);
 
 }  // namespace berth::dialects

@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/claims/shared_devices.h"
+#include "cluster/claims/node_devices.h"
+#include "server/dialects/dra/claim_collisions.h"
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_allocator.h"
 #include "server/dialects/dra/device_claims.h"
@@ -66,6 +67,8 @@ class DraWatch final : public kube::ClusterExtension {
                         [log = context.on_log](bool is_problem, const std::string& text) {
                           log(is_problem, "claim_allocation", text);
                         }}),
+        collisions_(context, claims_),
+        chooses_(chooses),
         slices_(claims_.slices(), SlicesThatShare(!chooses), kSlices, context.on_unreadable),
         claim_sink_(claims_.claims(),
                     kube::Whole(chooses ? DecodeClaimToChoose : DecodeResourceClaim), kClaims,
@@ -107,6 +110,9 @@ class DraWatch final : public kube::ClusterExtension {
   }
 
   ClaimAllocator* claim_allocator() override { return &allocator_; }
+  void Upkeep() override {
+    if (chooses_) collisions_.Look();  // with the rights that choosing needs
+  }
 
   void AddTo(kube::ExtensionStats& stats) const override {
     const DeviceAllocator::Stats allocations = allocator_.stats();
@@ -114,11 +120,14 @@ class DraWatch final : public kube::ClusterExtension {
     stats.claims_allocated += allocations.allocated;
     stats.claims_left += allocations.left;
     stats.claims_lost += allocations.lost;
+    stats.claims_taken_back += collisions_.taken_back();
   }
 
  private:
   DeviceClaims claims_;
   DeviceAllocator allocator_;
+  ClaimCollisions collisions_;
+  const bool chooses_;
   kube::TableSink<DeviceClaims::Slices> slices_;
   kube::TableSink<DeviceClaims::Claims> claim_sink_;
   kube::TableSink<DeviceClaims::Classes> classes_;

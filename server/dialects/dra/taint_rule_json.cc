@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "cluster/claims/device_likeness.h"
+#include "cluster/claims/node_devices.h"
 #include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {

@@ -26,6 +26,7 @@ struct DeviceTaintRule {
 
   [[nodiscard]] bool Taints(std::string_view of_driver, std::string_view of_pool,
                             std::string_view of_device) const;
+  friend bool operator==(const DeviceTaintRule&, const DeviceTaintRule&) = default;
 };
 
 // The slices with what the rules add to the taints of their devices: the same ones where they add

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cluster/claims/node_devices.h"
-#include "cluster/node/link_library.h"
+#include "cluster/node/mig_library.h"
 #include "cluster/node/slice_gpus.h"
 #include "server/dialects/dra/class_match.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/number.h"
-#include "config/words.h"
+#include "config/config.h"
 #include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {

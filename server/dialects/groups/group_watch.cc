@@ -9,9 +9,9 @@
 
 #include "server/dialects/groups/controller_json.h"
 #include "server/dialects/groups/gang_by.h"
-#include "server/dialects/groups/group_apis.h"
+#include "server/dialects/groups/group_dialect.h"
 #include "server/dialects/groups/pod_group_json.h"
-#include "server/kube/watch/job_deadlines.h"
+#include "server/kube/watch/gang_history.h"
 #include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {

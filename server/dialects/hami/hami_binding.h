@@ -13,7 +13,7 @@
 //                                            segments, deviceIndex the devices of one
 //   hami.io/bind-phase, hami.io/bind-time    "allocating", until the plugin says success or failed
 //
-// The plugin looks for the pod by its lock on the node (hami_lock_annotation.h), takes the first
+// The plugin looks for the pod by its lock on the node (hami_node_lock.h), takes the first
 // segment that is not empty, and makes exactly that profile at that start. (HAMi at 31a8ae5,
 // pkg/device/nvidia/mig_allocations.go; at 0269521, GetNextDeviceRequest and
 // GetContainerDeviceStrArray of pkg/device-plugin/nvidiadevice/nvinternal/plugin/util.go.)

@@ -20,10 +20,12 @@ constexpr std::string_view kHamiOtherRegisters = "hami.io/node-register-";
 constexpr std::string_view kHamiAmdRegister = "hami.io/node-amd-register";
 constexpr std::string_view kHamiDcuRegister = "hami.io/node-dcu-register";
 constexpr std::string_view kHamiMluRegister = "hami.io/node-mlu-register";
+// Of HAMi before 2.4, k8s-vgpu-scheduler. Its scheduler alone gives these GPUs.
+constexpr std::string_view kOldHamiRegister = "4pd.io/node-nvidia-register";
 
 constexpr std::array kHamiNodeKeys = {
     kHamiRegisterAnnotation, kHamiCordonAnnotation, kHamiScoreAnnotation, kHamiOtherRegisters,
-    kHamiAmdRegister,        kHamiDcuRegister,      kHamiMluRegister};
+    kHamiAmdRegister,        kHamiDcuRegister,      kHamiMluRegister,     kOldHamiRegister};
 constexpr std::array kHamiPodKeys = [] {
   std::array<std::string_view, kHamiAskKeys.size() + kHamiPolicyKeys.size()> keys;
   std::ranges::copy(kHamiPolicyKeys, std::ranges::copy(kHamiAskKeys, keys.begin()).out);
@@ -81,11 +83,12 @@ class HamiNode final : public wire::NodeReading {
     draft.shared = wire::SharedGpus{.agent = std::string(kHamiAgent),
                                     .resource = std::string(kHamiWords.number),
                                     .isolation = Isolation::kMemory,
-                                    .gpus = std::move(mig_->others)};
+                                    .gpus = std::move(mig_->others),
+                                    .models = std::move(mig_->models)};
     const auto count =
         std::ranges::find(draft.devices, kHamiWords.number, &wire::DeviceCount::resource);
-    if (count != draft.devices.end() && count->allocatable > 0) return;
-    for (GpuSpec& gpu : draft.shared->gpus) gpu.healthy = false;  // nobody serves them now
+    const std::int64_t offered = count == draft.devices.end() ? 0 : count->allocatable;
+    CloseWithdrawn(offered - mig_->devices, *draft.shared);
   }
 
   Result<HamiMig> ReadMig(const wire::NodeFacts& facts, bool gives_devices) {
@@ -112,8 +115,8 @@ class HamiNode final : public wire::NodeReading {
   Result<HamiMig> mig_;
 };
 
-// A node whose GPUs, of another vendor than NVIDIA, HAMi's agent hands out in parts: they are its
-// scheduler's to give.
+// A node whose GPUs, of another vendor than NVIDIA or by an old agent, HAMi hands out in parts:
+// they are its scheduler's to give.
 class HamiOtherNode final : public wire::NodeReading {
  public:
   void CountGpus(wire::GpuDraft& draft) override {
@@ -124,7 +127,8 @@ class HamiOtherNode final : public wire::NodeReading {
 bool RegistersOthers(const wire::NodeFacts& facts) {
   for (const auto& [key, value] : facts.annotations) {
     const bool is_register = key.starts_with(kHamiOtherRegisters) || key == kHamiAmdRegister ||
-                             key == kHamiDcuRegister || key == kHamiMluRegister;
+                             key == kHamiDcuRegister || key == kHamiMluRegister ||
+                             key == kOldHamiRegister;
     if (is_register && !value.empty()) return true;
   }
   return false;

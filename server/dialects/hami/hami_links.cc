@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/dialects/hami/hami_mig.h"
-#include "topology/links/nvidia_pair_score.h"
+#include "topology/links/product_links.h"
 
 namespace berth::dialects {
 namespace {

@@ -6,7 +6,7 @@
 //   hami.io/node-nvidia-register  [{"id":"GPU-a","index":1,"numa":1,...}, ...]; an index and a NUMA
 //                                 node of 0 are left out
 //
-// The scores are those of topology/links/nvidia_pair_score.h; 0 for a pair that HAMi could not
+// The scores are those of topology/links/product_links.h; 0 for a pair that HAMi could not
 // score. They come in no order, so the register has to say which GPU has which index. (HAMi at
 // 3be7525, pkg/device/nvidia/calculate_score.go.)
 #pragma once

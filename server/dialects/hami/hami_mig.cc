@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "server/dialects/vgpu/vgpu_devices.h"
 #include "server/wire/pod/mig_grant_json.h"
 #include "topology/mig/mig_catalog.h"
 
@@ -82,9 +83,9 @@ struct Register {
   std::vector<Gpu> gpus;
   std::vector<Profile> profiles;  // of the first: all of a node are alike
   std::int64_t devices = 0;
-  bool has_others = false;             // GPUs that are not cut, and announced,
-  bool shares_others = false;          // as more devices than one
-  std::map<int, GpuSpec> others = {};  // these, by index
+  bool has_others = false;     // GPUs that are not cut, and announced,
+  bool shares_others = false;  // as more devices than one
+  std::map<int, std::pair<GpuSpec, std::string>> others = {};  // these with their types, by index
 };
 
 Status ReadGpu(const Json& json, const std::string& path, Register& all) {
@@ -104,13 +105,18 @@ Status ReadGpu(const Json& json, const std::string& path, Register& all) {
     });
   }
   std::int64_t memory_mib = 0;
+  int cores = 0;
   fields.Integer("devmem", 0, kMostMemoryMib, memory_mib);  // as HAMi scales it
+  fields.Int("devcore", 0, kMostNumber, cores);             // the same
   BERTH_TRY_STATUS(fields.FinishForeign());
   if (mode != "mig") {
     all.has_others = all.has_others || count > 0;
     all.shares_others = all.shares_others || count > 1;
     const bool healthy = gpu.healthy && count > 0 && !gpu.uuid.empty();
-    all.others.insert_or_assign(gpu.index, GpuSpec{gpu.uuid, memory_mib, healthy, count});
+    GpuSpec other{.uuid = gpu.uuid, .memory_mib = memory_mib, .healthy = healthy};
+    other.most_users = count;
+    other.cores = std::clamp(cores, 100, kMostCores);
+    all.others.insert_or_assign(gpu.index, std::pair(std::move(other), std::move(gpu.type)));
     return {};
   }
   if (gpu.uuid.empty()) return Invalid(path + ".id: want a UUID, got none");
@@ -138,14 +144,6 @@ Status ReadAllocation(const Json& json, const std::string& path, MigGrant& grant
   if (place.size == 0) return Invalid(path + ".placement: want start and size, got none");
   grant.start = place.start;
   return {};
-}
-
-// "NVIDIA-NVIDIA H100 80GB HBM3", as the label has it.
-std::string LabelOfType(std::string type) {
-  constexpr std::string_view kVendor = "NVIDIA-";
-  if (type.starts_with(kVendor)) type.erase(0, kVendor.size());
-  std::ranges::replace(type, ' ', '-');
-  return type;
 }
 
 // The register has MiB as NVML says them, the catalogue may have them from a print in hundredths of
@@ -215,7 +213,7 @@ wire::MigAnnouncement Announce(const Register& all, const HamiFacts& facts) {
     rest.allocator = MigAllocator::kHighOrLow;
     rest.foreign = true;
   }
-  const std::string own_label = LabelOfType(all.gpus.front().type);
+  const std::string own_label = GfdNameOf(all.gpus.front().type);
   const MigProduct* const known =
       MigProductOfLabel(MigProductOfLabel(facts.label) != nullptr ? facts.label : own_label);
   int units = 0, slices = 0;
@@ -258,9 +256,11 @@ Result<HamiMig> ReadHamiMig(const HamiFacts& facts) {
     return ReadGpu(json, path, all);
   }));
   HamiMig read{std::nullopt, all.devices, all.has_others, all.shares_others};
-  for (auto& [index, gpu] : all.others) {
+  for (auto& [index, other] : all.others) {
+    GpuSpec& gpu = other.first;
     gpu.healthy = gpu.healthy && !Lists(facts.cordoned, gpu.uuid);
     read.others.push_back(std::move(gpu));
+    read.models.push_back(GfdNameOf(std::move(other.second)));
   }
   if (!all.gpus.empty()) read.announced = Announce(all, facts);
   return read;

@@ -62,8 +62,9 @@ struct HamiMig {
   // HAMi's agent serves GPUs that it does not cut, too: to pods that HAMi's scheduler has placed,
   // and to no others (Allocate of its plugin fails without HAMi's annotations on the pod).
   bool serves_others = false;
-  bool shares_others = false;        // among several users each, by what is known
-  std::vector<GpuSpec> others = {};  // those GPUs, by index, that its register has
+  bool shares_others = false;            // among several users each, by what is known
+  std::vector<GpuSpec> others = {};      // those GPUs, by index, that its register has
+  std::vector<std::string> models = {};  // of these
 };
 
 // A profile that the catalogue has otherwise, or not at all, is taken as HAMi read it from the GPU.

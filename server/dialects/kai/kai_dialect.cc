@@ -26,6 +26,8 @@ class KaiDialect final : public wire::Dialect {
   [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
                                  MigWant&) const override {
     if (pod.shape.wants_gpu() || !parts.annotations.contains(kFractionKey)) return {};
+    // Its own scheduler places it, whatever that is called: not the one that is there by default.
+    if (!parts.scheduler.empty() && parts.scheduler != "default-scheduler") return {};
     return Invalid("annotation " + std::string(kFractionKey) +
                    ": asks for a GPU fraction that only KAI's scheduler assigns; want its "
                    "scheduler in spec.schedulerName, or the resource berth.dev/gpu-milli");

@@ -88,6 +88,7 @@ class KoordinatorNode final : public wire::NodeReading {
     });
     if (counted) {  // by a device plugin
       draft.agent_beside = kKoordinatorAgent;
+      draft.registered = core_ / kCorePerGpu;
       return;
     }
     draft.shared = wire::SharedGpus{.agent = std::string(kKoordinatorAgent),

@@ -12,16 +12,17 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/node/link_library.h"
+#include "cluster/node/mig_library.h"
 #include "cluster/state/cluster_state.h"
 #include "server/dialects/koordinator/koordinator_json.h"
-#include "server/kube/watch/unreadable_objects.h"
+#include "server/kube/watch/table_sink.h"
 #include "server/kube/watch/watch_source.h"
 
 namespace berth::dialects {
@@ -75,5 +76,11 @@ class KoordinatorLinks {
   // Nodes whose UUIDs, as the state has them, are those of a Device.
   std::set<std::string, std::less<>> named_ BERTH_GUARDED_BY(mutex_);
 };
+
+// Koordinator: its Devices are watched, and say the links of nodes that do not publish better ones.
+
+// library outlives the extension.
+std::unique_ptr<kube::ClusterExtension> WatchKoordinator(const kube::ExtensionContext& context,
+                                                         LinkLibrary& library);
 
 }  // namespace berth::dialects

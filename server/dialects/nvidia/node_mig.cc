@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "cluster/node/node.h"
 #include "server/wire/node/mig_announcement.h"
+#include "server/wire/node/node_gpu_facts.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::dialects {
@@ -69,6 +70,12 @@ std::optional<MigProfile> SingleOf(std::string_view product) {
   return std::nullopt;
 }
 
+// The same of GKE's partitioned GPUs, whose product is not said.
+std::optional<MigProfile> GkePartitionOf(const Labels& labels) {
+  const auto profile = ParseMigProfile(std::string(TextOfLabel(labels, wire::kGkePartitionLabel)));
+  return profile ? std::optional(*profile) : std::nullopt;
+}
+
 bool HasCountLabels(const Labels& labels) {
   return std::ranges::any_of(labels, [](const auto& label) {
     return label.first.starts_with(kMigResourcePrefix) && label.first.ends_with(".count");
@@ -97,10 +104,20 @@ bool IsPoolOfAks(const Labels& labels) {
          FindLabel(labels, "nvidia.com/mig.config.state") == nullptr;
 }
 
+// MIG manager failed before it changed anything: the GPUs cannot be partitioned, or none is and the
+// device plugin offers all of them whole.
+bool ChangedNothing(const MigFacts& facts) {
+  if (TextOfLabel(facts.labels, "nvidia.com/mig.capable") == "false") return true;
+  const auto count = NumberOfLabel(facts.labels, "nvidia.com/gpu.count");
+  return count && *count > 0 && facts.gpus == *count && facts.places == 0 &&
+         SingleText(facts.product).empty() &&
+         std::ranges::none_of(facts.allocatable, [](const MigStock& s) { return s.count > 0; });
+}
+
 MigTrouble TroubleOf(const MigFacts& facts) {
   const std::string_view state = TextOfLabel(facts.labels, "nvidia.com/mig.config.state");
   if (state == "pending" || state == "rebooting") return MigTrouble::kChanging;
-  if (state == "failed") return MigTrouble::kFailed;
+  if (state == "failed" && !ChangedNothing(facts)) return MigTrouble::kFailed;
   if (SingleText(facts.product) == "INVALID") return MigTrouble::kInvalid;
   return IsStale(facts) ? MigTrouble::kStale : MigTrouble::kNone;
 }
@@ -109,6 +126,11 @@ MigTrouble TroubleOf(const MigFacts& facts) {
 std::int64_t WholeGpusOf(const MigFacts& facts) {
   const auto replicas = NumberOfLabel(facts.labels, "nvidia.com/gpu.replicas").value_or(1);
   return facts.gpus + facts.places / std::max<std::int64_t>(replicas, 1);
+}
+
+// How many are; 0 or less: that is not known.
+std::int64_t CutGpusOf(const MigFacts& facts) {
+  return NumberOfLabel(facts.labels, "nvidia.com/gpu.count").value_or(0) - WholeGpusOf(facts);
 }
 
 // The rows of all instances, the largest first; empty where one is not of the product.
@@ -157,29 +179,41 @@ std::vector<MigSet> LayOut(const MigProduct& product, const std::vector<int>& ro
   return {};
 }
 
-// Each device on a GPU of its own: a product whose profiles all take the whole GPU.
-void EachOnItsOwn(const MigFacts& facts, const std::vector<MigStock>& devices, MigSpec& spec,
-                  MigLibrary& library) {
+// As many devices as there are on each of so many GPUs, where that is known; else each on a GPU of
+// its own: a product whose profiles have one place each.
+void ByNumberAlone(const MigFacts& facts, const std::vector<MigStock>& devices, MigSpec& spec,
+                   MigLibrary& library) {
+  std::int64_t total = 0;
+  for (const MigStock& stock : devices) total += stock.count;
+  const std::int64_t gpus = std::clamp<std::int64_t>(CutGpusOf(facts), 0, total);
+  const std::int64_t per_gpu = gpus > 0 ? (total + gpus - 1) / gpus : 1;
+  const auto each = static_cast<int>(per_gpu <= kMaxMigUnits ? per_gpu : 1);
   MigProductSpec product;
   product.name = facts.product.empty() ? "unknown" : BareGpuProductLabel(facts.product);
-  product.compute_slices = 1;
-  product.memory_units = 1;
+  product.compute_slices = each;
+  product.memory_units = each;
   for (const MigStock& stock : devices) {
     MigRow& row = product.rows.emplace_back();
     row.profile = stock.resource.profile;
-    row.memory_units = row.max_instances = 1;
-    row.starts = 1;
+    row.memory_units = 1;
+    row.max_instances = each;
+    row.starts = static_cast<MigUnits>((1U << each) - 1);
     row.source = "the node's resources";
     row.confidence = MigConfidence::kLow;
   }
   auto made = MigProduct::Make(std::move(product));
   if (!made) return;
   spec.product = library.Keep(*std::move(made));
+  int at = each;
   for (std::size_t row = 0; row < devices.size(); ++row) {
-    for (int i = 0; i < devices[row].count; ++i) {
-      const auto index = static_cast<int>(WholeGpusOf(facts) + std::ssize(spec.gpus));
-      const MigSet instance = MigSet{1} << *spec.product->PlacementAt(static_cast<int>(row), 0);
-      spec.gpus.push_back({index, "", instance});
+    for (int i = 0; i < devices[row].count; ++i, ++at) {
+      if (at == each) {
+        const auto index = static_cast<int>(WholeGpusOf(facts) + std::ssize(spec.gpus));
+        spec.gpus.push_back({index, "", 0});
+        at = 0;
+      }
+      spec.gpus.back().instances |= MigSet{1}
+                                    << *spec.product->PlacementAt(static_cast<int>(row), at);
     }
   }
 }
@@ -189,16 +223,15 @@ void AssumeLayout(const MigFacts& facts, const std::vector<MigStock>& devices, M
   if (devices.empty()) return;
   if (const MigProduct* product = MigProductOfLabel(facts.product)) {
     const std::vector<int> rows = RowsOf(*product, devices);
-    const auto labelled =
-        NumberOfLabel(facts.labels, "nvidia.com/gpu.count").value_or(0) - WholeGpusOf(facts);
-    const auto layouts = rows.empty() ? std::vector<MigSet>() : LayOut(*product, rows, labelled);
+    const auto layouts =
+        rows.empty() ? std::vector<MigSet>() : LayOut(*product, rows, CutGpusOf(facts));
     if (!layouts.empty()) spec.product = MigLibrary::Catalogued(*product);
     for (const MigSet instances : layouts) {
       const auto index = static_cast<int>(WholeGpusOf(facts) + std::ssize(spec.gpus));
       spec.gpus.push_back({index, "", instances});
     }
   }
-  if (spec.gpus.empty()) EachOnItsOwn(facts, devices, spec, library);
+  if (spec.gpus.empty()) ByNumberAlone(facts, devices, spec, library);
 }
 
 // Takes away the instances, from the last GPU on, where fewer are allocatable: some are not
@@ -246,6 +279,7 @@ void CompleteNodeMig(const NodeFacts& node, MigDraft& draft) {
   }
   spec.shared = std::move(shared);
   if (facts.places == 0) spec.single = SingleOf(facts.product);
+  if (facts.places == 0 && !spec.single) spec.single = GkePartitionOf(facts.labels);
   if (!spec.gpus.empty() && !spec.dynamic && IsPoolOfAks(facts.labels)) spec.fixed = true;
   if (spec.single) spec.single_memory_mib = draft.gpu_memory_mib;
   spec.trouble = TroubleOf(facts);

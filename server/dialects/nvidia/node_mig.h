@@ -6,8 +6,8 @@
 // the label; the instances are laid out over as many GPUs as nvidia.com/gpu.count says beside the
 // whole ones (else as few as hold them), the largest first, each onto the GPU with the most free
 // units, where the driver would put it. A product that is not known, or that cannot be partitioned
-// so: each device is on a GPU of its own. An earlier dialect that has announced the MIG devices
-// takes precedence over that.
+// so: as many devices are on each of the GPUs, or each is on one of its own where their number is
+// not known. An earlier dialect that has announced the MIG devices takes precedence over that.
 //
 // Beside that: strategy single (the product label ends in -MIG-PROFILE, and nvidia.com/gpu counts
 // devices), devices with several users (.shared, or nvidia.com/mig-PROFILE.replicas above 1), and

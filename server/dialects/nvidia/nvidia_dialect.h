@@ -3,16 +3,52 @@
 // What NVIDIA's device plugin, GPU Feature Discovery and MIG manager publish: what the numbers of
 // GPU resources stand for (node_gpus.h), the MIG devices by labels and allocatable (node_mig.h),
 // and the resources nvidia.com/mig-PROFILE by which pods ask for them; what the toolkit's NRI
-// plugin reads of a pod with a share (nri_annotations.h). It comes last: what agents with more
+// plugin reads of a pod with a share. It comes last: what agents with more
 // knowledge have announced stands.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <string>
+#include <string_view>
 
+#include "cluster/node/node.h"
+#include "cluster/values/labels.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
 #include "server/wire/pod/dialect.h"
 
 namespace berth::dialects {
 
 std::unique_ptr<const wire::Dialect> MakeNvidia();
+
+// What gives a share's GPU to its containers on nodes without an agent: the NRI plugin of NVIDIA's
+// container toolkit (from 1.20 on). It reads annotations of the pod when a container is created,
+// and adds the CDI devices that they name:
+//
+//   nvidia.cdi.k8s.io/container.NAME: k8s.device-plugin.nvidia.com/gpu=GPU-9f3c...
+//   nvidia.cdi.k8s.io/pod: ...        every container without an annotation of its own
+//
+// Nothing on a node says by itself that the plugin runs. The operator of the cluster says it by the
+// label berth.dev/nri, whose value is the CDI vendor of the GPUs: k8s.device-plugin.nvidia.com
+// where NVIDIA's device plugin writes the CDI specification (GPU Operator), nvidia.com where the
+// toolkit's packages do. The annotations are written with the binding and never read back.
+inline constexpr std::string_view kNriLabel = "berth.dev/nri";
+inline constexpr std::string_view kNriPrefix = "nvidia.cdi.k8s.io/";
+// More containers with a share have one annotation for the whole pod.
+inline constexpr std::size_t kMostNriContainers = 16;
+
+// The CDI vendor that the label names; "" without the label, and where it is no vendor.
+std::string_view NriVendor(const Labels& labels);
+
+// What is wrong with the label; "" where nothing is, or it is not there.
+std::string NriProblem(const Labels& labels);
+
+// Adds the annotations for a share of GPUs that no agent hands out: one for each container that has
+// a part of it. One for the pod, with all its GPUs, where there are more than kMostNriContainers,
+// or the name of one is too long for a key (above 53 characters). None where a UUID is unknown or
+// no name of a CDI device. Requires: the node has the devices (CheckDevices).
+void WriteNri(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
+              wire::Annotations& annotations);
 
 }  // namespace berth::dialects

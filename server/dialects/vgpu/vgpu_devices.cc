@@ -122,4 +122,24 @@ Status ReadVgpuDevices(const VgpuWords& words, std::string_view text, const wire
   return wire::TakeRecordedGpus(asks, observed);
 }
 
+std::string GfdNameOf(std::string type) {
+  constexpr std::string_view kVendor = "NVIDIA-";
+  if (type.starts_with(kVendor)) type.erase(0, kVendor.size());
+  std::ranges::replace(type, ' ', '-');
+  return type;
+}
+
+void CloseWithdrawn(std::int64_t allocatable, wire::SharedGpus& shared) {
+  std::int64_t registered = 0, each = 1, healthy = 0;
+  for (GpuSpec& gpu : shared.gpus) {
+    gpu.healthy = gpu.healthy && allocatable > 0;
+    if (!gpu.healthy) continue;
+    ++healthy;
+    registered += gpu.most_users;
+    each = std::max<std::int64_t>(each, gpu.most_users);
+  }
+  const std::int64_t lost = std::max<std::int64_t>(registered - allocatable, 0);
+  shared.missing = static_cast<int>(std::min((lost + each - 1) / each, healthy));
+}
+
 }  // namespace berth::dialects

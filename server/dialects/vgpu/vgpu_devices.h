@@ -20,6 +20,7 @@
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 #include "server/dialects/vgpu/vgpu_ask.h"
+#include "server/wire/pod/dialect.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::dialects {
@@ -39,11 +40,18 @@ std::vector<VgpuDevice> VgpuDevicesOf(const PodRequest& pod, const Placement& pl
 // The devices of one container, "" without any.
 std::string VgpuSegment(const std::vector<VgpuDevice>& devices, int container);
 
-// Reads the text into the placement, as named grants (cluster/node/named_grants.h): the GPUs of
+// Reads the text into the placement, as named grants (cluster/node/given_grants.h): the GPUs of
 // each container's segment, with what that container asks for in these words (recorded_devices.h).
 // A text with a segment for each main container alone has none for init containers. Error:
 // kInvalidArgument with the device or the container.
 Status ReadVgpuDevices(const VgpuWords& words, std::string_view text, const wire::PodParts& asked,
                        wire::ObservedPod& observed);
+
+// "NVIDIA-H100-80GB-HBM3" of a register's "NVIDIA-NVIDIA H100 80GB HBM3".
+std::string GfdNameOf(std::string type);
+
+// Closes as many GPUs as the kubelet has fewer devices of, which learns it before the register
+// does; all where it has none.
+void CloseWithdrawn(std::int64_t allocatable, wire::SharedGpus& shared);
 
 }  // namespace berth::dialects

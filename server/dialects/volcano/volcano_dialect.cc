@@ -41,7 +41,8 @@ constexpr std::string_view kSharedMode = "hami-core";
 
 struct VolcanoGpus {
   std::vector<GpuSpec> gpus;
-  std::string other_mode;  // of one of them; empty = none
+  std::vector<std::string> models;  // of these
+  std::string other_mode;           // of one of them; empty = none
 };
 
 Status ReadRegistered(std::string_view text, VolcanoGpus& read) {
@@ -61,6 +62,7 @@ Status ReadRegistered(std::string_view text, VolcanoGpus& read) {
   }
   const bool shared = fields[5].empty() || fields[5] == kSharedMode;
   if (!shared) read.other_mode = fields[5];
+  read.models.push_back(GfdNameOf(std::string(fields[3])));
   read.gpus.push_back({.uuid = std::string(fields[0]),
                        .memory_mib = *memory,
                        .healthy = shared && *users > 0 && fields[4] == "true",
@@ -96,12 +98,12 @@ class VolcanoNode final : public wire::NodeReading {
       return;
     }
     draft.shared->gpus = std::move(read_->gpus);
+    draft.shared->models = std::move(read_->models);
     if (!read_->other_mode.empty()) {
       draft.AddProblem(place + "GPUs of mode \"" + read_->other_mode.substr(0, 40) +
                        "\" are assigned only by Volcano's scheduler");
     }
-    if (offered_ > 0) return;
-    for (GpuSpec& gpu : draft.shared->gpus) gpu.healthy = false;  // nobody serves them now
+    CloseWithdrawn(offered_, *draft.shared);
   }
 
  private:

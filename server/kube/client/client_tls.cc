@@ -5,12 +5,12 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-
 #include <array>
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/mutex.h"
 
 namespace berth::kube {
@@ -164,6 +164,39 @@ void ClientTls::Apply(ssl_ctx_st* context) {
 std::string ClientTls::TakeProblem() {
   const MutexLock lock(parts_->mutex);
   return std::exchange(parts_->problem, "");
+}
+
+namespace {
+
+constexpr std::chrono::seconds kReadInterval(1);
+
+}  // namespace
+
+TokenSource::TokenSource(std::string token, std::string file)
+    : file_(std::move(file)), token_(std::move(token)) {}
+
+void TokenSource::Read() {
+  next_read_ = std::chrono::steady_clock::now() + kReadInterval;
+  const Result<std::string> text = ReadFile(file_);
+  if (!text) return;
+  // One line; anything else has no place in a header.
+  std::string token;
+  for (const char c : *text) {
+    if (c > ' ' && c < '\x7f') token += c;
+  }
+  if (!token.empty()) token_ = std::move(token);
+}
+
+std::string TokenSource::Current() {
+  const MutexLock lock(mutex_);
+  if (!file_.empty() && std::chrono::steady_clock::now() >= next_read_) Read();
+  return token_;
+}
+
+bool TokenSource::RenewedAfter(const std::string& used) {
+  const MutexLock lock(mutex_);
+  if (!file_.empty()) Read();
+  return token_ != used;
 }
 
 }  // namespace berth::kube

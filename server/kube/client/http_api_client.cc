@@ -19,7 +19,6 @@
 #include "base/version.h"
 #include "server/kube/client/body_queue.h"
 #include "server/kube/client/client_tls.h"
-#include "server/kube/client/token_source.h"
 
 namespace berth::kube {
 namespace {

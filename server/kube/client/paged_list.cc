@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/kube/client/api_path.h"
+#include "server/kube/client/api_client.h"
 #include "server/wire/api/watch_json.h"
 
 namespace berth::kube {

@@ -21,7 +21,6 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "server/kube/client/api_client.h"
-#include "server/kube/lead/write_fence.h"
 #include "server/kube/lead/write_journal.h"
 #include "server/wire/api/lease_json.h"
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "server/kube/client/api_path.h"
+#include "server/kube/client/api_client.h"
 
 namespace berth::kube {
 namespace {

@@ -26,7 +26,7 @@
 #include "cluster/state/waiting_pods.h"
 #include "server/kube/watch/kubelet_refusals.h"
 #include "server/kube/watch/reflector.h"
-#include "server/kube/watch/unreadable_objects.h"
+#include "server/kube/watch/table_sink.h"
 #include "server/kube/watch/watch_source.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_object.h"

@@ -9,8 +9,9 @@
 #include <stop_token>
 #include <utility>
 
-#include "server/kube/client/api_path.h"
+#include "server/kube/client/api_client.h"
 #include "server/kube/client/paged_list.h"
+#include "server/wire/api/job_json.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::kube {
@@ -82,6 +83,46 @@ Result<std::vector<GangPast>> ApiGangHistory::In(const std::string& namespace_na
     if (past.succeeded > 0 || past.ran) pasts.push_back(std::move(past));
   }
   return pasts;
+}
+
+void EndedPodSink::Changed(const PaddedText& object) {
+  const auto pod = wire::DecodeObservedPod(object, rules_);
+  if (!pod || !pod->finished || !pod->life.started) return;
+  run_times_.Add(pod->pod, *pod->finished - *pod->life.started, *pod->finished);
+}
+
+void JobDeadlineSink::Take(const PaddedText& object) {
+  if (const auto job = wire::DecodeJobDeadline(object)) jobs_.Put(*job);
+}
+
+void JobDeadlineSink::ListBegins() {
+  jobs_.ListBegins();
+  next_.ListBegins();
+}
+
+void JobDeadlineSink::Listed(const PaddedText& object) {
+  Take(object);
+  next_.Listed(object);
+}
+
+void JobDeadlineSink::ListEnds() {
+  jobs_.ListEnds();
+  next_.ListEnds();
+}
+
+void JobDeadlineSink::NotServed() {
+  jobs_.ListEnds();
+  next_.NotServed();
+}
+
+void JobDeadlineSink::Changed(const PaddedText& object) {
+  Take(object);
+  next_.Changed(object);
+}
+
+void JobDeadlineSink::Deleted(const PaddedText& object) {
+  if (const auto job = wire::DecodeJobDeadline(object)) jobs_.Remove(*job);
+  next_.Deleted(object);
 }
 
 }  // namespace berth::kube

@@ -2,7 +2,9 @@
 #include "server/kube/watch/kubelet_refusals.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cctype>
 #include <memory>
 #include <span>
 #include <utility>
@@ -50,6 +52,37 @@ KubeletRefusals::Facts FactsAbout(const Node& node) {
           spec.ready_since};
 }
 
+// What the kubelet's words say that it was short of.
+enum class About { kGpus, kElse, kUnsaid };
+
+bool Names(std::string_view words, std::string_view resource) {
+  const auto is_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '/';
+  };
+  if (resource.empty()) return false;
+  for (std::size_t at = words.find(resource); at != std::string_view::npos;
+       at = words.find(resource, at + 1)) {
+    const std::string_view before = words.substr(0, at), after = words.substr(at + resource.size());
+    const bool begins = before.empty() || before.ends_with("OutOf") ||
+                        !(is_of_name(before.back()) || before.back() == '.');
+    const bool dotted = after.size() > 1 && after[0] == '.' && is_of_name(after[1]);
+    if (begins && !dotted && (after.empty() || !is_of_name(after.front()))) return true;
+  }
+  return false;
+}
+
+// (k8s.io/kubernetes pkg/kubelet/cm: devicemanager, memorymanager, cpumanager)
+About AboutWhat(std::string_view words, std::string_view gpu_resource) {
+  constexpr std::array<std::string_view, 4> kOfElse = {"devices unavailable", "cannot allocate",
+                                                       "memorymanager", "cpus available"};
+  if (words.starts_with("TopologyAffinityError")) return About::kElse;
+  if (Names(words, gpu_resource)) return About::kGpus;
+  const bool is_else = words.starts_with("OutOf") || std::ranges::any_of(kOfElse, [&](auto text) {
+                         return words.find(text) != std::string_view::npos;
+                       });
+  return is_else ? About::kElse : About::kUnsaid;
+}
+
 // nullptr: not known.
 const Node* FindNode(const Snapshot& snapshot, const std::string& name) {
   const NodeIndex index = snapshot.names().Find(name);
@@ -93,6 +126,7 @@ void KubeletRefusals::Vanished(const PodId& pod, Start start) {
     lost.why_not_counted = kNodeChanged;
   }
   lost.others = PodsWithGpus(*node);
+  lost.gpu_resource = node->spec().gpu_resource;
   if (const PodRecord* const record = node->FindPod(pod.uid)) {
     lost.ask = RefusedAskOf(record->pod);
     --lost.others;
@@ -152,11 +186,9 @@ void KubeletRefusals::Recover(const Run& run) {
     parts_.log(false, "node_takes_pods", "node " + run.node + ": it runs a GPU pod again");
   }
   node.all = {};
+  for (AskTrouble& trouble : node.asks) trouble.unsaid = false;
   std::erase_if(node.asks, [&](const AskTrouble& trouble) {
-    const bool is_over = run.ask && run.ask->gpus == trouble.ask.gpus &&
-                         run.ask->containers == trouble.ask.containers &&
-                         run.ask->cpu_milli >= trouble.ask.cpu_milli &&
-                         run.ask->memory_bytes >= trouble.ask.memory_bytes;
+    const bool is_over = run.ask && trouble.ask.Covers(*run.ask);
     if (is_over && trouble.closings > 0) {
       parts_.log(false, "node_takes_pods",
                  "node " + run.node + ": it runs a pod with " + AskText(trouble.ask) + " again");
@@ -207,45 +239,71 @@ Duration KubeletRefusals::NextPause(Trouble& trouble, std::string_view words) {
   return kClosedFor[std::min(trouble.closings++, kClosedFor.size() - 1)];
 }
 
+bool KubeletRefusals::IsOneOfMany(const NodeTrouble& node, const Lost& lost) {
+  return std::ranges::any_of(node.asks, [&lost](const AskTrouble& other) {
+    const auto is_shared = [&lost](const OtherResource& one) {
+      return FindOther(lost.ask->others, one.name) != nullptr;
+    };
+    return other.unsaid && other.owner != lost.pod.namespace_name &&
+           lost.start.number >= other.counted && other.ask != *lost.ask &&
+           std::ranges::none_of(other.ask.others, is_shared);
+  });
+}
+
 std::string KubeletRefusals::Count(const Lost& lost, std::string_view words, Instant now) {
-  const bool by_topology = words.starts_with("TopologyAffinityError");
-  if (by_topology && !lost.ask) return "";  // nothing that it could be remembered by
+  const About about = AboutWhat(words, lost.gpu_resource);
+  if (about != About::kGpus && !lost.ask) return "";  // nothing that it could be remembered by
   NodeTrouble& node = trouble_[lost.start.node];
   node.facts = lost.start.facts;
-  AskTrouble* const of_ask = by_topology ? &TroubleOf(node, *lost.ask) : nullptr;
-  Trouble& trouble = by_topology ? *of_ask : node.all;
+  const bool is_one_of_many = about == About::kUnsaid && IsOneOfMany(node, lost);
+  AskTrouble* const of_ask = about == About::kGpus ? nullptr : &TroubleOf(node, lost);
+  if (of_ask != nullptr && lost.start.number >= of_ask->counted) {
+    of_ask->others = about == About::kElse ? lost.others : 0;
+    of_ask->owner = lost.pod.namespace_name;
+    of_ask->unsaid = about == About::kUnsaid;
+  }
+  Trouble& trouble = of_ask == nullptr ? node.all : *of_ask;
   if (lost.start.number < trouble.counted) {
     return std::string(", which does not count: ") + kTogether;
   }
   trouble.counted = lost.number;
   trouble.last = now;
   ++trouble.refusals;
-  if (of_ask != nullptr) of_ask->others = lost.others;
-  if (trouble.refusals < kToClose || trouble.closed_until) return "";
-  const Duration pause = NextPause(trouble, words);
-  trouble.closed_until = now + pause;
+  if (is_one_of_many) {
+    node.all.counted = lost.number;
+    node.all.last = now;
+    node.all.refusals = std::max(node.all.refusals, kToClose);
+  }
+  Trouble& closes = is_one_of_many && !node.all.closed_until ? node.all : trouble;
+  if (closes.refusals < kToClose || closes.closed_until) return "";
+  const Duration pause = NextPause(closes, words);
+  closes.closed_until = now + pause;
   Publish(lost.start.node, node);
-  const std::string what = by_topology ? "pods with " + AskText(of_ask->ask) : "GPU pods";
-  return ", " + std::to_string(trouble.refusals) + " in a row: Berth binds no " + what +
-         " there for " + PauseText(pause);
+  return (&closes != &trouble ? ", as was a different one of another namespace"
+                              : ", " + std::to_string(trouble.refusals) + " in a row") +
+         ": Berth binds no " +
+         (&closes == &node.all ? "GPU pods" : "pods with " + AskText(of_ask->ask)) + " there for " +
+         PauseText(pause);
 }
 
-KubeletRefusals::AskTrouble& KubeletRefusals::TroubleOf(NodeTrouble& node, const RefusedAsk& ask) {
+// What refused less refuses this too; what refused more may have refused it for what is more. Where
+// there are too many, the namespace with most gives way with its oldest.
+KubeletRefusals::AskTrouble& KubeletRefusals::TroubleOf(NodeTrouble& node, const Lost& lost) {
+  const RefusedAsk& ask = *lost.ask;
+  int before = 0;
   for (AskTrouble& known : node.asks) {
-    if (known.ask.gpus != ask.gpus || known.ask.containers != ask.containers) continue;
-    const bool is_more =
-        ask.cpu_milli >= known.ask.cpu_milli && ask.memory_bytes >= known.ask.memory_bytes;
-    const bool is_less =
-        ask.cpu_milli <= known.ask.cpu_milli && ask.memory_bytes <= known.ask.memory_bytes;
-    if (!is_more && !is_less) continue;
-    if (is_less) known.ask = ask;
-    return known;
+    if (known.ask == ask) return known;
+    const bool counts = known.ask.Covers(ask) && lost.start.number >= known.counted;
+    if (counts) before = std::max(before, known.refusals);
   }
   if (node.asks.size() == kMostRefusedAsks) {
-    node.asks.erase(std::ranges::min_element(node.asks, {}, &AskTrouble::last));
+    node.asks.erase(std::ranges::min_element(node.asks, {}, [&node](const AskTrouble& one) {
+      return std::pair(-std::ranges::count(node.asks, one.owner, &AskTrouble::owner), one.last);
+    }));
   }
   AskTrouble& added = node.asks.emplace_back();
   added.ask = ask;
+  added.refusals = before;
   return added;
 }
 

@@ -6,11 +6,17 @@
 // there too (pytorch/ci-infra pull request 1058: 554 pods in 1 h 46 min). A Topology Manager
 // (TopologyAffinityError) refuses every pod of one shape, and takes the others.
 //
-// After kToClose refusals in a row the node gets no pods with GPUs for a while, or none that ask
-// for the same, then one more try, after which the next refusal closes it again at once and for
-// longer. The first pod with GPUs that runs there (that asks for the same) ends it, and so does a
-// node that publishes other GPUs, or was not ready. Where a Topology Manager refused, another try
-// is made too once a pod with GPUs has left the node.
+// What a refusal is about is said by its words alone, if at all: the GPUs, or something else that
+// the pod asks for as well (CPUs, memory, devices of another plugin). Words that name the GPUs'
+// resource count against the node, all others against what was asked for: GPUs, CPU, memory and
+// whatever else. After kToClose refusals in a row the node gets no pods with GPUs for a while, or
+// none that ask for as much, then one more try, after which the next refusal closes it again at
+// once and for longer. Where nobody says what they are about, refusals of two asks close the whole
+// node if they are of two namespaces and have no other resource in common.
+//
+// The first pod with GPUs that runs there (that asks for as much) ends it, and so does a node that
+// publishes other GPUs, or was not ready. Where something else than GPUs was short, another try is
+// made too once a pod with GPUs has left the node.
 //
 // What counts. Anybody who may create pods can name a node in them (spec.nodeName) and have its
 // kubelet refuse them rightly. So only pods count that this process bound, which it knows from its
@@ -116,6 +122,7 @@ class KubeletRefusals {
   struct Lost {
     PodId pod;
     Start start;
+    std::string gpu_resource = {};          // by which the node gives GPUs
     const char* why_not_counted = nullptr;  // nullptr: it counts
     std::optional<RefusedAsk> ask = {};     // nullopt: cannot be remembered
     int others = 0;                         // pods with GPUs beside it
@@ -136,7 +143,9 @@ class KubeletRefusals {
   };
   struct AskTrouble : Trouble {
     RefusedAsk ask;
-    int others = 0;  // as in Lost
+    int others = 0;       // as in Lost; 0 unless something else than GPUs was short
+    std::string owner;    // the namespace of the pod that was refused last
+    bool unsaid = false;  // nobody said why, and no pod with GPUs has run there since
   };
   struct NodeTrouble {
     Facts facts;
@@ -153,7 +162,9 @@ class KubeletRefusals {
   [[nodiscard]] std::string Count(const Lost& lost, std::string_view words, Instant now);
   // How long it is closed now.
   [[nodiscard]] static Duration NextPause(Trouble& trouble, std::string_view words);
-  [[nodiscard]] static AskTrouble& TroubleOf(NodeTrouble& node, const RefusedAsk& ask);
+  [[nodiscard]] static AskTrouble& TroubleOf(NodeTrouble& node, const Lost& lost);
+  // Whether another ask, of another namespace, was refused without a reason too.
+  [[nodiscard]] static bool IsOneOfMany(const NodeTrouble& node, const Lost& lost);
   // Open again, or forgotten altogether.
   void Reopen(Instant now);
   [[nodiscard]] bool ReopenAsks(const std::string& name, NodeTrouble& node, bool is_another,

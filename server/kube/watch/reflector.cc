@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/keep_going.h"
-#include "server/kube/client/api_path.h"
-#include "server/kube/client/line_splitter.h"
+#include "server/kube/client/api_client.h"
+#include "server/kube/client/body_queue.h"
 #include "server/kube/client/paged_list.h"
 #include "server/wire/api/watch_json.h"
 

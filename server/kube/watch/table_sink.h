@@ -4,18 +4,52 @@
 // which each object stands for itself: the newest text replaces what was there.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "server/kube/watch/reflector.h"
-#include "server/kube/watch/unreadable_objects.h"
 #include "server/wire/json/object_meta.h"
 
 namespace berth::kube {
+
+// UnreadableObjects: the objects of one kind that cannot be read at present, each reported once.
+
+// Called with the resource, the object and what is wrong with it. Any thread; must not block.
+using OnUnreadable =
+    std::function<void(std::string_view resource, std::string_view object, const std::string& why)>;
+
+// One thread at a time changes it, any may ask for the count.
+class UnreadableObjects {
+ public:
+  UnreadableObjects(std::string resource, OnUnreadable report)
+      : resource_(std::move(resource)), report_(std::move(report)) {}
+
+  void Add(const std::string& object, const std::string& cause);
+  void Remove(const std::string& object);
+  // What a list that has begun since, and ended, did not add is gone.
+  void ListBegins() { added_.clear(); }
+  void ListEnds();
+  [[nodiscard]] std::size_t count() const { return count_.load(); }
+
+ private:
+  const std::string resource_;
+  const OnUnreadable report_;
+  std::map<std::string, std::string> why_;
+  std::set<std::string> added_;  // since the list began
+  std::atomic<std::size_t> count_{0};
+};
+
+// What to call an object that cannot be read.
+std::string NameIn(const PaddedText& object);
 
 // A table has an Object with namespace_name and name, Put(Object), Remove(namespace, name) and
 // Reset(vector of Objects), and NotServed() where that differs from no objects. An object that can

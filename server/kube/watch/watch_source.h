@@ -19,8 +19,7 @@
 #include "server/extender/ports.h"
 #include "server/kube/watch/reflector.h"
 #include "server/kube/watch/table_sink.h"
-#include "server/kube/watch/unreadable_objects.h"
-#include "server/kube/write/write_context.h"
+#include "server/kube/write/retry.h"
 
 namespace berth::kube {
 
@@ -63,7 +62,8 @@ using PublishNodes = std::function<void(std::vector<ClusterEvent>)>;
 
 // What /metrics shows of the extensions, summed over all of them.
 struct ExtensionStats {
-  std::size_t overlapping_claims = 0;  // of MIG devices
+  std::size_t overlapping_claims = 0;   // that have a device of another claim
+  std::uint64_t claims_taken_back = 0;  // of these, from which the device was taken
   // Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, lost to somebody who was
   // first or to a write that failed.
   std::uint64_t claims_allocated = 0, claims_left = 0, claims_lost = 0;
@@ -97,6 +97,10 @@ struct ExtensionContext {
   ClusterState& state;
   OnUnreadable on_unreadable;
   std::function<void(bool is_problem, std::string_view event, std::string_view text)> on_log;
+  PodEvictor* evictor = nullptr;  // nullptr: nobody is evicted
+  // Tells people of a pod, by an Event.
+  std::function<void(const PodId& pod, std::string reason, std::string message)> warn =
+      [](const PodId&, std::string, std::string) {};
 };
 
 using MakeExtensions = std::function<ClusterExtensions(const ExtensionContext&)>;

@@ -10,10 +10,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 
+#include "base/result.h"
+#include "cluster/state/cluster_event.h"
 #include "server/extender/ports.h"
 #include "server/kube/write/retry.h"
-#include "server/kube/write/write_context.h"
+#include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_rules.h"
 
 namespace berth::kube {
@@ -55,5 +59,14 @@ class ApiBinder final : public PodBinder {
   std::atomic<std::uint64_t> retries_{0};
   std::atomic<std::uint64_t> in_doubt_{0};
 };
+
+// The note of a bind on its way (server/kube/lead/write_journal.h): a file of the cluster
+// (server/wire/file/cluster_file.h) that has this pod alone.
+
+// Never empty. Of a pod that gets no devices it says only that.
+std::string NoteOfBind(const BindOrder& order);
+
+// The pod with its devices; nullopt: it gets none. Error: kInvalidArgument, it is no such note.
+Result<std::optional<PodBound>> BindOfNote(const std::string& note, const wire::NodeRules& rules);
 
 }  // namespace berth::kube

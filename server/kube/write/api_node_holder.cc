@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/kube/write/api_node_holder.h"
 
-#include "server/kube/client/api_path.h"
+#include "server/kube/client/api_client.h"
 #include "server/kube/write/retry.h"
 
 namespace berth::kube {

@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "server/extender/ports.h"
 #include "server/kube/client/api_client.h"
-#include "server/kube/lead/write_fence.h"
+#include "server/kube/lead/write_journal.h"
 #include "server/kube/write/work_queue.h"
 #include "server/wire/node/node_hold.h"
 

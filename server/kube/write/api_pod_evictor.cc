@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/kube/client/api_path.h"
+#include "server/kube/client/api_client.h"
 #include "server/kube/write/retry.h"
-#include "server/wire/api/eviction_json.h"
+#include "server/wire/api/pod_writes.h"
 
 namespace berth::kube {
 
@@ -25,12 +25,13 @@ PodEvictor::Outcome ApiPodEvictor::Evict(const PodId& pod) {
   if (!response) {
     write.Unanswered();
     Report(response.error().message);
-    return Outcome::kFailed;
+    return Outcome::kUnknown;
   }
-  // Gone, or another pod has its name.
-  if (response->ok() || response->status == 404 || response->status == 409)
-    return Outcome::kEvicted;
-  if (response->status == 429) return Outcome::kBlocked;
+  const bool is_another = response->status == 409 &&  // that has its name
+                          response->body.find("UID in precondition") != std::string::npos;
+  if (response->ok() || response->status == 404 || is_another) return Outcome::kEvicted;
+  // 409: somebody changed the pod or its budget in that moment.
+  if (response->status == 429 || response->status == 409) return Outcome::kBlocked;
   Report(RefusalText(*response));
   return Outcome::kFailed;
 }

@@ -11,7 +11,7 @@
 #include "base/mutex.h"
 #include "server/extender/ports.h"
 #include "server/kube/client/api_client.h"
-#include "server/kube/lead/write_fence.h"
+#include "server/kube/lead/write_journal.h"
 
 namespace berth::kube {
 

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "server/kube/client/api_path.h"
+#include "server/kube/client/api_client.h"
 #include "server/kube/write/retry.h"
-#include "server/wire/api/wake_json.h"
+#include "server/wire/api/pod_writes.h"
 
 namespace berth::kube {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ApiPodWaker: makes kube-scheduler ask again about pods, by a condition on their status
-// (wire/api/wake_json.h), with a thread of its own.
+// (wire/api/pod_writes.h), with a thread of its own.
 //
 // The condition is the only thing that Berth writes to a pod that is not bound. If Berth has no
 // right to write it, that is reported once, and kube-scheduler asks again about a pod after the
@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "server/extender/ports.h"
 #include "server/kube/client/api_client.h"
-#include "server/kube/lead/write_fence.h"
+#include "server/kube/lead/write_journal.h"
 #include "server/kube/write/work_queue.h"
 
 namespace berth::kube {

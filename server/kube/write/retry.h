@@ -11,9 +11,20 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/result.h"
-#include "server/kube/write/write_context.h"
+#include "server/kube/client/api_client.h"
+#include "server/kube/lead/write_journal.h"
 
 namespace berth::kube {
+
+// WriteContext: what everyone needs who writes to the API server.
+
+// References: they outlive its owner.
+struct WriteContext {
+  ApiClient& client;
+  const Clock& clock;
+  WriteFence& fence;
+  std::function<void(Duration)> sleep;
+};
 
 // 408, 429 and 5xx: the same request may be accepted later.
 bool IsTransient(int status);

@@ -41,7 +41,7 @@ function countCells(cells) {
   return counts;
 }
 
-const stateNames = {".": "", n: "not ready", r: "kubelet refuses GPU pods", d: "GPUs unhealthy", c: "cordoned", f: "managed by another scheduler"};
+const stateNames = {".": "", n: "not ready", r: "kubelet refuses GPU pods", d: "GPUs unhealthy", c: "cordoned", f: "managed by another scheduler", x: "number of GPUs contradictory"};
 
 // {nodes: [{name, model, place, state, cells, counts, shared}], waiting, gangs, bound, recuts, top, ...}
 function readPicture(live) {

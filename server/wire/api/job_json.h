@@ -4,8 +4,11 @@
 // says of gangs is read in server/dialects/groups.)
 #pragma once
 
+#include <string>
+
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "cluster/groups/disruption_budgets.h"
 #include "scoring/earmarks/job_ends.h"
 
 namespace berth::wire {
@@ -14,5 +17,11 @@ namespace berth::wire {
 // been. Error: kInvalidArgument for what is not JSON, not a Job, has no name, or a UID that no pod
 // can name as that of its controller.
 Result<JobDeadline> DecodeJobDeadline(const PaddedText& text);
+
+// The JSON of a policy/v1 PodDisruptionBudget, as the API server lists and watches it.
+
+// Error: kInvalidArgument for what is not JSON, not such a budget, or has an operator that there is
+// not.
+Result<PodDisruptionBudget> DecodeBudget(const PaddedText& text);
 
 }  // namespace berth::wire

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "scoring/reason.h"
-#include "server/wire/json/json_check.h"
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/object_meta.h"
 #include "server/wire/pod/pod_json.h"

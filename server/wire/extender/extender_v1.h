@@ -26,7 +26,7 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/state/node_name_table.h"
+#include "cluster/state/snapshot.h"
 #include "server/extender/extender.h"
 #include "server/wire/pod/pod_rules.h"
 

@@ -8,11 +8,12 @@
 #include <set>
 #include <span>
 
-#include "config/words.h"
-#include "config/yaml_json.h"
-#include "server/wire/api/budget_json.h"
+#include "base/text.h"
+#include "config/config.h"
+#include "config/parse_yaml.h"
+#include "server/wire/api/job_json.h"
 #include "server/wire/file/value_json.h"
-#include "server/wire/json/json_check.h"
+#include "server/wire/json/json_text.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_links.h"
@@ -280,7 +281,7 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
       return Invalid(path + ".node: no node \"" + pod.bound.placement.node + "\"");
     }
     if (pod.reserved) return {};
-    if (Status fits = node->second.CanTake(pod.bound.placement, pod.bound.pod.id.uid); !fits) {
+    if (Status fits = node->second.CanTake(pod.bound.placement, pod.bound.pod); !fits) {
       return Invalid(path + ": does not fit its node: " + fits.error().message);
     }
     node->second.Put(std::make_shared<const PodRecord>(
@@ -369,8 +370,16 @@ class ObjectReader {
     return text;
   }
 
+  // One object that cannot be read does not cost the others.
+  Status PassOver(const Error& wrong) {
+    file_.problems.push_back(wrong.message);
+    return {};
+  }
+
   Status TakeNode(const Json& item) {
-    BERTH_TRY(DecodedNode node, DecodeNode(PaddedText(JsonText(item)), rules_));
+    auto decoded = DecodeNode(PaddedText(JsonText(item)), rules_);
+    if (!decoded) return PassOver(decoded.error());
+    DecodedNode& node = *decoded;
     const std::string name = node.spec.name;
     if (!names_.insert(name).second) {
       return Invalid(".metadata.name: node \"" + name + "\" is there twice");
@@ -381,7 +390,9 @@ class ObjectReader {
   }
 
   Status TakePod(const Json& item) {
-    BERTH_TRY(ObservedPod pod, DecodeObservedPod(PaddedText(JsonText(item)), pods_));
+    auto decoded = DecodeObservedPod(PaddedText(JsonText(item)), pods_);
+    if (!decoded) return PassOver(decoded.error());
+    ObservedPod& pod = *decoded;
     if (pod.over) return {};
     if (pod.node.empty()) {
       if (pod.terminating) return {};
@@ -438,9 +449,55 @@ bool IsListOfObjects(const Json& list) {
   return list["kind"] == "List" && items != list.end() && items->is_array();
 }
 
-// Documents of YAML are items of one List.
+// What a text is that is neither JSON nor YAML, as people and their tools make it; "": something
+// else.
+std::string MistakenFor(std::string_view text) {
+  constexpr std::string_view kAsk = "; write it with kubectl get nodes,pods -A -o json";
+  const std::string_view line = text.substr(0, text.find('\n'));
+  std::string is;
+  if (berth::Trimmed(text).empty()) {
+    is = "an empty file";
+  } else if (text.substr(0, 4).find('\0') != text.npos && !text.starts_with("\xff\xfe") &&
+             !text.starts_with("\xfe\xff")) {
+    is = "UTF-16 or UTF-32 without a byte order mark";
+  } else if (line.starts_with("NAME ") || line.starts_with("NAMESPACE ")) {
+    is = "a table of kubectl";
+  } else if (std::ranges::count(line, ',') > 1 && line.find_first_of("{[:") == line.npos) {
+    is = "CSV";
+  }
+  return is.empty() ? is : is.append(kAsk);
+}
+
+// Why a text that begins like JSON is none.
+std::string WrongJson(const std::string& text) {
+  const Status checked = CheckJson(text);
+  const std::string wrong = checked ? "its text is not UTF-8" : checked.error().message;
+  const std::string want = "file: want JSON or YAML, got ";
+  const std::string end = "JSON: byte " + std::to_string(text.find_last_not_of(" \t\r\n") + 1);
+  if (wrong.starts_with("JSON: byte " + std::to_string(text.size()) + ":") ||
+      wrong.starts_with(end + ":")) {
+    return want + "JSON that was cut off: it ends at byte " + std::to_string(text.size()) +
+           ", within a value";
+  }
+  const std::size_t next = text.find_first_of("{[", 1);
+  if (wrong.ends_with("nothing after it") && next != text.npos) {
+    return want +
+           "several JSON documents; join them in one List: kubectl get nodes,pods -A -o json";
+  }
+  return want + "something else: " + wrong;
+}
+
+// Documents of YAML are items of one List, and so are the elements of a list of JSON.
 Result<std::string> AsJson(std::string text) {
+  if (const std::string is = MistakenFor(text); !is.empty()) {
+    return Invalid("file: want JSON or YAML, got " + is);
+  }
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const std::size_t element = text.find_first_not_of(" \t\r\n[");
+  if (begin != std::string::npos && text[begin] == '[' && element != std::string::npos &&
+      text[element] == '{') {
+    return R"({"kind":"List","items":)" + std::move(text) + "}";
+  }
   if (begin == std::string::npos || text[begin] == '{' || text[begin] == '[') return text;
   BERTH_TRY(std::vector<std::string> documents, JsonDocuments(text, "file"));
   if (documents.empty()) return text;  // "null"
@@ -504,7 +561,7 @@ Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, cons
                                   PodGroups* groups, const TakeOther& take_other) {
   BERTH_TRY(text, AsJson(std::move(text)));
   const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return Invalid("file: want JSON or YAML, got something else");
+  if (json.is_discarded()) return Invalid(WrongJson(text));
   const auto kind = json.is_object() ? json.find("kind") : json.end();
   if (kind != json.end() && kind->is_string()) {
     if (*kind != "NodeList" && *kind != "List") {

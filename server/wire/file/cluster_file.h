@@ -27,7 +27,7 @@
 // and "mig" beside the grants (mig_grant_json.h).
 //
 // Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}], "claims": [{"claim": ..,
-// "device": .., "index": 0, ..}] (cluster/node/claimed_gpu.h) and the links of their GPUs as
+// "device": .., "index": 0, ..}] (cluster/node/mig_use.h) and the links of their GPUs as
 // "topology", in either form of JSON that topology_json.h reads, with "topology_source"; pods
 // "priority", "keep", "gang" ("convention:namespace/name"), "labels" and "spread": {"over": "card"
 // or "node", "workload": ".."}. What a snapshot was *observed* to be is the truth and is taken as

@@ -2,7 +2,10 @@
 #include "server/wire/json/json_text.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cstdint>
+#include <cstring>
+#include <string>
 
 namespace berth::wire {
 namespace {
@@ -91,5 +94,198 @@ std::string ObjectOf(std::string_view key, std::string_view text) {
   out += '}';
   return out;
 }
+
+namespace {
+
+constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool IsHex(char c) {
+  return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+constexpr bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+// How many of the eight bytes from `at` are plain characters of a string: not a quote, a backslash
+// or a control character. Exact: the first byte that is none decides.
+std::size_t PlainBytes(const char* at) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101, kHigh = 0x8080808080808080;
+  const auto zero_bytes = [](std::uint64_t word) { return (word - kOnes) & ~word & kHigh; };
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  // Borrows reach only bytes behind a match, so that the lowest match is true.
+  const std::uint64_t stops = zero_bytes(word ^ (kOnes * '"')) | zero_bytes(word ^ (kOnes * '\\')) |
+                              ((word - kOnes * 0x20) & ~word & kHigh);
+  return stops == 0 ? 8 : static_cast<std::size_t>(__builtin_ctzll(stops)) / 8;
+}
+
+class Checker {
+ public:
+  explicit Checker(std::string_view text)
+      : begin_(text.data()), at_(begin_), end_(at_ + text.size()) {}
+
+  Status Check() {
+    const char* const wanted = Value();
+    if (wanted != nullptr) {
+      return Invalid("JSON: byte " + std::to_string(at_ - begin_) + ": want " + wanted);
+    }
+    return {};
+  }
+
+ private:
+  // Each: nullptr, or what was wanted at at_.
+
+  const char* Value() {
+    for (bool begins = true;;) {  // whether a value begins here, or one has ended
+      SkipSpace();
+      if (++tokens_ > kMostJsonTokens) return "fewer values in one text";
+      if (begins) {
+        if (at_ == end_) return "a value";
+        if (*at_ == '{' || *at_ == '[') {
+          if (const char* wanted = Open(begins)) return wanted;
+          continue;
+        }
+        if (const char* wanted = Scalar()) return wanted;
+        begins = false;
+        continue;
+      }
+      if (depth_ == 0) return at_ == end_ ? nullptr : "one JSON value and nothing after it";
+      if (const char* wanted = Next(begins)) return wanted;
+    }
+  }
+
+  const char* Open(bool& begins) {
+    if (depth_ == kMostJsonLevels) return "fewer levels";
+    const bool is_object = *at_++ == '{';
+    is_object_[static_cast<std::size_t>(depth_++)] = is_object;
+    SkipSpace();
+    if (at_ != end_ && *at_ == (is_object ? '}' : ']')) {
+      ++at_;
+      --depth_;
+      begins = false;
+      return nullptr;
+    }
+    return is_object ? Key() : nullptr;
+  }
+
+  // Behind a value inside of an object or a list.
+  const char* Next(bool& begins) {
+    const bool is_object = is_object_[static_cast<std::size_t>(depth_ - 1)];
+    if (at_ != end_ && *at_ == ',') {
+      ++at_;
+      begins = true;
+      SkipSpace();
+      return is_object ? Key() : nullptr;
+    }
+    if (at_ == end_ || *at_ != (is_object ? '}' : ']')) return is_object ? ", or }" : ", or ]";
+    ++at_;
+    --depth_;
+    return nullptr;
+  }
+
+  const char* Key() {
+    tokens_ += 2;
+    if (at_ == end_ || *at_ != '"') return "a key";
+    if (const char* wanted = String()) return wanted;
+    SkipSpace();
+    if (at_ == end_ || *at_ != ':') return "a colon";
+    ++at_;
+    return nullptr;
+  }
+
+  const char* Scalar() {
+    switch (*at_) {
+      case '"':
+        return String();
+      case 't':
+        return Word("true");
+      case 'f':
+        return Word("false");
+      case 'n':
+        return Word("null");
+      default:
+        return Number();
+    }
+  }
+
+  const char* Word(std::string_view word) {
+    if (!std::string_view(at_, static_cast<std::size_t>(end_ - at_)).starts_with(word)) {
+      return "a value";
+    }
+    at_ += word.size();
+    return nullptr;
+  }
+
+  const char* String() {
+    for (++at_;;) {
+      while (end_ - at_ >= 8) {
+        const std::size_t plain = PlainBytes(at_);
+        at_ += plain;
+        if (plain < 8) break;
+      }
+      if (at_ == end_) return "the end of a string";
+      const char c = *at_;
+      if (c == '"') {
+        ++at_;
+        return nullptr;
+      }
+      if (static_cast<unsigned char>(c) < 0x20) return "no control character in a string";
+      if (c == '\\') {
+        if (const char* wanted = Escape()) return wanted;
+      } else {
+        ++at_;
+      }
+    }
+  }
+
+  const char* Escape() {
+    if (end_ - at_ >= 2 && std::strchr("\"\\/bfnrt", at_[1]) != nullptr && at_[1] != '\0') {
+      at_ += 2;
+      return nullptr;
+    }
+    if (end_ - at_ >= 6 && at_[1] == 'u' && std::all_of(at_ + 2, at_ + 6, IsHex)) {
+      at_ += 6;
+      return nullptr;
+    }
+    return "an escape";
+  }
+
+  const char* Number() {
+    if (at_ != end_ && *at_ == '-') ++at_;
+    if (at_ != end_ && *at_ == '0') {
+      ++at_;
+    } else if (!Digits()) {
+      return "a value";
+    }
+    if (at_ != end_ && *at_ == '.') {
+      ++at_;
+      if (!Digits()) return "a digit";
+    }
+    if (at_ != end_ && (*at_ == 'e' || *at_ == 'E')) {
+      ++at_;
+      if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
+      if (!Digits()) return "a digit";
+    }
+    return nullptr;
+  }
+
+  bool Digits() {
+    const char* const from = at_;
+    while (at_ != end_ && IsDigit(*at_)) ++at_;
+    return at_ != from;
+  }
+
+  void SkipSpace() {
+    while (at_ != end_ && IsSpace(*at_)) ++at_;
+  }
+
+  const char* const begin_;
+  const char* at_;
+  const char* const end_;
+  int depth_ = 0;
+  std::size_t tokens_ = 0;
+  std::bitset<kMostJsonLevels> is_object_;  // of each open level
+};
+
+}  // namespace
+
+Status CheckJson(std::string_view text) { return Checker(text).Check(); }
 
 }  // namespace berth::wire

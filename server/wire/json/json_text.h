@@ -5,8 +5,11 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <string>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace berth::wire {
 
@@ -21,5 +24,16 @@ void AppendNumber(std::string& out, std::integral auto number) {
 
 // {"key":"text"} for short answers such as errors.
 std::string ObjectOf(std::string_view key, std::string_view text);
+
+// CheckJson: whether a text is JSON throughout (RFC 8259), in one pass and without memory.
+// simdjson's On-Demand parser does not look at what nobody reads.
+
+constexpr int kMostJsonLevels = 1000;
+// Of values, keys and the signs around them. simdjson keeps four bytes for each.
+constexpr std::size_t kMostJsonTokens = std::size_t{24} << 20;
+
+// Error (kInvalidArgument): "JSON: byte 17: want a value", also for a text beyond these limits and
+// for one with something behind its one value. UTF-8 is left to simdjson, which checks all of it.
+Status CheckJson(std::string_view text);
 
 }  // namespace berth::wire

@@ -26,6 +26,9 @@ inline std::string TextOf(simdjson::ondemand::value content) {
   return std::string(std::string_view(content.get_string()));
 }
 
+// The text, or a number as it is written: people leave the quotes out.
+std::string_view ScalarText(simdjson::ondemand::value content);
+
 // Whether a key is that field, whatever its case.
 bool IsField(std::string_view key, std::string_view field);
 

@@ -124,7 +124,13 @@ Status ReadRequired(object required, NodeConstraints& constraints) {
 
 Labels ReadLabels(object labels) {
   Labels read;
-  ForEachText(labels, [&read](std::string_view key, std::string_view text) {
+  ForEachField(labels, [&read](std::string_view key, value content) {
+    std::string_view text;
+    if (content.type() == simdjson::ondemand::json_type::number) {
+      text = ScalarText(content);
+    } else if (content.get_string().get(text)) {
+      return;  // Kubernetes writes none: it costs that label
+    }
     read.emplace_back(key, text);
   });
   std::ranges::stable_sort(read, {}, &Labels::value_type::first);

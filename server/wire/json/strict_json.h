@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "topology/mig/mig_profile.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::wire {
 

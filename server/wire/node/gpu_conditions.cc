@@ -8,6 +8,7 @@
 #include "topology/gpu_mask.h"
 
 namespace berth::wire {
+
 namespace {
 
 constexpr std::string_view kUuidStart = "GPU-";
@@ -65,6 +66,14 @@ std::optional<GpuMask> Find(const std::set<std::string>& uuids, const NodeSpec& 
 
 // Whether they are closed, and no others.
 bool CloseNamed(const std::set<std::string>& uuids, bool as_chosen, NodeSpec& spec) {
+  const std::vector<std::string>& of_places = spec.places.uuids;
+  const bool are_of_places = std::ranges::all_of(uuids, [&of_places](const std::string& uuid) {
+    return std::ranges::find(of_places, uuid) != of_places.end();
+  });
+  if (as_chosen && !of_places.empty() && are_of_places) {
+    for (const std::string& uuid : uuids) berth::CloseNamed(spec, uuid, "");
+    return true;
+  }
   if (spec.gpus.empty() || spec.gpus_are_parts) return false;
   if (std::ranges::all_of(spec.gpus, &std::string::empty, &GpuSpec::uuid)) {
     // They are closed with the missing ones. Of partitioned GPUs the plugin counts others.
@@ -111,6 +120,32 @@ void GpuConditions::CloseIn(NodeSpec& spec, bool as_chosen) const {
   } else {
     KeepFirst(of_gpus_, spec.gpu_condition);
   }
+}
+
+namespace {
+
+constexpr std::string_view kSaidBy = "annotation berth.dev/gpu-health";
+
+}  // namespace
+
+std::string CloseUnwell(std::string_view ids, NodeSpec& spec) {
+  const bool has_names = !std::ranges::all_of(spec.gpus, &std::string::empty, &GpuSpec::uuid);
+  if (ids.empty() || (!has_names && spec.places.uuids.empty() && !spec.mig.known())) return "";
+  const std::string key = std::string(kSaidBy) + ": ";
+  std::string problem;
+  std::size_t read = 0;
+  for (const std::string_view id : PartsOf(ids, ',')) {
+    if (++read > kMostUnwellIds) {
+      problem = key + "want at most " + std::to_string(kMostUnwellIds) + " IDs, got more";
+      break;
+    }
+    const bool known = CloseNamed(spec, id, kSaidBy);
+    if (!known && has_names && problem.empty() && !id.starts_with("MIG-")) {
+      problem = key + "want UUIDs of the node's " + std::to_string(spec.gpus.size()) +
+                " GPUs, got \"" + Shortened(id, 64) + "\"";
+    }
+  }
+  return problem;
 }
 
 }  // namespace berth::wire

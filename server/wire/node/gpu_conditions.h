@@ -19,6 +19,7 @@
 // Anything else closes the node.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
@@ -50,5 +51,17 @@ class GpuConditions {
 
 // The UUIDs that a message names; nothing where it names none, or not all that it speaks of.
 std::optional<std::set<std::string>> NamedGpus(std::string_view message);
+
+// The annotation berth.dev/gpu-health of a Node: the GPUs and MIG devices that the device plugin
+// calls unhealthy, by its IDs, joined by commas. The node's agent writes it.
+
+// The UUIDs of the node's GPUs by index, joined by commas.
+inline constexpr std::string_view kGpuUuidsKey = "berth.dev/gpu-uuids";
+inline constexpr std::string_view kGpuHealthKey = "berth.dev/gpu-health";
+inline constexpr std::size_t kMostUnwellIds = 256;  // of one node, those of MIG devices among them
+
+// Closes these GPUs and MIG devices in a node that says their names (CloseNamed); others are passed
+// over. Returns what could not be read, with the key; the rest counts. Empty = nothing.
+std::string CloseUnwell(std::string_view ids, NodeSpec& spec);
 
 }  // namespace berth::wire

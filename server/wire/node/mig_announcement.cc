@@ -8,7 +8,6 @@
 #include "scoring/mig/mig_tables.h"
 #include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_layout.h"
-#include "topology/mig/mig_start_rule.h"
 
 namespace berth::wire {
 namespace {

@@ -98,21 +98,29 @@ struct MachineGpus {
 };
 
 MachineGpus GpusOfMachine(const Labels& labels, const MachineTypes& types) {
+  // By which the makers of nodes say how many they have: GKE, Karpenter on AWS and on Azure, EKS.
+  constexpr std::array<std::string_view, 4> kCounts = {
+      "cloud.google.com/gke-accelerator-count", "karpenter.k8s.aws/instance-gpu-count",
+      "karpenter.azure.com/sku-gpu-count", "eks.amazonaws.com/instance-gpu-count"};
   const MachineType* const type = types.Find(LabelOf(labels, kInstanceTypeLabel));
   if (type != nullptr) return {type->gpu_model, GpuMemoryMibOf(*type), type->gpus};
+  const FoundLabel said = FirstOf(labels, kCounts);
+  const auto count = ParseInt(said.value == nullptr ? "" : *said.value, 1, kMaxGpusPerNode);
+  if (!count) return {};
   const GkeAccelerator* const attached =
       FindGkeAccelerator(LabelOf(labels, "cloud.google.com/gke-accelerator"));
-  const auto count =
-      ParseInt(LabelOf(labels, "cloud.google.com/gke-accelerator-count"), 1, kMaxGpusPerNode);
-  if (attached == nullptr || !count) return {};
+  if (attached == nullptr) return {{}, 0, static_cast<int>(*count)};
   return {attached->gpu_model, attached->gpu_memory_mib, static_cast<int>(*count)};
 }
 
 void AddMachinesFacts(const Labels& labels, const MachineTypes& types, const DeviceCount& counted,
                       NodeGpuFacts& facts) {
-  if (facts.parts || !facts.model.empty()) return;
   const MachineGpus machine = GpusOfMachine(labels, types);
-  if (machine.gpus == 0 || machine.gpus != std::max(counted.capacity, counted.allocatable)) return;
+  const bool amds = machine.model.starts_with("AMD_");
+  if (amds != (VendorOf(counted.resource) == "amd")) return;
+  facts.machine_gpus = machine.gpus;
+  const std::int64_t devices = std::max(counted.capacity, counted.allocatable);
+  if (facts.parts || !facts.model.empty() || machine.gpus == 0 || devices != machine.gpus) return;
   facts.model = machine.model;
   if (facts.memory_mib > 0) return;
   facts.memory_mib =
@@ -146,8 +154,8 @@ bool IsGpuMachine(const Labels& labels, const MachineTypes& types) {
          types.Find(LabelOf(labels, kInstanceTypeLabel)) != nullptr;
 }
 
-Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
-                                      const MachineTypes& types, const DeviceCount* counted) {
+NodeGpuFacts ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
+                              const MachineTypes& types, const DeviceCount* counted) {
   const NodeLabelKeys nvidias;
   const GpuVendor* const vendor = counted == nullptr ? nullptr : FindGpuVendor(counted->resource);
   NodeGpuFacts facts;
@@ -156,14 +164,12 @@ Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys&
   }
   const auto* const memory =
       ConfiguredLabel(labels, keys.gpu_memory_mib, nvidias.gpu_memory_mib, vendor);
-  const bool memory_said = memory != nullptr && !memory->empty();
+  bool memory_said = memory != nullptr && !memory->empty();
   if (memory_said) {
-    auto mib = ParseInt(*memory, 0, std::int64_t{1} << 40);
-    if (!mib) {
-      return tl::unexpected(
-          std::move(mib).error().Within(".metadata.labels[" + keys.gpu_memory_mib + "]"));
-    }
-    facts.memory_mib = *mib;
+    const auto mib = ParseInt(*memory, 0, std::int64_t{1} << 40);
+    memory_said = mib.has_value();
+    facts.memory_mib = mib.value_or(0);
+    if (!mib) facts.problem = "label " + keys.gpu_memory_mib + ": " + mib.error().message;
   }
   if (vendor != nullptr) {
     AddVendorsFacts(labels, *vendor, counted->resource, memory_said, facts);

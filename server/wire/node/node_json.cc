@@ -16,7 +16,6 @@
 #include "server/wire/json/selector_json.h"
 #include "server/wire/json/wall_time.h"
 #include "server/wire/node/gpu_conditions.h"
-#include "server/wire/node/gpu_health.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_gpu_facts.h"
 #include "server/wire/node/node_links.h"
@@ -53,11 +52,11 @@ class NodeReader {
       if (IsField(key, "status")) ReadStatus(content.get_object());
     }
     AddCordon();
-    if (!problem_.empty()) return Invalid(problem_);
-    BERTH_TRY(gpus_, ReadNodeGpuFacts(spec_.labels, rules_.labels, *rules_.machine_types,
-                                      CountedOf(devices_)));
+    gpus_ =
+        ReadNodeGpuFacts(spec_.labels, rules_.labels, *rules_.machine_types, CountedOf(devices_));
     spec_.gpu_model = std::move(gpus_.model);
-    const NodeFacts facts{spec_.labels, spec_.gpu_model, annotations_, *rules_.mig, others_};
+    const NodeFacts facts{spec_.labels, spec_.gpu_model, annotations_,
+                          *rules_.mig,  others_,         gpus_.machine_gpus};
     for (const Dialect& dialect : *rules_.dialects) {
       auto reading = dialect.ReadNode(facts);
       if (reading == nullptr) continue;
@@ -65,43 +64,68 @@ class NodeReader {
       if (dialect.keys().grants_of_own_nodes) spec_.agents.emplace_back(dialect.name());
     }
     AddGpus();
-    std::string passed_over = AddLinks();
+    std::string passed_over = unread_;
+    AddProblem(AddLinks(), passed_over);
     AddMig(passed_over);
     if (const auto unwell = annotations_.find(kGpuHealthKey); unwell != annotations_.end()) {
       AddProblem(CloseUnwell(unwell->second, spec_), passed_over);
     }
     conditions_.CloseIn(spec_, as_chosen_);
-    spec_.gpus_to_come = !spec_.has_gpus() && IsGpuMachine(spec_.labels, *rules_.machine_types);
+    spec_.gpus_to_come = !spec_.has_gpus() && (!spec_.agents.empty() ||
+                                               IsGpuMachine(spec_.labels, *rules_.machine_types));
     AddProblem(rules_.traits.AddTo(spec_, of_traits_), passed_over);
     BERTH_TRY_STATUS(Validate(spec_));
-    return DecodedNode{std::move(spec_), std::move(passed_over), std::move(hold_)};
+    return DecodedNode{std::move(spec_), std::move(passed_over), std::move(hold_),
+                       std::move(unread_)};
   }
 
   [[nodiscard]] const std::string& name() const { return spec_.name; }
 
  private:
+  // What is of another type than Kubernetes gives it costs that field.
+  template <class Read>
+  void Fact(std::string_view where, std::string_view key, Read read) {
+    try {
+      read();
+    } catch (const simdjson::simdjson_error& wrong) {
+      if (wrong.error() != simdjson::INCORRECT_TYPE) throw;  // no JSON
+      NoteUnread(where, key, wrong.what());
+    }
+  }
+
+  void NoteUnread(std::string_view where, std::string_view key, std::string_view wrong) {
+    if (unread_.empty()) unread_.append(where).append(key).append(": ").append(wrong);
+  }
+
   void ReadMetadata(object metadata) {
     ForEachField(metadata, [this](std::string_view key, value content) {
       if (IsField(key, "name")) spec_.name = std::string_view(content.get_string());
-      if (IsField(key, "labels")) spec_.labels = ReadLabels(content.get_object());
-      if (IsField(key, "annotations")) ReadAnnotations(content.get_object());
+      Fact(".metadata.", key, [&] {
+        if (IsField(key, "labels")) spec_.labels = ReadLabels(content.get_object());
+        if (IsField(key, "annotations")) ReadAnnotations(content.get_object());
+      });
     });
   }
 
   void ReadAnnotations(object annotations) {
     ForEachField(annotations, [this](std::string_view key, value content) {
       if (key == kHoldMark || std::ranges::find(kHoldKeys, key) != kHoldKeys.end()) {
-        hold_.Take(key, content.get_string());
+        Fact(".metadata.annotations.", key, [&] { hold_.Take(key, content.get_string()); });
+        return;
       }
       if (!rules_.dialects->ReadsNode(key)) return;
-      annotations_.insert_or_assign(std::string(key), std::string_view(content.get_string()));
+      Fact(".metadata.annotations.", key, [&] {
+        annotations_.insert_or_assign(std::string(key), std::string_view(content.get_string()));
+      });
     });
   }
 
   void ReadSpec(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
-      if (IsField(key, "taints")) TakeTaints(ReadTaints(content.get_array()));
-      if (IsField(key, "unschedulable")) cordoned_ = content.get_bool();
+      Fact(".spec.", key, [&] {
+        if (IsField(key, "taints")) TakeTaints(ReadTaints(content.get_array()));
+        if (IsField(key, "unschedulable")) cordoned_ = content.get_bool();
+      });
     });
   }
 
@@ -122,9 +146,11 @@ class NodeReader {
 
   void ReadStatus(object status) {
     ForEachField(status, [this](std::string_view key, value content) {
-      if (IsField(key, "allocatable")) ReadAllocatable(content.get_object());
-      if (IsField(key, "capacity")) ReadCapacity(content.get_object());
-      if (IsField(key, "conditions")) ReadConditions(content.get_array());
+      Fact(".status.", key, [&] {
+        if (IsField(key, "allocatable")) ReadAllocatable(content.get_object());
+        if (IsField(key, "capacity")) ReadCapacity(content.get_object());
+        if (IsField(key, "conditions")) ReadConditions(content.get_array());
+      });
     });
   }
 
@@ -139,17 +165,23 @@ class NodeReader {
       const bool counted =
           name == "pods" || (!gpus && !mig && !other && !native && IsOtherResource(name));
       if (!gpus && !mig && !other && !of_trait && !native && !counted) continue;
-      const auto quantity = ReadAmount("allocatable", name, field.value(), gpus.has_value());
+      const auto quantity = ReadAmount(".status.allocatable.", name, field.value(), gpus || native);
       if (!quantity) continue;
-      if (name == "cpu") spec_.cpu_milli = quantity->MilliValue();
-      if (name == "memory") spec_.memory_bytes = quantity->Value();
-      if (name == "ephemeral-storage") spec_.ephemeral_bytes = quantity->Value();
+      if (name == "cpu") spec_.cpu_milli = Within(quantity->MilliValue(), kMostCpuMilli);
+      if (name == "memory") spec_.memory_bytes = Within(quantity->Value(), kMostMemoryBytes);
+      if (name == "ephemeral-storage") {
+        spec_.ephemeral_bytes = Within(quantity->Value(), kMostMemoryBytes);
+      }
       if (gpus) Raise(Devices(*gpus, name).allocatable, quantity->Value());
       if (mig) AddMigDevices(name, quantity->Value());
       if (other) Other(name).allocatable = quantity->Value();
       if (of_trait && quantity->Value() > 0) of_traits_.emplace_back(name);
       if (counted) AddOther(name, quantity->Value());
     }
+  }
+
+  static std::int64_t Within(std::int64_t amount, std::int64_t most) {
+    return std::clamp<std::int64_t>(amount, 0, most);
   }
 
   // What kube-scheduler counts there, and Berth gives to nobody.
@@ -193,21 +225,29 @@ class NodeReader {
       const auto gpus = GpusBy(name);
       const bool other = !gpus && rules_.dialects->ReadsNodeResource(name);
       if (!gpus && !other) continue;
-      const auto quantity = ReadAmount("capacity", name, field.value(), gpus.has_value());
+      const auto quantity = ReadAmount(".status.capacity.", name, field.value(), gpus.has_value());
       if (!quantity) continue;
       DeviceCount& count = gpus ? Devices(*gpus, name) : Other(name);
       Raise(count.capacity, quantity->Value());
     }
   }
 
-  std::optional<Quantity> ReadAmount(std::string_view list, std::string_view name, value content,
-                                     bool gpus) {
-    const std::string_view text = content.get_string();
-    const auto quantity = Quantity::Parse(text);
-    if (quantity && (!gpus || quantity->Value() >= 0)) return *quantity;
-    problem_ = ".status." + std::string(list) + "." + std::string(name) + ": " +
-               (quantity ? "want 0 or more, got " + std::string(text) : quantity.error().message);
-    return std::nullopt;
+  // Nothing where it cannot be read.
+  std::optional<Quantity> ReadAmount(std::string_view where, std::string_view name, value content,
+                                     bool is_count) {
+    std::optional<Quantity> read;
+    Fact(where, name, [&] {
+      const std::string_view text = ScalarText(content);
+      const auto quantity = Quantity::Parse(text);
+      if (quantity && (!is_count || quantity->sign() >= 0)) {
+        read = *quantity;
+      } else {
+        NoteUnread(
+            where, name,
+            quantity ? "want 0 or more, got " + std::string(text) : quantity.error().message);
+      }
+    });
+    return read;
   }
 
   // A name that is none is passed over: the node has the rest.
@@ -228,12 +268,14 @@ class NodeReader {
   void ReadConditions(array conditions) {
     for (auto element : conditions) {
       std::string_view type, status, message, changed;
-      ForEachField(element.get_object(), [&](std::string_view key, value content) {
-        if (IsField(key, "type")) type = content.get_string();
-        if (IsField(key, "status")) status = content.get_string();
-        // The node does not fail for a text that is for people.
-        if (IsField(key, "message") && content.get_string().get(message)) message = {};
-        if (IsField(key, "lastTransitionTime") && content.get_string().get(changed)) changed = {};
+      Fact(".status.", "conditions", [&] {
+        ForEachField(element.get_object(), [&](std::string_view key, value content) {
+          if (IsField(key, "type")) type = content.get_string();
+          if (IsField(key, "status")) status = content.get_string();
+          // The node does not fail for a text that is for people.
+          if (IsField(key, "message") && content.get_string().get(message)) message = {};
+          if (IsField(key, "lastTransitionTime") && content.get_string().get(changed)) changed = {};
+        });
       });
       if (type == "Ready") {
         spec_.ready = status == "True";
@@ -251,11 +293,15 @@ class NodeReader {
     found.parts = gpus_.parts;
     if (!gpus_.problem.empty()) found.AddProblem(gpus_.problem);
     for (const auto& reading : readings_) reading->CountGpus(found);
+    if (!found.contradiction.empty()) found.AddProblem(found.contradiction);
     gpu_problem_ = std::move(found.problem);
     if (found.shared) return AddShared(*std::move(found.shared));
     spec_.places = found.places;
+    spec_.places.several =
+        found.places.several && rules_.several_replicas && found.contradiction.empty();
     spec_.missing = found.missing;
     spec_.gpu_resource = std::move(found.resource);
+    spec_.gpu_contradiction = std::move(found.contradiction);
     const GpuSpec gpu{.uuid = "", .memory_mib = gpus_.memory_mib};
     spec_.gpus.assign(static_cast<std::size_t>(found.gpus), gpu);
     spec_.gpus_are_parts = gpus_.parts && found.gpus > 0;
@@ -265,6 +311,11 @@ class NodeReader {
       spec_.agent_serves_all = !spec_.share_agent.empty();
     }
     spec_.topology_manager = found.topology_manager;
+    for (const DeviceCount& other : found.others) {
+      if (std::int64_t* const has = AmountOf(spec_.other_gpus, other.resource)) {
+        *has = std::min<std::int64_t>(other.allocatable, kMaxGpuPlaces);
+      }
+    }
     const bool has = !spec_.gpus.empty() || (spec_.places.count > 0 && !spec_.places.foreign);
     spec_.carries_out =
         has && spec_.share_agent.empty() &&
@@ -276,7 +327,8 @@ class NodeReader {
     std::vector<std::string>& uuids = *found.uuids->by_gpu;
     if (spec_.places.count == 0) {
       spec_.beside.uuids = std::move(uuids);
-    } else if (std::ssize(uuids) == spec_.places.gpus && uuids.size() <= kMaxGpusPerNode) {
+    } else if (std::ssize(uuids) == spec_.places.gpus && uuids.size() <= kMaxGpusPerNode &&
+               spec_.gpu_contradiction.empty()) {
       spec_.places.uuids = std::move(uuids);
     }
   }
@@ -284,6 +336,13 @@ class NodeReader {
   void AddShared(SharedGpus said) {
     as_chosen_ = true;
     spec_.gpus = std::move(said.gpus);
+    const bool are_alike =
+        std::ranges::adjacent_find(said.models, std::not_equal_to<>()) == said.models.end();
+    if (!are_alike) {
+      spec_.gpu_models = std::move(said.models);
+    } else if (spec_.gpu_model.empty() && !said.models.empty()) {
+      spec_.gpu_model = std::move(said.models.front());
+    }
     spec_.missing = said.missing;
     spec_.gpu_resource = std::move(said.resource);
     spec_.share_agent = std::move(said.agent);
@@ -311,7 +370,8 @@ class NodeReader {
   // Returns what could not be read.
   std::string AddLinks() {
     // Parts of one GPU are linked otherwise than the GPUs that the catalogue knows.
-    const std::string_view product = spec_.gpus_are_parts ? "" : std::string_view(spec_.gpu_model);
+    const bool has_product = !spec_.gpus_are_parts && spec_.gpu_models.empty();
+    const std::string_view product = has_product ? std::string_view(spec_.gpu_model) : "";
     const std::size_t gpus = std::max(spec_.gpus.size(), spec_.beside.uuids.size());
     NodeLinks found = ReadNodeLinks(readings_, product, static_cast<int>(gpus), *rules_.links);
     if (spec_.gpus.empty()) {
@@ -342,9 +402,34 @@ class NodeReader {
     found.allocatable = std::move(mig_devices_);
     for (const auto& reading : readings_) reading->AddMig(found);
     if (found.spec) spec_.mig = NodeMig(*std::move(found.spec));
+    TakeLeftOver();
     for (const std::string& passed_over : {gpu_problem_, mig_problem_, found.problem}) {
       AddProblem(passed_over, problem);
     }
+  }
+
+  // Whole GPUs that are MIG devices by now: the kubelet keeps the resource of the strategy before.
+  void TakeLeftOver() {
+    const bool is_known = !spec_.gpus.empty() && !spec_.gpus.front().uuid.empty();
+    if (!spec_.mig.known() || spec_.mig->single || spec_.gpus.empty() || is_known) return;
+    const int all = std::max(static_cast<int>(gpus_.machine_gpus),
+                             LabelledGpus(spec_.labels, GpuVendors().front()));
+    const auto whole = static_cast<int>(spec_.gpus.size());
+    const int surplus = std::min(whole + static_cast<int>(spec_.mig->gpus.size()) - all, whole);
+    if (all == 0 || surplus <= 0 || spec_.mig->gpus.empty()) return;
+    spec_.links = {};
+    if (spec_.missing >= surplus) {
+      spec_.gpus.resize(static_cast<std::size_t>(whole - surplus));
+      spec_.missing -= surplus;
+      return;
+    }
+    spec_.gpus.clear();
+    spec_.places.count = whole;
+    spec_.gpu_contradiction = std::to_string(whole) + " " + spec_.gpu_resource +
+                              " are offered beside MIG devices, but the node has " +
+                              std::to_string(all) +
+                              " GPUs by its labels; restart its device plugin";
+    AddProblem(spec_.gpu_contradiction, gpu_problem_);
   }
 
   static void AddProblem(const std::string& added, std::string& problem) {
@@ -370,7 +455,7 @@ class NodeReader {
   std::string gpu_problem_;
   std::string mig_problem_;
   bool cordoned_ = false;
-  std::string problem_;
+  std::string unread_;  // DecodedNode
 };
 
 }  // namespace
@@ -379,6 +464,7 @@ NodeRules::NodeRules(const Config& config, std::shared_ptr<const Dialects> all)
     : words(config.resources),
       labels(config.node_labels),
       shares_need_uuids(config.shares.unenforced == UnenforcedShares::kRefuse),
+      several_replicas(config.shares.several_replicas == UnenforcedShares::kAllow),
       machine_types(std::make_shared<const MachineTypes>(config.machine_types)),
       traits(config, machine_types),
       dialects(std::move(all)) {

@@ -10,7 +10,6 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/node/link_library.h"
 #include "cluster/node/mig_library.h"
 #include "cluster/node/node.h"
 #include "config/config.h"
@@ -18,7 +17,7 @@
 #include "server/wire/node/node_traits.h"
 #include "server/wire/pod/dialect.h"
 #include "server/wire/pod/gpu_words.h"
-#include "topology/known_machine_types.h"
+#include "topology/machine_types.h"
 
 namespace berth::wire {
 
@@ -27,6 +26,7 @@ struct NodeRules {
   GpuWords words;
   NodeLabelKeys labels;
   bool shares_need_uuids = false;             // NodeSpec::shares_need_uuids
+  bool several_replicas = false;              // GpuPlaces::several
   std::vector<ConditionRule> gpu_conditions;  // by which a node gets no pods with GPUs
   std::shared_ptr<const MachineTypes> machine_types;
   NodeTraits traits;
@@ -43,18 +43,21 @@ struct DecodedNode {
   // What could not be read and the node does without; empty = nothing.
   std::string problem;
   NodeHold hold = {};
+  // The first of it that Kubernetes itself writes otherwise, with its place: what a Node that a
+  // person writes is refused for.
+  std::string unread = {};
 };
 
 // Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. CPU, memory
 // and ephemeral storage are those of status.allocatable, GPUs and MIG devices as the dialects say,
 // their model and memory as in node_gpu_facts.h, links as in node_links.h. Error:
-// kInvalidArgument with the place ("items[3].status.allocatable.cpu: ..."). Labels and taints come
-// along; a node that is cordoned (spec.unschedulable) has the taint
+// kInvalidArgument with the place ("items[3].metadata.name: ...") of what is no Node. Labels and
+// taints come along; a node that is cordoned (spec.unschedulable) has the taint
 // node.kubernetes.io/unschedulable.
 Result<std::vector<DecodedNode>> DecodeNodeList(const PaddedText& text, const NodeRules& rules);
 
 // Decodes one Node, as a watch sends it. Error: kInvalidArgument naming node and field
-// ("node n1: status.allocatable.cpu: ...").
+// ("node n1: name: ...").
 Result<DecodedNode> DecodeNode(const PaddedText& text, const NodeRules& rules);
 
 }  // namespace berth::wire

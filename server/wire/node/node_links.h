@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/node/link_library.h"
+#include "cluster/node/mig_library.h"
 #include "server/wire/pod/dialect.h"
 #include "topology/links/gpu_links.h"
 

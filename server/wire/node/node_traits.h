@@ -30,7 +30,7 @@
 #include "cluster/node/node.h"
 #include "cluster/values/labels.h"
 #include "config/config.h"
-#include "topology/known_machine_types.h"
+#include "topology/machine_types.h"
 
 namespace berth::wire {
 

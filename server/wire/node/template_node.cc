@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/text.h"
-#include "server/wire/node/node_shape.h"
 #include "topology/gpu_vendor.h"
 
 namespace berth::wire {
+
 namespace {
 
 // More than pods ask for, and little enough to be added up over kMostAddedNodes.
@@ -54,6 +54,60 @@ Result<NodeSpec> TemplateNode(std::string_view machine_type, const NodeRules& ru
   }
   AddModelLabel(rules.labels, decoded.spec);
   return std::move(decoded.spec);
+}
+
+namespace {
+
+// Makes it an object where it is not there. References into the object around it end with that.
+Status MakeObject(Json& object, const char* key, const std::string& path) {
+  Json& found = object[key];
+  if (found.is_null()) found = Json::object();
+  if (!found.is_object()) return Invalid(path + ": want an object, got " + found.type_name());
+  return {};
+}
+
+Status FillIn(Json& node) {
+  BERTH_TRY_STATUS(MakeObject(node, "metadata", ".metadata"));
+  BERTH_TRY_STATUS(MakeObject(node, "status", ".status"));
+  Json& name = node["metadata"]["name"];
+  if (name.is_null()) name = "node";
+  if (!name.is_string() || name == "") {
+    return Invalid(".metadata.name: want a name, got " + JsonText(name).substr(0, 100));
+  }
+  Json& status = node["status"];
+  BERTH_TRY_STATUS(MakeObject(status, "capacity", ".status.capacity"));
+  BERTH_TRY_STATUS(MakeObject(status, "allocatable", ".status.allocatable"));
+  Json& capacity = status["capacity"];
+  Json& allocatable = status["allocatable"];
+  for (const auto& [resource, amount] : capacity.items()) {
+    if (!allocatable.contains(resource)) allocatable[resource] = amount;
+  }
+  for (const char* resource : {"cpu", "memory"}) {
+    if (allocatable.contains(resource)) continue;
+    return Invalid(std::string(".status.allocatable.") + resource +
+                   ": want how much pods can have of it, got none");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<DecodedNode> DecodeNodeShape(const Json& object, const NodeRules& rules) {
+  const auto kind = object.find("kind");
+  if (kind != object.end() && *kind != "Node") {
+    return Invalid(".kind: want Node, got " + JsonText(*kind).substr(0, 100));
+  }
+  Json node = object;
+  BERTH_TRY_STATUS(FillIn(node));
+  // Nobody needs its links and MIG products when the question is answered.
+  NodeRules own = rules;
+  own.links = std::make_shared<LinkLibrary>();
+  own.mig = std::make_shared<MigLibrary>();
+  BERTH_TRY(DecodedNode decoded, DecodeNode(PaddedText(JsonText(node)), own));
+  if (!decoded.unread.empty()) {
+    return Invalid("node " + decoded.spec.name + ": " + decoded.unread.substr(1));
+  }
+  return decoded;
 }
 
 }  // namespace berth::wire

@@ -2,12 +2,11 @@
 #include "server/wire/node/topology_json.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
-#include "base/file.h"
 #include "base/number.h"
 #include "server/wire/json/strict_json.h"
-#include "topology/links/nccl_xml.h"
-#include "topology/links/topo_text.h"
 
 namespace berth::wire {
 namespace {
@@ -111,7 +110,7 @@ Result<LinkMatrix> MatrixOfPairs(const Json& json) {
 // "SYS+NV2": both are known.
 std::string CellText(const Link& link) {
   const std::string text = LinkText(link);
-  const bool counted = link.fabric == LinkType::kXgmi || link.fabric == LinkType::kHccs;
+  const bool counted = link.fabric >= LinkType::kHccs && link.fabric != LinkType::kNvlink;
   if (counted && link.fabric_links != 1) {
     return LinkText(Link{link.pcie, {}, 0}) + "+" + text + std::to_string(link.fabric_links);
   }
@@ -135,10 +134,17 @@ Result<Link> ParseCell(std::string_view text) {
   } else if (plus != std::string_view::npos) {
     return wrong();
   }
-  const bool nvlink = fabric.starts_with("NV"), hccs = fabric.starts_with("HCCS");
-  if (!nvlink && !hccs && !fabric.starts_with("XGMI")) return wrong();
-  link.fabric = nvlink ? LinkType::kNvlink : hccs ? LinkType::kHccs : LinkType::kXgmi;
-  const std::string_view count = fabric.substr(nvlink ? 2 : 4);
+  constexpr std::array<std::pair<std::string_view, LinkType>, 4> kFabrics = {
+      {{"NV", LinkType::kNvlink},
+       {"HCCS", LinkType::kHccs},
+       {"XGMI", LinkType::kXgmi},
+       {"XL", LinkType::kXelink}}};
+  const auto* const named = std::ranges::find_if(
+      kFabrics, [fabric](const auto& known) { return fabric.starts_with(known.first); });
+  if (named == kFabrics.end()) return wrong();
+  link.fabric = named->second;
+  const bool nvlink = link.fabric == LinkType::kNvlink;
+  const std::string_view count = fabric.substr(named->first.size());
   link.fabric_links = 1;
   if (!nvlink && count.empty()) return link;
   const auto links = ParseInt(count, 1, kMaxNvlinks);
@@ -238,56 +244,13 @@ Result<LinkMatrix> MatrixOfAnnotation(const Json& json) {
 
 }  // namespace
 
-Result<LinkMatrix> ParseTopologyFile(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) {
-    return Invalid("want nvidia-smi topo -m, NCCL topology XML or JSON, got nothing");
-  }
-  if (text[begin] == '<') return ParseNcclXml(text);
-  if (text[begin] != '{') return ParseTopoText(text);
-  BERTH_TRY(const Json json, ParseJson(text));
-  return ReadTopology(json);
-}
-
-Result<LinkMatrix> ReadTopologyFile(const std::string& file) {
-  std::string text;
-  if (file == "-") {
-    text = ReadStandardInput(kMaxTopologyBytes);
-  } else {
-    BERTH_TRY(text, ReadFile(file));
-  }
-  auto matrix = ParseTopologyFile(text);
-  if (!matrix) return tl::unexpected(std::move(matrix).error().Within(file));
-  return matrix;
-}
-
 Result<LinkMatrix> ReadTopology(const Json& json) {
   return json.contains("version") ? MatrixOfAnnotation(json) : MatrixOfPairs(json);
 }
 
-std::string TopologyJson(const LinkMatrix& matrix) {
-  Json links = Json::array(), gpu_nic = Json::array();
-  for (int a = 0; a < matrix.gpu_count(); ++a) {
-    Json row = Json::array(), nics = Json::array();
-    for (int b = 0; b < matrix.gpu_count(); ++b) {
-      row.push_back(a == b ? "X" : LinkText(matrix.link(a, b)));
-    }
-    for (int nic = 0; nic < static_cast<int>(matrix.nics.size()); ++nic) {
-      nics.push_back(LinkText(matrix.gpu_nic(a, nic)));
-    }
-    links.push_back(std::move(row));
-    gpu_nic.push_back(std::move(nics));
-  }
-  Json json = {{"gpus", matrix.gpus},
-               {"nics", matrix.nics},
-               {"links", std::move(links)},
-               {"gpu_nic", std::move(gpu_nic)},
-               {"cpu_affinity", matrix.cpu_affinity},
-               {"numa_affinity", matrix.numa_affinity},
-               {"warnings", matrix.warnings}};
-  if (!matrix.nic_devices.empty()) json["nic_devices"] = matrix.nic_devices;
-  return JsonText(json);
+Result<LinkMatrix> ParseTopologyJson(std::string_view text) {
+  BERTH_TRY(const Json json, ParseJson(text));
+  return ReadTopology(json);
 }
 
 Result<std::string> TopologyAnnotation(const LinkMatrix& matrix) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A machine's links as a file, as JSON and as the node annotation berth.dev/topology.
+// A machine's links as JSON and as the node annotation berth.dev/topology.
 //
 // The annotation, compact: {"version":1,"gpus":4,"cells":["NV12","SYS+NV2"],"links":"011/10/1",
 // "numa":["0","0","1","1"],"cpus":["0-19",...]}. `links` are the rows of the upper triangle without
@@ -21,17 +21,11 @@ namespace berth::wire {
 
 inline constexpr std::string_view kTopologyAnnotation = "berth.dev/topology";
 
-// A file, recognised by how it begins: '<' is NCCL topology XML, '{' JSON (the annotation, where it
-// has a "version", or {"gpus": n, "pcie": [[..]], "nvlinks": [[..]]}), else `nvidia-smi topo -m`.
-// Error: kInvalidArgument, with line, element or path, and the cell.
-Result<LinkMatrix> ParseTopologyFile(std::string_view text);
-// The same of a file; "-" is standard input. The file stands first in an error.
-Result<LinkMatrix> ReadTopologyFile(const std::string& file);
-// Either form of JSON that such a file may have. Requires: an object.
+// The annotation, where it has a "version", or {"gpus": n, "pcie": [[..]], "nvlinks": [[..]]}.
+// Requires: an object. Error: kInvalidArgument, with the path and the cell.
 Result<LinkMatrix> ReadTopology(const Json& json);
-
-// As `berth topology show --json` prints it.
-std::string TopologyJson(const LinkMatrix& matrix);
+// The same of a text of at most kMaxTopologyBytes.
+Result<LinkMatrix> ParseTopologyJson(std::string_view text);
 
 // Error: kInvalidArgument where the links are of more than 36 kinds.
 Result<std::string> TopologyAnnotation(const LinkMatrix& matrix);

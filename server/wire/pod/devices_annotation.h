@@ -15,6 +15,8 @@
 // the profile alone. "shared" is true for one user of several of a device.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,5 +46,14 @@ std::string VisibleDevices(const PodRequest& pod, const Placement& placement, co
 // a pod would have been given ("containers.main: want ..., got ...").
 Result<PodDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
                                  std::string_view node);
+
+// The annotation berth.dev/devices as almost every pod has it.
+using GpusByContainer = std::map<std::string, std::vector<DeviceGrant>>;
+
+inline constexpr std::int64_t kMostGrantedMib = std::int64_t{1} << 40;
+
+// By container, what the text gives to a pod on that node. nullopt: there is more in the text, or
+// something is wrong with it.
+std::optional<GpusByContainer> ReadPlainDevices(std::string_view text, std::string_view node);
 
 }  // namespace berth::wire

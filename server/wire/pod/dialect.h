@@ -81,6 +81,8 @@ struct NodeFacts {
   MigLibrary& library;  // of MIG products
   // Of the resources that some dialect reads; those that the node does not have are left out.
   std::span<const DeviceCount> resources = {};
+  // GPUs of the counted vendor, by the machine type or a label of the cloud; 0 = not known.
+  std::int64_t machine_gpus = 0;
 
   // "" where it is not there.
   [[nodiscard]] std::string_view Annotation(std::string_view key) const {
@@ -106,9 +108,10 @@ struct SharedGpus {
   std::string agent;     // NodeSpec::share_agent
   std::string resource;  // by which it is asked for GPUs
   Isolation isolation = Isolation::kNone;
-  bool serves_all = false;         // NodeSpec::agent_serves_all
-  std::vector<GpuSpec> gpus = {};  // by index
-  int missing = 0;                 // so many of them, it is not known which
+  bool serves_all = false;               // NodeSpec::agent_serves_all
+  std::vector<GpuSpec> gpus = {};        // by index
+  std::vector<std::string> models = {};  // of these, as GPU Feature Discovery writes them; or empty
+  int missing = 0;                       // so many of them, it is not known which
 };
 
 // What the numbers of the node's GPU resources stand for.
@@ -120,6 +123,7 @@ struct GpuDraft {
   std::int64_t partitioned = 0;  // of the devices, those that stand for GPUs in `mig`
   bool served_by_other = false;  // the others are another scheduler's to give,
   bool shared_by_other = false;  // to several users each
+  std::int64_t registered = 0;   // GPUs that an agent hands out beside the device plugin
   std::optional<SharedGpus> shared = std::nullopt;  // of the first agent that has some
   // Where the numbers stand for whole GPUs: the agent that hands them out too, in parts as well, to
   // all pods that are bound there.
@@ -131,8 +135,10 @@ struct GpuDraft {
   // The outcome.
   int gpus = 0;  // whole ones
   GpuPlaces places;
+  std::vector<DeviceCount> others;                     // NodeSpec::other_gpus
   int missing = 0;                                     // of either
   std::string resource;                                // "" without any
+  std::string contradiction;                           // GpuInventory
   std::optional<AnnouncedUuids> uuids = std::nullopt;  // of the whole ones
   std::string problem;                                 // what was passed over; empty = nothing
   void AddProblem(const std::string& text) {

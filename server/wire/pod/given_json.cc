@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "server/wire/json/strict_json.h"
-#include "topology/mig/mig_profile.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::wire {
 namespace {

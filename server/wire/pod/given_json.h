@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a pod was given (cluster/values/given_devices.h), as two of them write it.
+// What a pod was given (cluster/values/pod_record.h), as two of them write it.
 //
 // The kubelet, from Kubernetes 1.36 on, in the status of a container as soon as it is admitted, and
 // until it has ended:
@@ -24,7 +24,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "cluster/values/given_devices.h"
+#include "cluster/values/pod_record.h"
 
 namespace berth::wire {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cluster/node/mig_use.h"
 #include "server/wire/json/object_meta.h"
 #include "server/wire/json/selector_json.h"
 #include "server/wire/json/wall_time.h"
@@ -23,17 +24,6 @@ using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-// A quantity is a text; a bare number means the same.
-std::string_view QuantityText(value content) {
-  if (content.type() == simdjson::ondemand::json_type::string) return content.get_string();
-  std::string_view token = content.raw_json_token();
-  while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' ||
-                            token.back() == '\t')) {
-    token.remove_suffix(1);
-  }
-  return token;
-}
 
 // One entry of a resource list, as written.
 struct Amount {
@@ -57,13 +47,14 @@ class PodReader {
       if (IsField(key, "spec")) ReadSpec(content.get_object());
       if (IsField(key, "status")) ReadStatus(content.get_object());
     });
-    for (; missing_claims_ > 0; --missing_claims_) AddClaim("");
+    NameClaims();
     CheckConstraints();
     TakeGiven();
     if (parts_.scheduler == kDefaultScheduler) parts_.scheduler.clear();
     // Init containers first, wherever the text has them.
     parts_.containers = std::move(init_);
     for (ContainerSpec& container : main_) parts_.containers.push_back(std::move(container));
+    for (const Held& held : held_) CountHeld(held);
     return std::move(fields_);
   }
 
@@ -161,7 +152,7 @@ class PodReader {
       }
       if (IsField(key, "resourceClaims")) {
         parts_.claims_devices = true;
-        missing_claims_ += ReadClaimNames(content.get_array()).templates;
+        ReadClaims(content.get_array(), of_spec_);
       }
       if (IsField(key, "terminationGracePeriodSeconds")) {
         parts_.move.grace_seconds = std::clamp(Int32(content), 0, kMostGraceSeconds);
@@ -242,14 +233,58 @@ class PodReader {
       if (IsField(key, "nominatedNodeName")) TakeNominated(content.get_string());
       if (IsField(key, "reason")) Take(fields_.reason, content);
       if (IsField(key, "message")) Take(fields_.message, content);
-      if (IsField(key, "resourceClaimStatuses")) {
-        missing_claims_ -= ReadClaimNames(content.get_array()).all;
+      if (IsField(key, "resourceClaimStatuses")) ReadClaims(content.get_array(), of_status_);
+      if (IsField(key, "extendedResourceClaimStatus")) {
+        ForEachField(content.get_object(), [this](std::string_view name, value text) {
+          if (!IsField(name, "resourceClaimName")) return;
+          parts_.made_claim = NumberOfClaim(text.get_string());
+        });
       }
       if (IsField(key, "conditions")) ReadConditions(content.get_array());
       if (IsField(key, "containerStatuses") || IsField(key, "initContainerStatuses")) {
         ReadContainerStatuses(content.get_array());
       }
+      ReadHeld(key, content, held_.front().ask);
     });
+  }
+
+  // The CPU and memory that the kubelet has allocated to a container or, without a name, to the
+  // pod, and what it gives: other amounts than the spec's while a resize is under way.
+  struct Held {
+    std::string_view name = {};
+    ResourceAsk ask = {};
+  };
+
+  void ReadHeld(std::string_view key, value content, ResourceAsk& held) {
+    if (IsField(key, "allocatedResources")) AddHeld(content.get_object(), held);
+    if (!IsField(key, "resources")) return;
+    ForEachField(content.get_object(), [&](std::string_view name, value amounts) {
+      if (IsField(name, "requests")) AddHeld(amounts.get_object(), held);
+    });
+  }
+  void AddHeld(object amounts, ResourceAsk& held) {
+    for (const Amount& amount : ReadAmounts(amounts)) {
+      ResourceAsk one;
+      if (amount.resource != "cpu" && amount.resource != "memory") continue;
+      if (rules_.Add(amount.resource, amount.quantity, one)) held.Raise(one);
+    }
+  }
+
+  // The most of all three counts, as for kube-scheduler; the spec's does not where the kubelet has
+  // found that the node cannot give it.
+  void CountHeld(const Held& held) {
+    const auto count = [this](std::int64_t& spec, std::int64_t given) {
+      if (given > 0) spec = infeasible_ ? given : std::max(spec, given);
+    };
+    if (&held == &held_.front()) {
+      if (parts_.pod_cpu_milli) count(*parts_.pod_cpu_milli, held.ask.cpu_milli);
+      if (parts_.pod_memory_bytes) count(*parts_.pod_memory_bytes, held.ask.memory_bytes);
+      return;
+    }
+    const auto container = std::ranges::find(parts_.containers, held.name, &ContainerSpec::name);
+    if (container == parts_.containers.end() || container->kind == ContainerKind::kInit) return;
+    count(container->ask.cpu_milli, held.ask.cpu_milli);
+    count(container->ask.memory_bytes, held.ask.memory_bytes);
   }
 
   void TakeNominated(std::string_view node) {
@@ -258,7 +293,10 @@ class PodReader {
 
   void ReadContainerStatuses(array list) {
     for (auto container : list) {
-      ForEachField(container.get_object(), [this](std::string_view key, value content) {
+      Held& held = held_.emplace_back();
+      ForEachField(container.get_object(), [this, &held](std::string_view key, value content) {
+        if (IsField(key, "name")) held.name = content.get_string();
+        ReadHeld(key, content, held.ask);
         if (IsField(key, "state")) ReadContainerState(content.get_object());
         if (!IsField(key, "allocatedResourcesStatus")) return;
         for (auto resource : content.get_array()) ReadAllocated(resource.get_object());
@@ -305,28 +343,32 @@ class PodReader {
     }
   }
 
-  // Of claims by name in the spec, of those by template in the status.
-  struct ClaimCount {
-    int all = 0;
-    int templates = 0;  // without a name
+  // Of claims by name the spec says it, of those by template the status, once they are made.
+  struct PodClaim {
+    std::string name = {};                  // in the pod
+    std::optional<std::string> claim = {};  // nothing: none is said
   };
-  ClaimCount ReadClaimNames(array list) {
-    ClaimCount count;
+  static void ReadClaims(array list, std::vector<PodClaim>& claims) {
     for (auto item : list) {
-      bool is_named = false;
-      ForEachField(item.get_object(), [&](std::string_view key, value name) {
-        if (!IsField(key, "resourceClaimName")) return;
-        is_named = true;
-        AddClaim(name.get_string());
+      PodClaim read;
+      ForEachField(item.get_object(), [&read](std::string_view key, value text) {
+        if (IsField(key, "name")) read.name = wire::TextOf(text);
+        if (IsField(key, "resourceClaimName")) read.claim = wire::TextOf(text);
       });
-      ++count.all;
-      count.templates += is_named ? 0 : 1;
+      if (claims.size() <= kMostPodClaims) claims.push_back(std::move(read));
     }
-    return count;
   }
 
-  void AddClaim(std::string_view name) {
-    if (parts_.claims.size() <= kMostPodClaims) parts_.claims.emplace_back(name);
+  // In the pod's order: in that kube-scheduler allocates them.
+  void NameClaims() {
+    for (PodClaim& asked : of_spec_) {
+      const auto made = std::ranges::find(of_status_, asked.name, &PodClaim::name);
+      if (!asked.claim && made != of_status_.end()) {
+        if (!made->claim) continue;  // none is needed
+        asked.claim = made->claim;
+      }
+      parts_.claims.push_back(asked.claim.value_or(""));
+    }
   }
 
   // A pod that a gate holds back has another reason.
@@ -339,6 +381,7 @@ class PodReader {
         if (IsField(key, "message")) message = content.get_string();
       });
       if (type == "DisruptionTarget") fields_.evicted = reason == "EvictionByEvictionAPI";
+      if (type == "PodResizePending") infeasible_ = reason == "Infeasible";
       if (type != "PodScheduled") continue;
       fields_.unschedulable = reason == "Unschedulable";
       fields_.scheduler_said = fields_.unschedulable ? Shortened(message, kMostSaid) : "";
@@ -394,7 +437,7 @@ class PodReader {
   static std::vector<Amount> ReadAmounts(object list) {
     std::vector<Amount> amounts;
     ForEachField(list, [&](std::string_view key, value content) {
-      amounts.push_back({key, QuantityText(content)});
+      amounts.push_back({key, ScalarText(content)});
     });
     return amounts;
   }
@@ -406,7 +449,7 @@ class PodReader {
         const bool cpu = name == "cpu";
         if (!cpu && name != "memory") return;
         ResourceAsk ask;
-        AddTo(ask, cpu ? "cpu" : "memory", QuantityText(quantity), "resources.requests");
+        AddTo(ask, cpu ? "cpu" : "memory", ScalarText(quantity), "resources.requests");
         if (cpu) {
           parts_.pod_cpu_milli = ask.cpu_milli;
         } else {
@@ -433,11 +476,19 @@ class PodReader {
   PodParts& parts_ = fields_.parts;
   std::vector<ContainerSpec> init_;
   std::vector<ContainerSpec> main_;
+  std::vector<Held> held_{1};  // that of the pod, then those of containers
+  bool infeasible_ = false;
   GivenCollector given_{Evidence::kKubelet};
-  int missing_claims_ = 0;  // to be made from templates: of the spec, less those of the status
+  std::vector<PodClaim> of_spec_, of_status_;
 };
 
 }  // namespace
+
+std::string_view ScalarText(value content) {
+  if (content.type() != simdjson::ondemand::json_type::number) return content.get_string();
+  const std::string_view token = content.raw_json_token();
+  return token.substr(0, token.find_last_not_of(" \n\r\t") + 1);
+}
 
 bool IsField(std::string_view key, std::string_view field) {
   if (key.size() != field.size()) return false;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cluster/values/given_devices.h"
+#include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/pod/pod_rules.h"

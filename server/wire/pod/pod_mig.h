@@ -2,7 +2,7 @@
 //
 // What a pod asks for in MIG devices.
 //
-//   resources nvidia.com/mig-PROFILE, also with .shared behind it (topology/mig/mig_profile.h)
+//   resources nvidia.com/mig-PROFILE, also with .shared behind it (topology/mig/mig_product.h)
 //   nvidia.com/gpu: N with one or both of the annotations
 //     berth.dev/mig-min-slices: "2"         compute slices
 //     berth.dev/mig-min-memory-gib: "10"    usable memory

@@ -9,6 +9,7 @@
 #include "base/number.h"
 
 namespace berth::wire {
+
 namespace {
 
 constexpr std::string_view kIsolationKey = "berth.dev/isolation";
@@ -50,6 +51,32 @@ Status CheckGpuNeeds(const RequestShape& shape) {
   if (shape.isolation == Isolation::kHardware && shape.is_share()) {
     return Invalid("annotation " + std::string(kIsolationKey) +
                    ": want memory or none for a share of a GPU, got \"hardware\"");
+  }
+  return {};
+}
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Versioned>, kVersionedCount> kVersionKeys = {
+    {{"berth.dev/min-driver", Versioned::kDriver},
+     {"berth.dev/min-cuda", Versioned::kCuda},
+     {"berth.dev/min-compute-capability", Versioned::kCapability}}};
+
+}  // namespace
+
+bool IsVersionKey(std::string_view key) {
+  return std::ranges::any_of(kVersionKeys, [key](const auto& row) { return row.first == key; });
+}
+
+Status ReadVersionNeeds(PodParts& parts) {
+  for (const auto& [key, what] : kVersionKeys) {
+    const auto said = parts.annotations.find(key);
+    if (said == parts.annotations.end()) continue;
+    auto version = ParseVersion(said->second);
+    if (!version) {
+      return tl::unexpected(std::move(version).error().Within("annotation " + std::string(key)));
+    }
+    parts.constraints.versions.least[static_cast<std::size_t>(what)] = *version;
   }
   return {};
 }

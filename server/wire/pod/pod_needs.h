@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "cluster/values/pod_request.h"
+#include "server/wire/pod/pod_parts.h"
 
 namespace berth::wire {
 
@@ -21,5 +22,16 @@ Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& s
 
 // Whether the needs go with what the pod asks for. Error: kInvalidArgument naming the annotation.
 Status CheckGpuNeeds(const RequestShape& shape);
+
+// What a pod with GPUs needs of its node's driver and of the GPUs (VersionNeeds):
+//
+//   berth.dev/min-driver: "550.54.15"
+//   berth.dev/min-cuda: "12.4"                  what the driver runs at least
+//   berth.dev/min-compute-capability: "9.0"
+
+[[nodiscard]] bool IsVersionKey(std::string_view key);
+
+// Reads the annotations into the constraints. Error: kInvalidArgument "annotation KEY: want ...".
+Status ReadVersionNeeds(PodParts& parts);
 
 }  // namespace berth::wire

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/values/given_devices.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"

@@ -19,9 +19,25 @@
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/pod_request.h"
 #include "server/wire/pod/pod_mig.h"
-#include "server/wire/pod/pod_move.h"
 
 namespace berth::wire {
+
+// PodMoveWords: what a Pod and the agents around it say of moving it, in the words of Kubernetes,
+// Karpenter and cluster-autoscaler. Nothing of the texts is kept.
+struct PodMoveWords {
+  bool do_not_disrupt = false;
+  bool not_safe = false, safe = false;  // cluster-autoscaler's two words
+  bool has_host_path = false;
+  int deletion_cost = 0;
+  int grace_seconds = 30;
+
+  // Whether the annotation is one of them. No dialect reads these.
+  static bool Reads(std::string_view key);
+  // What cannot be read says nothing, as its owner has it. Requires: Reads(key).
+  void Take(std::string_view key, std::string_view value);
+  // Of a pod that has a controller.
+  [[nodiscard]] Mobility mobility() const;
+};
 
 // Sums and products of asks stop at a bound that no node reaches (4 PiB, where it is bytes), and of
 // which thousands of pods on one node make no sum that overflows.
@@ -114,6 +130,7 @@ struct PodParts {
   PodMoveWords move;
   bool claims_devices = false;      // spec.resourceClaims
   std::vector<std::string> claims;  // PodRequest::claims
+  std::uint64_t made_claim = 0;     // PodRequest::made_claim
   OwnToScheduler own_to_scheduler;  // without the resources
   Labels labels;
   NodeConstraints constraints;

@@ -8,12 +8,10 @@
 
 #include "base/quantity.h"
 #include "cluster/node/node.h"
-#include "cluster/values/request_size.h"
+#include "cluster/values/held_bytes.h"
 #include "server/wire/json/wall_time.h"
 #include "server/wire/pod/pod_needs.h"
 #include "server/wire/pod/pod_series.h"
-#include "server/wire/pod/pod_versions.h"
-#include "server/wire/pod/run_time.h"
 
 namespace berth::wire {
 namespace {
@@ -70,7 +68,9 @@ std::string Objection(const ResourceAsk& ask) {
   if (ask.gpus > 0 && ask.wants_share()) {
     return "pod asks for whole GPUs and for a GPU share: want one of the two";
   }
-  if (std::max(ask.gpus, ask.share_gpus) > kMaxGpusPerNode)
+  // Of replicas a pod may have more than a node has GPUs; agents hand out GPUs.
+  const int most = ask.share_agent.empty() ? kMaxGpusPerPod : kMaxGpusPerNode;
+  if (ask.gpus > most || ask.share_gpus > kMaxGpusPerNode)
     return "pod asks for more GPUs than any node has";
   if (ask.several_share_agents) return "pod asks for GPU shares through several agents";
   if (std::max(ask.share_milli, ask.share_memory_milli) > kMilliPerGpu)
@@ -346,6 +346,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   request.may_preempt = parts.may_preempt;
   request.scheduler = std::move(parts.scheduler);
   request.claims = std::move(parts.claims);
+  request.made_claim = parts.made_claim;
   request.id = std::move(parts.id);
   if (request.id.uid.empty()) request.id.uid = request.id.namespace_name + "/" + request.id.name;
   if (!parts.labels.empty()) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/result.h"
 #include "server/wire/pod/pod_parts.h"
 
 namespace berth::wire {
@@ -19,5 +20,12 @@ std::string_view StemOf(std::string_view name);
 
 // 0: it does not end with its work.
 std::uint64_t SeriesOf(const PodParts& parts);
+
+// How long a pod runs, by its own word: the annotation berth.dev/expected-duration.
+inline constexpr std::string_view kExpectedDurationKey = "berth.dev/expected-duration";
+
+// "2h30m", "45m", "3d": whole numbers of d, h, m and s, each at most once and in this order; from a
+// second to 365 days. In seconds. Error: kInvalidArgument naming the annotation.
+Result<std::int64_t> ReadExpectedDuration(std::string_view text);
 
 }  // namespace berth::wire

@@ -24,4 +24,14 @@ Status ReadSpread(const PodParts& parts, RequestShape& shape);
 // Makes the pod spread by its controller, as those do who ask in other words.
 void SpreadByController(const PodParts& parts, Spread spread, RequestShape& shape);
 
+// Beside which pods of its namespace a pod's GPUs are to be (RequestShape::neighbours):
+//
+//   berth.dev/near: KEY=VALUE, KEY!=VALUE, KEY, !KEY     all of these hold for their labels
+//   berth.dev/far: the same
+[[nodiscard]] bool IsNeighbourKey(std::string_view key);
+
+// Reads the annotations into the shape; of a pod without GPUs they say nothing. Error:
+// kInvalidArgument "annotation KEY: want ...".
+Status ReadNeighbours(const PodParts& parts, RequestShape& shape);
+
 }  // namespace berth::wire

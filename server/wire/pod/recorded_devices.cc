@@ -157,7 +157,7 @@ RecordedAsk PlainAsk(const PodParts& asked) {
 GpuAsk RefusedAsk(const PodParts& asked) {
   const ResourceAsk all = EffectiveAsk(asked);
   const auto count = [](std::int64_t gpus) {
-    return static_cast<int>(std::clamp<std::int64_t>(gpus, 1, kMaxGpusPerNode));
+    return static_cast<int>(std::clamp<std::int64_t>(gpus, 1, kMaxGpusPerPod));
   };
   if (all.gpus == 0 && all.share_gpus <= 1 && all.wants_share() && all.mig.empty()) {
     const RecordedAsk share = PlainAsk(asked);

@@ -6,7 +6,7 @@
 // A record is an annotation, and anybody who may write a pod may write its annotations. So a record
 // says which devices a pod has, and never how much: the amounts are those of the request. A record
 // that says other amounts than the request, or another number of devices, counts for nothing, and
-// the pod holds what it asks for, of GPUs that are unknown (cluster/node/assumed_grants.h).
+// the pod holds what it asks for, of GPUs that are unknown (cluster/node/given_grants.h).
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -37,6 +38,15 @@ type plugin struct {
 	count    int
 	socket   string
 	server   *grpc.Server
+	serving  atomic.Pointer[serving]
+}
+
+// serving is what lasts from one start of the server to the next.
+type serving struct {
+	stop      chan struct{}
+	changes   chan struct{} // each wakes one reader, of those that wait the one that began first
+	list      atomic.Pointer[[]*api.Device]
+	forgotten map[string]bool // that were sick before: NVIDIA's plugin knows what it saw itself
 }
 
 func newPlugin(resource string, count int, dir string, o options) *plugin {
@@ -48,9 +58,17 @@ func newPlugin(resource string, count int, dir string, o options) *plugin {
 // restart serves on a new socket and registers it.
 func (p *plugin) restart(registration string) error {
 	if p.server != nil {
+		close(p.serving.Load().stop)
 		p.server.Stop()
 	}
 	_ = os.Remove(p.socket)
+	now := &serving{stop: make(chan struct{}), changes: make(chan struct{}), forgotten: p.sickNow()}
+	if p.server == nil {
+		now.forgotten = nil
+	}
+	p.serving.Store(now)
+	p.look(now, 0)
+	go p.watch(now)
 	listener, err := net.Listen("unix", p.socket)
 	if err != nil {
 		return err
@@ -93,17 +111,23 @@ func (p *plugin) index(id string) int {
 	return index
 }
 
-func (p *plugin) devices() []*api.Device {
+// sickNow is what the file of the sick ones has.
+func (p *plugin) sickNow() map[string]bool {
 	text, _ := os.ReadFile(p.sick)
 	sick := map[string]bool{}
 	for _, id := range strings.FieldsFunc(string(text), comma) {
 		sick[strings.TrimSpace(id)] = true
 	}
+	return sick
+}
+
+func (p *plugin) devices(forgotten map[string]bool) []*api.Device {
+	sick := p.sickNow()
 	var all []*api.Device
 	for index := range p.count {
 		for replica := range p.replicas {
 			device := &api.Device{ID: p.id(index), Health: api.Healthy}
-			if sick[device.ID] {
+			if sick[device.ID] && !forgotten[device.ID] {
 				device.Health = api.Unhealthy
 			}
 			if p.replicas > 1 {
@@ -125,23 +149,51 @@ func (p *plugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.Devic
 	return p.pluginOptions(), nil
 }
 
-// ListAndWatch sends the devices, and again when the file of the sick ones has changed.
-func (p *plugin) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatchServer) error {
-	p.calls.add(call{Call: "ListAndWatch", Resource: p.resource})
-	last := ""
-	for turn := 0; ; turn++ {
-		devices := p.lieAbout(p.devices(), turn)
-		if text := fmt.Sprint(devices); text != last {
-			last = text
-			if err := stream.Send(&api.ListAndWatchResponse{Devices: devices}); err != nil {
-				return err
-			}
+// look renews the list, and says whether it has changed.
+func (p *plugin) look(now *serving, turn int) bool {
+	for id := range now.forgotten {
+		if !p.sickNow()[id] { // it was well since then
+			delete(now.forgotten, id)
+		}
+	}
+	devices := p.lieAbout(p.devices(now.forgotten), turn)
+	last := now.list.Swap(&devices)
+	return last != nil && fmt.Sprint(*last) != fmt.Sprint(devices)
+}
+
+// watch looks again and again, and tells one reader of each change. It waits for a reader, as NVIDIA's plugin does.
+func (p *plugin) watch(now *serving) {
+	for turn := 1; ; turn++ {
+		select {
+		case <-now.stop:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+		if !p.look(now, turn) {
+			continue
 		}
 		select {
-		case <-stream.Context().Done():
+		case <-now.stop:
+			return
+		case now.changes <- struct{}{}:
+		}
+	}
+}
+
+// ListAndWatch sends the devices, and again when it hears of a change. As NVIDIA's plugin it does not look whether its
+// caller has gone: the next change that it hears of is lost then.
+func (p *plugin) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatchServer) error {
+	p.calls.add(call{Call: "ListAndWatch", Resource: p.resource})
+	now := p.serving.Load()
+	for {
+		if err := stream.Send(&api.ListAndWatchResponse{Devices: *now.list.Load()}); err != nil {
 			p.calls.add(call{Call: "ListAndWatch ended", Resource: p.resource})
+			return err
+		}
+		select {
+		case <-now.stop:
 			return nil
-		case <-time.After(100 * time.Millisecond):
+		case <-now.changes:
 		}
 	}
 }

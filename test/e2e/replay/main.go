@@ -102,11 +102,7 @@ func replay(plane *harness.Plane, scheduler *harness.Scheduler, arm string, t tr
 		scheduler.Config.Profiles = []configv1.KubeSchedulerProfile{packing(strategy)}
 	}
 	if !alone {
-		config := "profile: " + profile + "\n"
-		if !strings.HasPrefix(profile, "expected-waste") { // which learns it
-			config += t.requestMix()
-		}
-		berth := plane.StartBerth(config)
+		berth := plane.StartBerth("profile: " + profile + "\n")
 		defer berth.Stop()
 		scheduler.Config.Extenders = harness.ShippedExtenders(plane.T, berth.URL)
 		for i, extender := range scheduler.Config.Extenders {

@@ -4,12 +4,10 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,46 +38,11 @@ type task struct {
 
 func (t task) gpuMilli() int64 { return t.gpus * t.milli }
 
-// shape is t as Berth's configuration writes it in its requestMix, without the weight.
-func (t task) shape() string {
-	text := fmt.Sprintf("cpu: %g", float64(max(t.cpuMilli, 100))/1000) // what Kubernetes takes a pod without CPU for in its scores
-	switch {
-	case t.gpus == 1 && t.milli < 1000:
-		text += fmt.Sprintf(", gpuMilli: %d", t.milli)
-	case t.gpus > 0:
-		text += fmt.Sprintf(", gpus: %d", t.gpus)
-	}
-	if len(t.models) > 0 {
-		text += ", models: [" + strings.Join(t.models, ", ") + "]"
-	}
-	return text
-}
-
 // trace is a cluster, and the tasks in the order in which they arrive.
 type trace struct {
 	machines []machine
 	tasks    []task
 	arrivals []task
-}
-
-// requestMix is the published oracle: the most frequent shapes that make up 95 % of the trace's tasks.
-func (t trace) requestMix() string {
-	count := map[string]int{}
-	for _, task := range t.tasks {
-		count[task.shape()]++
-	}
-	shapes := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
-		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
-	})
-	text, covered := "requestMix:\n", 0
-	for _, shape := range shapes {
-		if float64(covered) >= 0.95*float64(len(t.tasks)) {
-			break
-		}
-		covered += count[shape]
-		text += fmt.Sprintf("  - {%s, weight: %d}\n", shape, count[shape])
-	}
-	return text
 }
 
 // readTrace reads a trace of the folder (see the data's README) with the arrival order of a seed. As everywhere, the

@@ -203,10 +203,10 @@ class FaultRun : public testing::Test {
                  .fence = fence_,
                  .sleep = [](Duration) { std::this_thread::sleep_for(milliseconds(1)); }},
        .rules = pod_rules_}};
-  Extender extender_{{state_, binder_, sink_, clock_},
-                     {std::make_shared<Engine>(
-                          *BuildProfile(*FindBuiltinProfile("best-fit"), MixOf(DefaultConfig()))),
-                      seconds(30)}};
+  Extender extender_{
+      {state_, binder_, sink_, clock_},
+      {std::make_shared<Engine>(*BuildProfile(*FindBuiltinProfile("best-fit"), TypicalMix())),
+       seconds(30)}};
   std::unique_ptr<kube::Reflector> nodes_, pods_;
   std::atomic<int> bound_{0};
   std::atomic<int> lies_{0};

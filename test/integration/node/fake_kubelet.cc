@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "node/interposer/local_server.h"
-#include "node/kubelet/socket_channel.h"
+#include "node/interposer/upstream.h"
+#include "node/kubelet/registrar.h"
 
 namespace berth::test {
 

@@ -1,26 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/integration/node/fake_plugin.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 
-#include "node/interposer/local_server.h"
+#include "node/interposer/resource_proxy.h"
+#include "node/interposer/upstream.h"
 
 namespace berth::test {
 
 using std::chrono::milliseconds;
 
 FakePlugin::FakePlugin(std::string socket, std::vector<std::string> devices)
-    : devices_(std::move(devices)) {
-  auto server = node::ServeOn(socket, *this);
-  if (server) server_ = *std::move(server);
+    : socket_(std::move(socket)), devices_(std::move(devices)) {
+  Serve();
 }
 
 FakePlugin::~FakePlugin() {
+  is_over_ = true;
+  if (follows_.joinable()) follows_.join();
+  Stop();
+}
+
+void FakePlugin::Serve() {
+  ends_ = false;
+  auto server = node::ServeOn(socket_, *this);
+  if (server) server_ = *std::move(server);
+}
+
+void FakePlugin::Stop() {
   ends_ = true;
+  {
+    const MutexLock lock(mutex_);
+    changed_.NotifyAll();
+  }
   node::StopServer(server_);
+}
+
+void FakePlugin::Follow(const std::string& kubelet_socket, const std::string& resource,
+                        const std::string& endpoint) {
+  const auto made = [kubelet_socket] {
+    struct stat found {};
+    const bool there = lstat(kubelet_socket.c_str(), &found) == 0;
+    return there ? std::make_pair(found.st_ino, found.st_ctim.tv_nsec)
+                 : std::make_pair(ino_t{}, 0L);
+  };
+  follows_ = std::thread([=, this, last = made()]() mutable {
+    for (; !is_over_; std::this_thread::sleep_for(milliseconds(5))) {
+      const auto now = made();
+      if (now.first == 0 || now == last) continue;
+      Stop();
+      if (is_slow_to_start) std::this_thread::sleep_for(node::ResourceProxy::kGrace * 3 / 2);
+      {
+        const MutexLock lock(mutex_);
+        unhealthy_.clear();
+        untold_ = 0;
+      }
+      Serve();
+      if (RegisterAt(kubelet_socket, resource, endpoint)) last = now;
+      ++restarts;
+    }
+  });
 }
 
 Status FakePlugin::RegisterAt(const std::string& kubelet_socket, const std::string& resource,
@@ -33,8 +77,24 @@ void FakePlugin::SetDevices(std::vector<std::string> devices, const std::string&
   const MutexLock lock(mutex_);
   devices_ = std::move(devices);
   unhealthy_ = unhealthy;
-  ++version_;
+  ++untold_;
   changed_.NotifyAll();
+}
+
+bool FakePlugin::AllWait(std::size_t readers) {
+  const MutexLock lock(mutex_);
+  return untold_ == 0 && readers_.size() == readers;
+}
+
+v1beta1::ListAndWatchResponse FakePlugin::List() {
+  v1beta1::ListAndWatchResponse list;
+  for (const std::string& id : devices_) {
+    v1beta1::Device& device = *list.add_devices();
+    device.set_id(id);
+    device.set_health(id == unhealthy_ || unhealthy_ == kAll ? "Unhealthy" : "Healthy");
+    device.mutable_topology()->add_nodes()->set_id(1);
+  }
+  return list;
 }
 
 grpc::Status FakePlugin::GetDevicePluginOptions(grpc::ServerContext* /*call*/,
@@ -47,37 +107,22 @@ grpc::Status FakePlugin::GetDevicePluginOptions(grpc::ServerContext* /*call*/,
 
 grpc::Status FakePlugin::ListAndWatch(grpc::ServerContext* call, const v1beta1::Empty* /*request*/,
                                       grpc::ServerWriter<v1beta1::ListAndWatchResponse>* writer) {
-  int sent = 0;
-  const int number = BeginStream();
-  while (!call->IsCancelled() && !ends_) {
-    v1beta1::ListAndWatchResponse list;
-    {
-      const MutexLock lock(mutex_);
-      if (sent == version_) {
-        changed_.WaitUntil(mutex_, std::chrono::steady_clock::now() + milliseconds(20));
-      }
-      if (sent == version_ || (sent > 0 && tells_one_stream && number != *live_.rbegin())) {
-        continue;
-      }
-      sent = version_;
-      for (const std::string& id : devices_) {
-        v1beta1::Device& device = *list.add_devices();
-        device.set_id(id);
-        device.set_health(id == unhealthy_ ? "Unhealthy" : "Healthy");
-        device.mutable_topology()->add_nodes()->set_id(1);
-      }
-    }
-    writer->Write(list);
+  v1beta1::ListAndWatchResponse list;
+  {
+    const MutexLock lock(mutex_);
+    list = List();
   }
-  const MutexLock lock(mutex_);
-  live_.erase(number);
+  while (!ends_ && writer->Write(list) && !call->IsCancelled()) {
+    const MutexLock lock(mutex_);
+    readers_.push_back(call);
+    while (!ends_ && (untold_ == 0 || readers_.front() != call)) changed_.Wait(mutex_);
+    std::erase(readers_, call);
+    if (ends_) break;
+    --untold_;
+    changed_.NotifyAll();
+    list = List();
+  }
   return grpc::Status::OK;
-}
-
-int FakePlugin::BeginStream() {
-  const MutexLock lock(mutex_);
-  live_.insert(++streams_);
-  return streams_;
 }
 
 grpc::Status FakePlugin::GetPreferredAllocation(grpc::ServerContext* call,
@@ -87,6 +132,7 @@ grpc::Status FakePlugin::GetPreferredAllocation(grpc::ServerContext* call,
   while (hangs_in_preference && !call->IsCancelled() && !ends_) {
     std::this_thread::sleep_for(milliseconds(5));
   }
+  if (call->IsCancelled()) ++given_up;
   for (const auto& container : request->container_requests()) {
     std::vector<std::string> ids(container.available_deviceids().begin(),
                                  container.available_deviceids().end());

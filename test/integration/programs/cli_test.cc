@@ -52,7 +52,6 @@ TEST_F(CommandLine, AFileWithoutEndIsRefused) {
   const std::string endless = "/dev/zero: want at most ";
   ExpectFailure({"config", "check", "/dev/zero"}, "berth: " + endless + "16 MiB");
   ExpectFailure({"config", "print", "/dev/zero"}, "berth: " + endless + "16 MiB");
-  ExpectFailure({"topology", "show", "/dev/zero"}, "berth: " + endless + "16 MiB");
   ExpectFailure({"serve", "--kubeconfig", "/dev/zero"}, "berth: " + endless + "16 MiB");
   ExpectFailure({"serve", "--cluster", "/dev/zero"}, "berth: " + endless + "256 MiB");
 }
@@ -76,7 +75,7 @@ TEST_F(CommandLine, BashCompletesCommandsOptionsAndFiles) {
   EXPECT_EQ(CompletedByBash(folder, "berth expl"), "explain\n");
   EXPECT_EQ(CompletedByBash(folder, "berth explain pod --kubec"), "--kubeconfig\n");
   EXPECT_EQ(CompletedByBash(folder, "berth serve --cluster clu"), "cluster.json\n");
-  EXPECT_EQ(CompletedByBash(folder, "berth topology show clu"), "cluster.json\n");
+  EXPECT_EQ(CompletedByBash(folder, "berth config check clu"), "cluster.json\n");
 }
 
 TEST_F(CommandLine, EverySubcommandExplainsItself) {
@@ -91,11 +90,7 @@ TEST_F(CommandLine, EverySubcommandExplainsItself) {
                                                              {"explain", "pod"},
                                                              {"explain", "node"},
                                                              {"explain", "gang"},
-                                                             {"top"},
-                                                             {"topology"},
-                                                             {"topology", "show"},
-                                                             {"topology", "annotate"},
-                                                             {"topology", "choose"}};
+                                                             {"top"}};
   for (std::vector<std::string> arguments : subcommands) {
     const std::string name = arguments.empty() ? "berth" : arguments.back();
     arguments.emplace_back("--help");
@@ -151,13 +146,24 @@ TEST_F(CommandLine, ConfigPrintShowsWhatConfigCheckAccepts) {
 }
 
 TEST_F(CommandLine, ABadConfigurationIsNamedWithLineAndPath) {
-  const std::string file = File("bad.yaml", "profile: best-fit\nserver:\n  threads: 0\n");
+  const std::string file = File("bad.yaml", "profile: power-saving\nserver:\n  threads: 0\n");
   const std::string line = "berth: " + file + ":3: server.threads: want an integer from 1 to 64";
   ExpectFailure({"config", "check", file}, line);
   ExpectFailure({"config", "print", file}, line);
   ExpectFailure({"serve", "--cluster", "x", "--config", file}, line);
   ExpectFailure({"config", "check", file + "x"}, "berth: " + file + "x: cannot be read: No such");
   ExpectFailure({"config", "check", "/"}, "berth: /: cannot be read");
+}
+
+TEST_F(CommandLine, PoliciesOfBerthReplayAreRefusedAndSaySo) {
+  const std::string gone = "(only berth-replay has it now: docs/upgrade.md)";
+  for (const char* text : {"profile: best-fit\n", "profiles: [{name: x, extends: pwr-fgd}]\n",
+                           "profiles: [{name: x, scorers: [{name: spreading}]}]\nprofile: x\n"}) {
+    const Outcome outcome = Berth({"config", "check", File("gone.yaml", text)});
+    EXPECT_EQ(outcome.code, 1) << text;
+    EXPECT_NE(outcome.err.find(gone), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(Berth({"config", "check", File("kept.yaml", "profile: power-saving\n")}).code, 0);
 }
 
 TEST_F(CommandLine, EveryProblemOfAConfigurationIsALine) {
@@ -204,7 +210,7 @@ TEST_F(CommandLine, ABadClusterFileIsNamedWithItsPath) {
   ExpectFailure({"serve", "--cluster", missing}, "berth: " + missing + ": cannot be read");
   ExpectFailure({"serve", "--cluster", "/"}, "berth: /: cannot be read");
   const std::pair<const char*, const char*> bad[] = {
-      {"", ": file: want JSON or YAML, got something else"},
+      {"", ": file: want JSON or YAML, got an empty file"},
       {R"({"version":1,"nodes":[{"name":"n1"},{"name":"n1"}]})",
        ": nodes[1].name: node \"n1\" is there twice"},
       {R"({"version":1,"nodes":[{"name":"n1","cpu_milli":-4}]})", ": nodes[0].cpu_milli: want 0.."},

@@ -91,7 +91,7 @@ TEST_F(BerthReplay, GivesTheSameResultForTheSameInput) {
 
 TEST_F(BerthReplay, GetsTheSameFromAServerAsFromTheEngine) {
   // The protocol has eleven levels; the best nodes are told apart all the same.
-  for (const char* policy : {"fragmentation-gradient", "best-fit", "first-fit"}) {
+  for (const char* policy : {"first-fit", "link-quality"}) {
     EXPECT_EQ(Run(policy, "engine").dump(), Run(policy, "http").dump()) << policy;
   }
 }
@@ -148,10 +148,12 @@ TEST_F(BerthReplayLearning, TheDemoPrintsTheSameForTheSameSeed) {
   EXPECT_EQ(text.find("live page fills"), std::string::npos) << "belongs on a terminal only";
 }
 
-TEST_F(BerthReplay, RefusesKubeSchedulerThroughHttp) {
-  ExpectFailure({"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", "kube-scheduler",
-                 "--through", "http"},
-                1, "through: want engine with kube-scheduler, got http");
+TEST_F(BerthReplay, RefusesThroughHttpWhatAServiceCannotDo) {
+  for (const char* policy : {"kube-scheduler", "best-fit", "fragmentation-gradient"}) {
+    ExpectFailure(
+        {"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", policy, "--through", "http"}, 1,
+        std::string("through: want engine with ") + policy);
+  }
 }
 
 // Small tasks and ones of whole machines: which nodes the small ones took decides how many of the
@@ -332,28 +334,19 @@ TEST_F(BerthReplayCompare, TimePrintsAReportForEachLoadTheSameEachTime) {
                 "--hours requires --loads");
 }
 
-TEST_F(BerthReplayCompare, WritesAConfigurationThatBerthTakes) {
-  const std::string out = folder_.WriteText("tuned.yaml", "");
-  const std::string text =
-      OutOf({"tune", "--traces", tasks_, "--nodes", nodes_, "--scorers", "spreading,best-fit",
-             "--budget", "6", "--seeds", "1", "--holdout-seeds", "1", "--out", out});
-  EXPECT_NE(text.find("GPUs allocated, %, held-out seeds"), std::string::npos) << text;
-  ChildProcess check("berth", {"config", "check", out});
-  EXPECT_EQ(check.Wait(), 0) << check.err();
-  EXPECT_NE(TextOf(out).find("profile: tuned"), std::string::npos);
-}
-
 TEST_F(BerthReplayCompare, RunsAConfigurationBesideBuiltInProfiles) {
   const std::string same = folder_.WriteText(
-      "same.yaml", "apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\nprofile: best-fit\n");
-  const std::vector<std::string> run = {"run",      "--nodes",  nodes_,     "--tasks",
-                                        tasks_,     "--json",   "-",        "--with-departures",
-                                        "--policy", "best-fit", "--config", same};
+      "same.yaml",
+      "apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\nprofile: link-quality\n"
+      "profiles: [{name: link-quality, scorers: [{name: link-quality}]}]\n");
+  const std::vector<std::string> run = {"run",      "--nodes",      nodes_,     "--tasks",
+                                        tasks_,     "--json",       "-",        "--with-departures",
+                                        "--policy", "link-quality", "--config", same};
   const auto json = nlohmann::json::parse(OutOf(run));
   ASSERT_EQ(json["policies"].size(), 2U);
   auto built_in = json["policies"][0], own = json["policies"][1];
   EXPECT_EQ(own["policy"], "same.yaml");
-  own["policy"] = "best-fit";
+  own["policy"] = "link-quality";
   EXPECT_EQ(own, built_in);
   EXPECT_EQ(json["configurations"]["same.yaml"], TextOf(same));
   const auto through = [&](const char* how) {
@@ -512,21 +505,6 @@ TEST_F(BerthReplay, GangNamesTheWorkloadsAndRulesThereAre) {
                 "workloads: want some of published racks roles shares, got \"none\"");
   ExpectFailure({"gang", "--hours", "0.1", "--rules", "best"}, 1, "rules: want some of berth");
   ExpectFailure({"gang", "--load", "0"}, 2, "--load");
-}
-
-TEST(BerthReplayWaves, WritesWhatEachPolicyLosesInEachScenario) {
-  const std::vector<std::string> arguments = {
-      "waves", "--policies", "expected-waste,best-fit", "--seeds", "1", "--json", "-"};
-  ChildProcess first("berth-replay", arguments), second("berth-replay", arguments);
-  ASSERT_EQ(first.Wait(), 0) << first.err();
-  ASSERT_EQ(second.Wait(), 0);
-  EXPECT_EQ(first.out(), second.out());
-  const auto json = nlohmann::json::parse(first.out());
-  EXPECT_EQ(json["results"].size() % 2, 0U);
-  const auto& all = json["results"][json["results"].size() - 2];
-  EXPECT_EQ(all["scenario"], "all");
-  EXPECT_EQ(all["policy"], "expected-waste");
-  EXPECT_LE(all["lost_pct"], 5);
 }
 
 }  // namespace

@@ -20,8 +20,9 @@ namespace {
 constexpr char kTwoNodes[] = R"({"version":1,"nodes":[
   {"name":"n1","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":4},
   {"name":"n2","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":2}]})";
-constexpr char kBestFit[] = "profile: best-fit\n";    // a pod with one GPU: n2
-constexpr char kFirstFit[] = "profile: first-fit\n";  // n1
+// A pod with one GPU goes to n2, to n1.
+constexpr char kBestFit[] = "profile: best-fit\nprofiles: [{name: best-fit, ties: fullest}]\n";
+constexpr char kFirstFit[] = "profile: first-fit\nprofiles: [{name: first-fit, ties: first}]\n";
 
 // What a client sees of a running berth.
 class Watched {
@@ -85,15 +86,15 @@ TEST(ServeReload, ARefusedConfigurationKeepsTheLastGoodOne) {
   Watched berth(config.path());
   const std::string hash = berth.Hash();
   EXPECT_TRUE(berth.Shows("berth_config_reload_failed 0"));
-  config.Edit("profile: first-fit\nserver:\n  threads: none\n");
+  config.Edit(kFirstFit + std::string("server:\n  threads: none\n"));
   EXPECT_TRUE(berth.ComesToShow("berth_config_reload_failed 1"));
   EXPECT_EQ(berth.Hash(), hash);
   EXPECT_EQ(berth.BestNode(), "n2");
-  EXPECT_TRUE(berth.process().AwaitErr(config.path() + ":3: server.threads: want an integer"));
+  EXPECT_TRUE(berth.process().AwaitErr(config.path() + ":4: server.threads: want an integer"));
   config.Remove();
   EXPECT_TRUE(berth.ComesToShow("berth_config_reloads_total{result=\"refused\"} 2"));
   EXPECT_EQ(berth.BestNode(), "n2");
-  config.Replace("profile: first-fit\nserver:\n  threads: 9\n");
+  config.Replace(kFirstFit + std::string("server:\n  threads: 9\n"));
   EXPECT_TRUE(berth.ComesToShow("berth_config_reload_failed 0"));
   EXPECT_EQ(berth.BestNode(), "n1");
   EXPECT_TRUE(berth.Shows("berth_config_needs_restart 1"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// berth topology and berth-replay topology choose: what scripts read, exit codes, and errors that
+// berth-replay topology: what scripts read, exit codes, and errors that
 // name file and cell.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 Outcome Topology(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "topology");
-  return RunProgram("berth", arguments);
+  return RunProgram("berth-replay", arguments);
 }
 
 Outcome Choose(std::vector<std::string> arguments) {
@@ -68,22 +68,24 @@ TEST_F(TopologyCommand, ErrorsOfAChoiceNameTheFlag) {
   const Outcome policy = Choose({file_, "--free", "0", "--size", "1", "--policy", "best"});
   EXPECT_EQ(policy.code, 1);
   EXPECT_TRUE(policy.err.starts_with("berth-replay: --policy: want one of berth, ")) << policy.err;
-  EXPECT_EQ(RunProgram("berth-replay", {"topology"}).code, 2) << "neither --matrix nor choose";
+  EXPECT_EQ(RunProgram("berth-replay", {"topology"}).code, 2) << "neither --matrix nor a command";
 }
 
-TEST_F(TopologyCommand, ChooseOfBerthSaysWhereItWent) {
-  const Outcome moved =
-      Topology({"choose", file_, "--policy", "berth", "--free", "0", "--size", "1"});
-  EXPECT_EQ(moved.code, 2);
-  EXPECT_EQ(moved.out, "");
-  EXPECT_EQ(moved.err, "berth: use `berth-replay topology choose`: same options, same output\n");
+TEST_F(TopologyCommand, BerthSaysWhereItWent) {
+  for (const char* was : {"show", "annotate", "choose"}) {
+    const Outcome moved = RunProgram("berth", {"topology", was, file_, "--json"});
+    EXPECT_EQ(moved.code, 2);
+    EXPECT_EQ(moved.out, "");
+    EXPECT_EQ(moved.err, "berth: use `berth-replay topology`: same options, same output\n");
+  }
 }
 
 TEST_F(TopologyCommand, ErrorsNameFileOrFlag) {
   const std::string bad = folder_.WriteText("bad.txt", "\tGPU0\tGPU1\nGPU0\tX\tNaN\n");
   const std::pair<std::vector<std::string>, std::string> cases[] = {
-      {{"show", bad}, "berth: " + bad + ": line 2, GPU0 to GPU1: want X, NV#, "},
-      {{"annotate", bad + "x"}, "berth: " + bad + "x: cannot be read"},
+      {{"show", bad}, "berth-replay: " + bad + ": line 2, GPU0 to GPU1: want X, NV#, "},
+      {{"annotate", bad + "x"}, "berth-replay: " + bad + "x: cannot be read"},
+      {{"show", "/dev/zero"}, "berth-replay: /dev/zero: want at most 16 MiB"},
   };
   for (const auto& [arguments, line] : cases) {
     const Outcome outcome = Topology(arguments);

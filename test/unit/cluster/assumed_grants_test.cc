@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pods bound past Berth: which GPUs a node takes them to have.
-#include "cluster/node/assumed_grants.h"
+#include "cluster/node/given_grants.h"
 
 #include <gtest/gtest.h>
 

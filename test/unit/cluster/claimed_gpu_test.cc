@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ResourceClaims hold: which GPUs those are, and that nobody else gets them.
-#include "cluster/node/claimed_gpu.h"
+#include "cluster/node/mig_use.h"
 
 #include <chrono>
 #include <span>

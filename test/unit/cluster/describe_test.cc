@@ -51,6 +51,7 @@ std::vector<Change> Changes() {
          pod.others = std::make_shared<const OtherResources>(OtherResources{{"rdma/hca", 1}});
        }},
       {"claims", kIdentity, [](PodRequest& pod) { pod.claims = {"c"}; }},
+      {"made_claim", kIdentity, [](PodRequest& pod) { pod.made_claim = 7; }},
       {"checkpointed", kLoss, [](PodRequest& pod) { pod.checkpointed = WallTime(); }},
       {"keep", kLoss, [](PodRequest& pod) { pod.keep = true; }},
       {"mobility", kLoss, [](PodRequest& pod) { pod.mobility = Mobility::kMoves; }},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/claims/device_likeness.h"
+#include "cluster/claims/node_devices.h"
 
 #include <functional>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the books hold of pods whose devices somebody saw being given.
-#include "cluster/values/given_devices.h"
+#include "cluster/values/pod_record.h"
 
 #include <gtest/gtest.h>
 
@@ -116,6 +116,16 @@ TEST_F(GivenDevicesTest, APodPastBerthIsWhereTheKubeletPutIt) {
   EXPECT_EQ(Free(), (Gpus{0, 1000, 0, 1000}));
   EXPECT_EQ(TheNode().unattributed(), 0);
   EXPECT_FALSE(Record(a_).on_other_gpus()) << "nobody planned it";
+}
+
+// As kubelets before 1.38 may.
+TEST_F(GivenDevicesTest, AGpuThatTheKubeletGaveTwiceIsADoubleGrant) {
+  Up(Plain(4));
+  BindHere(a_, {0, 1});
+  BindHere(b_, {2, 3});
+  Shows(a_, {0, 1}, Given({0, 1}));
+  Shows(b_, {2, 3}, Given({1, 3}));
+  EXPECT_EQ(Audit(state_.Everything(), Instant(), Duration(0)).double_grants, 1U);
 }
 
 // Pods swap: until the second one's status comes, it holds two GPUs that nobody else has.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/values/model_rules.h"
+#include "cluster/values/node_wishes.h"
 
 #include <string>
 #include <vector>

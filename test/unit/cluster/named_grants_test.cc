@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/node/named_grants.h"
+#include "cluster/node/given_grants.h"
 
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/state/node_name_table.h"
+#include "cluster/state/snapshot.h"
 
 #include <gtest/gtest.h>
 

@@ -43,10 +43,11 @@ TEST(OpenClaims, AListReplacesAll) {
   OpenClaims claims;
   claims.Put({{"ns/a", {.asks = Asks("gpu")}}, {"ns/m", {.allocated = true, .made_for = "u"}}},
              false);
-  EXPECT_TRUE(claims.IsMadeFor("u"));
+  EXPECT_TRUE(claims.IsMadeFor("ns/u"));
+  EXPECT_FALSE(claims.IsMadeFor("other/u")) << "anybody may say so of a pod of others";
   claims.Put({{"ns/b", {.asks = Asks("gpu")}}}, true);
   EXPECT_FALSE(claims.Find("ns/a"));
-  EXPECT_FALSE(claims.IsMadeFor("u"));
+  EXPECT_FALSE(claims.IsMadeFor("ns/u"));
   EXPECT_TRUE(claims.Find("ns/b"));
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/values/request_size.h"
 
 #include <functional>
 #include <memory>

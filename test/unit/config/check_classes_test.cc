@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/check_classes.h"
+#include "config/validate.h"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A profile of one's own has what it does not name from the one that it extends.
-#include "config/check_profiles.h"
+#include "config/validate.h"
 
 #include <string>
 #include <vector>

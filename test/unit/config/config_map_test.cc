@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/config_map.h"
+#include "config/load.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
-
-#include "config/load.h"
 
 namespace berth::config_map_test {
 namespace {

@@ -9,8 +9,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "config/base64.h"
-
 namespace berth::kubeconfig_test {
 namespace {
 

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "config/model_constants.h"
 #include "config/print.h"
 
 namespace berth::load_config_test {
@@ -24,15 +23,6 @@ profiles:
     ties: first
   - name: first-fit
     devices: random
-requestMix:
-  - {cpu: 1500m, gpuMilli: 250, models: [T4, A100], weight: 2.5}
-  - {cpu: 4, gpus: 8, weight: 1e-3}
-  - weight: 0.1
-learning: {halfLifePods: 500, longestEpochPods: 50}
-expectedWaste: {fills: 64, patience: 20, settledPatience: 3, optimismGpus: 0, coverage: 0.5,
-                fragmentation: 0.5, settledFragmentation: 2,
-                scarcityExponent: 2.5, scarcityLimitGpus: 0, sharePriceGpus: 3, modelPriceGpus: 1,
-                bestFitGpus: 0.125, settledBestFitGpus: 0.75}
 resources:
   - {name: my/gpu, meaning: whole-gpus, unit: gpu}
   - {name: "my/share", meaning: share-compute, unit: percent}
@@ -84,24 +74,6 @@ TEST(LoadConfig, EveryFieldIsRead) {
   expected.profiles = {
       {"mine", {{"best-fit", 3}, {"gpu-packing", 1}}, DeviceRule::kBestScore, TieRule::kFirst},
       {"first-fit", {}, DeviceRule::kRandom, TieRule::kEqual}};
-  expected.request_mix = {
-      {1500, 0, 250, {"A100", "T4"}, 2.5}, {4000, 8, 0, {}, 1e-3}, {0, 0, 0, {}, 0.1}};
-  expected.learning = {500, 50};
-  expected.expected_waste = {64,
-                             20,
-                             3,
-                             0,
-                             0.5,
-                             0.5,
-                             2,
-                             2.5,
-                             0,
-                             3,
-                             1,
-                             expected.expected_waste.slot_price,
-                             expected.expected_waste.least_slot_price,
-                             0.125,
-                             0.75};
   expected.resources = {{"my/gpu", ResourceMeaning::kWholeGpus, "gpu"},
                         {"my/share", ResourceMeaning::kShareCompute, "percent"},
                         {"my/memory", ResourceMeaning::kShareMemory, "GiB"}};
@@ -134,25 +106,7 @@ TEST(LoadConfig, EveryFieldIsRead) {
 TEST(LoadConfig, APrintedConfigurationReadsBackToAnEqualOne) {
   EXPECT_EQ(Load(PrintConfig(DefaultConfig())), DefaultConfig());
   const Config full = Load(kFull);
-  EXPECT_EQ(Load(PrintWithConstants(full)), full);
-  EXPECT_EQ(PrintConfig(Load(PrintConfig(full))), PrintConfig(full));
-}
-
-TEST(ModelConstants, AreResetAndNamed) {
-  Config full = Load(kFull);
-  EXPECT_EQ(
-      ResetModelConstants(full),
-      (std::vector<std::string>{"learning.halfLifePods", "learning.longestEpochPods",
-                                "expectedWaste.settledPatience", "expectedWaste.optimismGpus",
-                                "expectedWaste.settledFragmentation",
-                                "expectedWaste.scarcityExponent", "expectedWaste.scarcityLimitGpus",
-                                "expectedWaste.sharePriceGpus", "expectedWaste.modelPriceGpus",
-                                "expectedWaste.bestFitGpus", "expectedWaste.settledBestFitGpus"}));
-  EXPECT_EQ(full.learning, LearningParameters());
-  EXPECT_EQ(full.expected_waste.optimism, WasteParameters().optimism);
-  EXPECT_EQ(full.expected_waste.patience, 20) << "a setting of the service";
-  EXPECT_EQ(Load(PrintConfig(full)), full) << "they are not printed";
-  EXPECT_TRUE(ResetModelConstants(full).empty());
+  EXPECT_EQ(Load(PrintConfig(full)), full);
 }
 
 TEST(LoadConfig, PrintsOnlyTheGivenFieldsOfAMachineType) {
@@ -169,25 +123,22 @@ TEST(LoadConfig, TextsThatLookLikeSomethingElseSurvivePrinting) {
                            "two\nlines", "tab\t", "é€", "*alias", "&anchor", "{}", "%"}) {
     Config config = DefaultConfig();
     config.node_labels.gpu_model = text;
-    config.request_mix.resize(1);
-    config.request_mix[0].models = {text};
+    config.make_room.namespaces = {text};
     const auto read = LoadConfig(PrintConfig(config), "printed");
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(*read, config) << text;
   }
 }
 
-TEST(LoadConfig, WeightsSurvivePrintingToTheLastBit) {
-  for (const double weight : {0.1, 1e-300, 1.7976931348623157e308, 1.0 / 3, 13.3, 5e-324}) {
+TEST(LoadConfig, NumbersSurvivePrintingToTheLastBit) {
+  for (const double price : {0.1, 1e-300, 1e9, 1.0 / 3, 13.3, 5e-324}) {
     Config config = DefaultConfig();
-    config.request_mix.resize(1);
-    config.request_mix[0].weight = weight;
-    EXPECT_EQ(Load(PrintConfig(config)).request_mix[0].weight, weight);
+    config.machine_types = {{.name = "p5.48xlarge", .price_per_hour = price}};
+    EXPECT_EQ(Load(PrintConfig(config)).machine_types[0].price_per_hour, price);
   }
 }
 
 TEST(LoadConfig, AListThatIsWrittenReplacesTheDefaultAsAWhole) {
-  EXPECT_EQ(Load("requestMix: [{gpus: 1}]").request_mix.size(), 1u);
   EXPECT_EQ(Load("resources: []").resources.size(), 0u);
   EXPECT_EQ(Load("resources: [{name: amd.com/gpu, meaning: ignored}]").resources,
             (std::vector<ResourceRule>{{"amd.com/gpu", ResourceMeaning::kIgnored, "gpu"}}));
@@ -205,10 +156,10 @@ TEST(LoadConfig, TheLevelsOfTheTopologyHaveADefaultAndCanBeNone) {
   }
 }
 
-TEST(LoadConfig, TheMixIsLearnedUnlessOneIsWritten) {
-  EXPECT_TRUE(DefaultConfig().request_mix.empty());
-  EXPECT_EQ(Load("requestMix: []"), DefaultConfig());
-  EXPECT_EQ(ChosenProfile(DefaultConfig()).name, "expected-waste");
+TEST(LoadConfig, TheTypicalMixHasASumOfOne) {
+  double sum = 0;
+  for (const RequestClass& entry : TypicalMix()) sum += entry.weight;
+  EXPECT_DOUBLE_EQ(sum, 1);
 }
 
 TEST(LoadConfig, AnOwnProfileMayReplaceABuiltInOne) {
@@ -218,18 +169,9 @@ TEST(LoadConfig, AnOwnProfileMayReplaceABuiltInOne) {
   EXPECT_EQ(ChosenProfile(Load("profile: best-fit")).scorers.at(0).name, "best-fit");
 }
 
-TEST(LoadConfig, TheMixIsScaledToASumOfOne) {
-  const RequestMix mix = MixOf(Load("requestMix: [{gpus: 1, weight: 3}, {gpuMilli: 5}]"));
-  ASSERT_EQ(mix.size(), 2u);
-  EXPECT_DOUBLE_EQ(mix[0].weight, 0.75);
-  EXPECT_DOUBLE_EQ(mix[1].weight, 0.25);
-  EXPECT_EQ(mix[0].shape.gpus, GpuAsk(WholeGpus{1}));
-  EXPECT_EQ(mix[1].shape.gpus, GpuAsk(GpuShare{5, 0}));
-}
-
 TEST(LoadConfig, AliasesAreFollowed) {
-  const Config config = Load("requestMix:\n- &one {gpus: 1}\n- *one\n- *one\n");
-  EXPECT_EQ(config.request_mix, std::vector<MixEntry>(3, MixEntry{0, 1, 0, {}, 1}));
+  const Config config = Load("traits:\n- {name: a, labels: &x [y]}\n- {name: b, labels: *x}\n");
+  EXPECT_EQ(config.traits, (std::vector<TraitConfig>{{"a", {"y"}, ""}, {"b", {"y"}, ""}}));
 }
 
 TEST(LoadConfig, AFileThatIsNotThereIsNamed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/reference.h"
+#include "test/support/settings_table.h"
 
 #include <algorithm>
 #include <sstream>
@@ -26,7 +26,7 @@ TEST(SettingsTable, ASettingHasItsPathFormDefaultAndMeaning) {
   for (const char* row : {
            "\n| `server.threads` | 1 to 64 | `2` | threads that serve connections |\n",
            "\n| `server.tls.keyFile` | text | | PEM file with the private key |\n",
-           "\n| `expectedWaste.coverage` | number, 0.01 to 1 | `0.99` | ",
+           "\n| `earmarks.mostGpusPercent` | 0 to 100 | `25` | ",
            "\n| `profiles[].scorers[].weight` | 1 to 1000 | `1` | ",
            "\n| `resources` | list | `4 entries` | ",
            "\n| `machineTypes[].gpus` | 1 to 64 | | ",

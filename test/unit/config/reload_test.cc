@@ -24,10 +24,10 @@ using Paths = std::vector<std::string>;
 
 TEST(Reload, WhatDecidesIsTakenOverWithoutARestart) {
   for (const char* text :
-       {"profile: best-fit", "profiles: [{name: x}]\nprofile: x", "requestMix: [{gpus: 8}]",
-        "expectedWaste: {fills: 8}", "reservationSeconds: 7", "nodesToScore: 7", "logLevel: debug",
-        "gpuNodes: {guard: refuse}", "workloadClasses: [{name: a}]",
-        "earmarks: {reserveAfterMinutes: 7}"}) {
+       {"profile: best-fit", "profiles: [{name: x}]\nprofile: x", "reservationSeconds: 7",
+        "nodesToScore: 7", "logLevel: debug", "gpuNodes: {guard: refuse}",
+        "workloadClasses: [{name: a}]",
+        "earmarks: {reserveAfterMinutes: 7, reserveIdleMinutes: 8, reserveWithinMinutes: 9}"}) {
     const Config wanted = Load(text);
     ASSERT_NE(wanted, DefaultConfig());
     EXPECT_EQ(Reloaded(DefaultConfig(), wanted), wanted) << text;
@@ -65,8 +65,6 @@ TEST(Reload, EverySettingIsTakenOverOrNamed) {
   const Config wanted = Load(R"(
 profile: mine
 profiles: [{name: mine}]
-requestMix: [{gpus: 1}]
-expectedWaste: {fills: 1, patience: 1, coverage: 1, fragmentation: 1}
 resources: []
 nodeLabels: {gpuModel: a, gpuMemoryMib: b}
 machineTypes: [{name: x, gpus: 1}]
@@ -97,12 +95,10 @@ TEST(Reload, OddTextsAreComparedToo) {
   }
 }
 
-TEST(Reload, ThePolicyIsTheChosenProfileUnderTheMix) {
+TEST(Reload, ThePolicyIsTheChosenProfileAndThoseOfClasses) {
   const Config now = Load("profile: best-fit");
   EXPECT_TRUE(SamePolicy(now, Load("profile: best-fit\nlogLevel: debug\nprofiles: [{name: x}]")));
   EXPECT_FALSE(SamePolicy(now, Load("profile: gpu-packing")));
-  EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nrequestMix: [{gpus: 1}]")));
-  EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nexpectedWaste: {fills: 3}")));
   EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nprofiles: [{name: best-fit}]")));
   constexpr const char* kClass = "workloadClasses: [{name: a, profile: mine}]\n";
   const Config mine = Load(kClass + std::string("profiles: [{name: mine}]"));

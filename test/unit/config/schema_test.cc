@@ -2,7 +2,7 @@
 //
 // The schema against the reader: what ships, and what is printed, is valid by it; what the reader
 // refuses of one value alone is not.
-#include "config/schema.h"
+#include "config/print.h"
 
 #include <algorithm>
 #include <string>
@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "config/load.h"
 #include "config/parse_yaml.h"
-#include "config/print.h"
 #include "test/support/build_paths.h"
 
 namespace berth::test::schema_test {
@@ -127,7 +126,6 @@ TEST(ConfigSchema, AcceptsThePrintedConfiguration) {
   Config config = DefaultConfig();
   EXPECT_EQ(RefusedText(PrintConfig(config)), "");
   config.profiles = {{"mine", {{"best-fit", 3}}, DeviceRule::kBestScore, TieRule::kFirst}};
-  config.request_mix = {{1500, 0, 250, {"A100", "T4"}, 2.5}, {4000, 8, 0, {}, 1e-3}};
   config.machine_types = {{.name = "p5.48xlarge", .price_per_hour = 98.32},
                           {"own", 4, "NVIDIA-L40S", 46'068, 1, false, 0, 0.0}};
   EXPECT_EQ(RefusedText(PrintConfig(config)), "");
@@ -152,9 +150,9 @@ TEST(ConfigSchema, AFaultyValueIsRefusedAtItsPathAsTheReaderDoes) {
       {"profiles: {a: b}", "$.profiles"},
       {"profiles: [{name: x, ties: y}]", "$.profiles[0].ties"},
       {"profiles: [{name: x, scorers: [{name: best-fit, w: 1}]}]", "$.profiles[0].scorers[0].w"},
-      {"requestMix: [{weight: 0}]", "$.requestMix[0].weight"},
-      {"requestMix: [{models: A100}]", "$.requestMix[0].models"},
-      {"expectedWaste: {coverage: 0}", "$.expectedWaste.coverage"},
+      {"traits: [{labels: A100}]", "$.traits[0].labels"},
+      {"requestMix: []", "$.requestMix"},
+      {"expectedWaste: {coverage: 1}", "$.expectedWaste"},
       {"topology: {levels: [{preset: azure}]}", "$.topology.levels[0].preset"},
       {"machineTypes: [{name: x, gpus: 0}]", "$.machineTypes[0].gpus"},
       {"machineTypes: [{name: x, gpus: 1, pricePerHour: -1}]", "$.machineTypes[0].pricePerHour"},

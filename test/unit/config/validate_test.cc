@@ -117,9 +117,10 @@ profiles:
                           "f:4: profiles[1].name: overrides the built-in profile \"best-fit\"",
                           "f:4: profiles[1]: not used; profile is \"mine\""));
   EXPECT_THAT(CheckConfig("profile: best-fit", "f").notes, IsEmpty());
-  EXPECT_THAT(CheckConfig("\nexpectedWaste: {optimismGpus: 1, patience: 7}", "f").notes,
-              ElementsAre("f:2: expectedWaste.optimismGpus: is ignored: a constant of the model, "
-                          "which only berth-replay reads"));
+  EXPECT_THAT(
+      CheckConfig("\nexpectedWaste: {optimismGpus: 1, patience: 7}", "f").problems,
+      ElementsAre("f:2: expectedWaste: is no setting any more, remove it: only berth-replay "
+                  "reads it (docs/upgrade.md)"));
 }
 
 TEST(NotesOn, SaysForWhomPodsAreMoved) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/yaml_json.h"
+#include "config/parse_yaml.h"
 
 #include <string>
 #include <vector>

@@ -3,43 +3,23 @@
 // The simulations themselves are deterministic: with the same seed, ten runs beside each other see
 // the same events at the same times, and end with the same figures.
 #include <cstdint>
-#include <functional>
-#include <set>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "bench/replay/classes/class_simulation.h"
 #include "bench/replay/gang/gang_simulation.h"
-#include "bench/replay/parallel.h"
 #include "bench/replay/session.h"
-#include "bench/replay/shares/share_simulation.h"
+#include "test/support/deterministic.h"
 
 namespace berth::replay::determinism_test {
 namespace {
 
 using std::chrono::minutes;
 
-struct RunEnd {
-  std::uint64_t trace = 0;
-  double served = 0;
-  friend auto operator<=>(const RunEnd&, const RunEnd&) = default;
-};
-
-// The ends of ten runs with one seed: one, if all is well.
-std::set<RunEnd> EndsOf(const std::function<RunEnd(std::uint64_t)>& run, std::uint64_t seed) {
-  std::vector<RunEnd> ends(10);
-  ForEachInParallel(ends.size(), 4, [&](std::size_t i) { ends[i] = run(seed); });
-  return {ends.begin(), ends.end()};
-}
-
-void ExpectDeterministic(const std::function<RunEnd(std::uint64_t)>& run) {
-  const std::set<RunEnd> first = EndsOf(run, 1), second = EndsOf(run, 2);
-  EXPECT_EQ(first.size(), 1U);
-  EXPECT_EQ(second.size(), 1U);
-  EXPECT_NE(first.begin()->trace, second.begin()->trace) << "the trace has to tell runs apart";
-}
+using test::ExpectDeterministic;
+using test::RunEnd;
 
 TEST(Determinism, OfStreamsOfATrace) {
   for (const char* policy : {"expected-waste", "best-fit", "random"}) {
@@ -56,27 +36,6 @@ TEST(Determinism, OfStreamsOfATrace) {
       return RunEnd{result.trace, result.idle_gpu_hours_waiting};
     });
   }
-}
-
-TEST(Determinism, OfShares) {
-  for (const char* policy : {"berth", "hami-binpack", "fluid"}) {
-    SCOPED_TRACE(policy);
-    ExpectDeterministic([policy](std::uint64_t seed) {
-      const ShareOptions options{.load = 1.1, .hours = 2, .seed = seed, .fleet = {{2, 4, 40'960}}};
-      const ShareWorkload workload = DrawShareWorkload("whole", options).value();
-      const ShareResult result = SimulateShares(workload, policy, seed).value();
-      return RunEnd{result.trace, result.served_gpu_hours};
-    });
-  }
-}
-
-TEST(Determinism, OfClasses) {
-  ExpectDeterministic([](std::uint64_t seed) {
-    const ClassWorkload workload = DrawClassWorkload({.hours = 2, .seed = seed}).value();
-    const ClassPolicy policy = ClassPolicyNamed("classes", BerthWithExample()).value();
-    const ClassResult result = SimulateClasses(workload, policy, seed).value();
-    return RunEnd{result.trace, result.back().served_gpu_hours};
-  });
 }
 
 TEST(Determinism, OfGangs) {

@@ -6,7 +6,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "bench/replay/model_settings.h"
+#include "config/load.h"
+#include "config/print.h"
+#include "test/support/build_paths.h"
+#include "test/support/read_text.h"
 #include "test/support/temp_file.h"
 
 namespace berth::replay::policy_test {
@@ -57,6 +64,39 @@ TEST(Policies, TakeProfileAndParametersOfAConfiguration) {
   nlohmann::ordered_json texts;
   texts[own.name] = kConfig;
   EXPECT_EQ(ConfigurationsJson(*policies), texts) << "a built-in profile has no text";
+}
+
+TEST(ModelSettings, ReadBackAsTheyArePrinted) {
+  ReplayConfig config;
+  EXPECT_EQ(PrintReplayConfig(config), PrintConfig(config.config)) << "a service takes it";
+  config.model = {.waste = {.fills = 64, .patience = 20, .optimism = 0, .coverage = 1.0 / 3},
+                  .learning = {500, 50}};
+  const auto read = LoadReplayConfig(PrintReplayConfig(config), "printed");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->model, config.model);
+  EXPECT_FALSE(LoadConfig(PrintReplayConfig(config), "printed")) << "a service does not";
+}
+
+TEST(ModelSettings, AreRefusedAsOtherSettingsAre) {
+  for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+           {"learning:\n  halfLife: 1", "f:2: learning.halfLife: unknown key"},
+           {"expectedWaste:\n  fill: 1", "f:2: expectedWaste.fill: unknown key"},
+           {"learning:\n  halfLifePods: 0", "f:2: learning.halfLifePods: want an integer from 1"},
+           {"learning: {longestEpochPods: 1.5}", "f:1: learning.longestEpochPods: want an integer"},
+           {"expectedWaste:\n  fills: 257", "f:2: expectedWaste.fills: want an integer from 1 to"},
+           {"expectedWaste: {coverage: 0}", "f:1: expectedWaste.coverage: want a number from 0.01"},
+           {"expectedWaste: {modelPriceGpus: -1}", "f:1: expectedWaste.modelPriceGpus: want a n"},
+           {"expectedWaste: {scarcityLimitGpus: .nan}", "f:1: expectedWaste.scarcityLimitGpus: w"},
+           {"requestMix: []", "f:1: requestMix: is no setting any more"}}) {
+    const auto read = LoadReplayConfig(text, "f");
+    ASSERT_FALSE(read) << text;
+    EXPECT_TRUE(read.error().message.starts_with(message)) << read.error().message;
+  }
+}
+
+TEST(ModelSettings, TheDocumentationHasTheTableOfTheCode) {
+  const std::string page = test::ReadText(test::SourceDir() + "/docs/replay-traces.md");
+  EXPECT_NE(page.find(ModelSettingsTable()), std::string::npos) << ModelSettingsTable();
 }
 
 TEST(Policies, TakeTheWorkloadClassesOfAConfiguration) {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/file.h"
+#include "bench/machine_files/machine_file.h"
+#include "bench/machine_files/show_topology.h"
 #include "bench/rules/choice_policy.h"
 #include "server/wire/node/topology_json.h"
 #include "test/support/data_dir.h"
@@ -43,9 +45,9 @@ TEST(TopologyData, EveryMatrixReadsAsItsIndexSays) {
   int read = 0;
   for (const Json& want : Index("index.json")) {
     const std::string name = want["name"];
-    const auto matrix = wire::ParseTopologyFile(*ReadFile((Folder() / (name + ".txt")).string()));
+    const auto matrix = ParseTopologyFile(*ReadFile((Folder() / (name + ".txt")).string()));
     ASSERT_TRUE(matrix) << name << ": " << matrix.error().message;
-    const Json found = Json::parse(wire::TopologyJson(*matrix));
+    const Json found = Json::parse(TopologyJson(*matrix));
     EXPECT_EQ(found["links"], want["gpu_matrix"]) << name;
     for (const char* key : {"gpus", "nics", "gpu_nic", "cpu_affinity", "numa_affinity"}) {
       EXPECT_EQ(found[key], want[key]) << name << ": " << key;
@@ -64,7 +66,7 @@ TEST(TopologyData, EveryNcclTopologyReadsOrSaysWhyNot) {
   BERTH_NEEDS_DATA(Folder());
   for (const Json& want : Index("nccl_xml/index.json")) {
     const std::string file = want["file"];
-    const auto matrix = wire::ParseTopologyFile(*ReadFile((Folder() / "nccl_xml" / file).string()));
+    const auto matrix = ParseTopologyFile(*ReadFile((Folder() / "nccl_xml" / file).string()));
     const int gpus = want["summary"].is_object() ? want["summary"]["gpus"].get<int>() : 0;
     EXPECT_EQ(matrix ? matrix->gpu_count() : 0, gpus) << file;
     EXPECT_TRUE(matrix || matrix.error().message.starts_with("want ")) << file;
@@ -77,7 +79,7 @@ TEST(TopologyData, TheFourNumberingsOfTheCubeMeshShareTheirTable) {
   for (const char* name : {"dgx1_v100_no_nic", "dgx1_v100_4ib", "v100_cubemesh_hugectr_box",
                            "v100_cubemesh_alibaba_ecs"}) {
     const auto matrix =
-        wire::ParseTopologyFile(*ReadFile((Folder() / (std::string(name) + ".txt")).string()));
+        ParseTopologyFile(*ReadFile((Folder() / (std::string(name) + ".txt")).string()));
     ASSERT_TRUE(matrix) << name;
     const WiringSets sets = tables.SetsOf(WiringOf(*matrix));
     EXPECT_EQ(sets.quality(sets.Choose(0xFF, 2)), kPerfect) << name;
@@ -91,7 +93,7 @@ class AllocatorCases : public testing::Test {
     BERTH_NEEDS_DATA(Folder());
     cases_ = Index("gpuallocator_cases.json");
     for (const auto& [name, topology] : cases_["topologies"].items()) {
-      auto matrix = wire::ParseTopologyFile(topology.dump());
+      auto matrix = ParseTopologyFile(topology.dump());
       ASSERT_TRUE(matrix) << name << ": " << matrix.error().message;
       matrices_[name] = *std::move(matrix);
     }

@@ -10,8 +10,8 @@
 
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/node_report.h"
+#include "scoring/groups/group_domains.h"
 #include "scoring/groups/group_rails.h"
-#include "scoring/groups/pod_room.h"
 #include "scoring/registry.h"
 #include "scoring/victims.h"
 #include "test/support/builders.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory of a share as a dimension of the expected waste.
-#include "scoring/waste/card_worth.h"
+#include "scoring/waste/gpu_state.h"
 
 #include <gtest/gtest.h>
 
 #include "scoring/engine/profile_tables.h"
 #include "scoring/registry.h"
 #include "scoring/scorers/fragmentation_gradient.h"
-#include "scoring/waste/fleet_mix.h"
+#include "scoring/waste/fleet.h"
+#include "scoring/waste/pod_draws.h"
 #include "scoring/waste/scarcity_market.h"
-#include "scoring/waste/waste_potential.h"
 #include "test/support/builders.h"
 
 namespace berth::test::card_worth_test {

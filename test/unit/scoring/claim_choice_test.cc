@@ -253,5 +253,25 @@ TEST(ClaimQuestion, SelectorsThatCostTooMuchAreGivenUp) {
   EXPECT_EQ(Choose(Ask(1, dear), nodes), "unknown");
 }
 
+TEST(ClaimQuestion, WhatItsConstraintsTakeCountsAsLooksAtDevices) {
+  const std::string own = "device.attributes['gpu.nvidia.com'].uuid != 'x'";
+  DeviceClaim claim = Ask(9, own);
+  DeviceConstraint constraint;
+  constraint.attribute = "gpu.nvidia.com/uuid";
+  claim.constraints.assign(32, constraint);
+  const NodeDevices node = ANode("n", 8);
+  auto plain = ClaimQuestion::Make({Ask(9, own)}, FindClass),
+       bound = ClaimQuestion::Make({claim}, FindClass);
+  ASSERT_TRUE(plain && bound);
+  EXPECT_LE(plain->On(node.pools, node.taken).prepared, 8);
+  EXPECT_GE(bound->On(node.pools, node.taken).prepared, 32 * 8);
+  std::vector<std::pair<std::string, NodeDevices>> nodes;
+  for (int i = 0; i < 1000; ++i) {
+    nodes.emplace_back("n" + std::to_string(i), ANode("n" + std::to_string(i), 8));
+  }
+  EXPECT_EQ(Choose(Ask(9, own), nodes), "none");
+  EXPECT_EQ(Choose(claim, nodes), "unknown");
+}
+
 }  // namespace
 }  // namespace berth::test::claim_choice_test

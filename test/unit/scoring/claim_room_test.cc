@@ -61,7 +61,10 @@ class ClaimRoomTest : public testing::Test {
     }
     Node node(std::make_shared<const NodeSpec>(spec), {}, claims);
     for (const Held& held : pods) {
-      node.Put(held.pod.BoundOn(name, held.by_name ? held.gpus : std::vector<int>()));
+      auto record = std::make_shared<PodRecord>(
+          *held.pod.BoundOn(name, held.by_name ? held.gpus : std::vector<int>()));
+      if (held.by_name) record->pod.made_claim = NumberOfClaim(held.claim);
+      node.Put(std::move(record));
     }
     nodes_.push_back(std::make_shared<const Node>(std::move(node)));
     Publish(name);

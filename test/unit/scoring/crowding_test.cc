@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/devices/crowding.h"
+#include "scoring/devices/neighbours.h"
 
 #include <gtest/gtest.h>
 

@@ -33,13 +33,15 @@ class ADraNode {
     auto record = std::make_shared<PodRecord>(*pod.BoundOn(spec_.name, gpus));
     record->pod.shape.gpu_resource = kResource;
     record->leaving = leaving;
-    for (const int gpu : gpus) Claim(gpu, record->pod.id.uid);
+    record->pod.made_claim = NumberOfClaim("made");
+    const std::string claim = record->pod.id.namespace_name + "/made";
+    for (const int gpu : gpus) Claim(gpu, record->pod.id.uid, claim);
     pods_.push_back(std::move(record));
     return *this;
   }
   // uid: of the pod for whose extended resource it was made.
-  ADraNode& Claim(int gpu, const std::string& uid = "") {
-    claims_.push_back({"ns/claim", "gpu-" + std::to_string(gpu), "", gpu, "", -1, uid});
+  ADraNode& Claim(int gpu, const std::string& uid = "", const std::string& claim = "ns/claim") {
+    claims_.push_back({claim, "gpu-" + std::to_string(gpu), "", gpu, "", -1, uid});
     return *this;
   }
   NodeSpec& spec() { return spec_; }

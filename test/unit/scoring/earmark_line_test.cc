@@ -369,7 +369,9 @@ TEST_F(EarmarkLineTest, ReservesTheNodeThatHasRoomFirst) {
 // Three GPUs would be idle for weeks otherwise, because of a pod with a long deadline.
 TEST_F(EarmarkLineTest, ReservesNoRoomThatComesLate) {
   constexpr minutes kGrace(1);
-  const auto most = std::chrono::duration_cast<minutes>(EarmarkLine::kReserveWithin);
+  limits_.reserve_within = minutes(200);
+  limits_.reserve_idle = minutes(600);
+  const minutes most(200);
   for (const minutes left : {most - kGrace, most + kGrace}) {
     Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Whole(5).EndsWithin(left), {0, 1, 2, 3, 4},
                                           Started(minutes(0))));
@@ -379,6 +381,75 @@ TEST_F(EarmarkLineTest, ReservesNoRoomThatComesLate) {
     EXPECT_EQ(line_.earmarks()->empty(), left > most);
     EXPECT_EQ(Keeps(0, APod("service").Whole(1)), left < most);
   }
+}
+
+// One pod says five hours and a half, or pods like it ran for so long: seven GPUs beside it would
+// stand idle.
+TEST_F(EarmarkLineTest, ReservesNoNodeOnWhichTooMuchWouldStandIdle) {
+  const auto room = [&](int held, minutes left) {
+    std::vector<int> gpus;
+    for (int i = 0; i < held; ++i) gpus.push_back(i);
+    Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Whole(held).Expects(left), gpus,
+                                          Started(minutes(0))));
+    Stand(APod("large").Whole(8), 1);
+    at_ += EarmarkLine::kBetweenScans;
+    Look();
+    return Keeps(0, APod("service").Whole(1));
+  };
+  EXPECT_FALSE(room(1, minutes(340)));
+  EXPECT_FALSE(room(1, minutes(70)));
+  EXPECT_TRUE(room(1, minutes(68))) << "less than 8 GPU-hours";
+  EXPECT_FALSE(room(4, minutes(121)));
+  EXPECT_TRUE(room(4, minutes(119)));
+  EXPECT_TRUE(room(8, minutes(340))) << "nothing is idle";
+  EXPECT_EQ(line_.earmarks()->On(*now_, 0)->idle, minutes(0));
+  limits_.reserve_idle = minutes(0);
+  EXPECT_FALSE(room(7, minutes(30)));
+  EXPECT_TRUE(room(8, minutes(30)));
+}
+
+TEST_F(EarmarkLineTest, ReservesTheNodeOnWhichTheLeastStandsIdle) {
+  const auto held = [&](const char* name, int first, minutes left) {
+    ANode node(name);
+    node.Gpus(8);
+    std::vector<int> gpus, others;
+    for (int i = 0; i < 8; ++i) (i < first ? gpus : others).push_back(i);
+    node.Holding(APod(std::string("x-") + name).Whole(first).Expects(left), gpus,
+                 Started(minutes(0)));
+    if (!others.empty()) {
+      node.Holding(APod(std::string("y-") + name).Whole(8 - first).Expects(left / 2), others,
+                   Started(minutes(0)));
+    }
+    return node;
+  };
+  now_ =
+      SnapshotOf({held("a", 4, minutes(40)), held("b", 7, minutes(60)), held("c", 4, minutes(60))});
+  Stand(APod("large").Whole(8), 1);
+  Look();
+  ASSERT_NE(line_.earmarks()->On(*now_, 1), nullptr) << "half a GPU-hour";
+  EXPECT_EQ(line_.earmarks()->On(*now_, 1)->idle, minutes(30));
+}
+
+// Its pods end sooner than they said, but for one: what has stood idle counts.
+TEST_F(EarmarkLineTest, GivesUpAReservationForWhichTooMuchHasStoodIdle) {
+  limits_.reserve_idle = minutes(30);  // four GPU-hours
+  Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Whole(4).Expects(minutes(59)), {0, 1, 2, 3},
+                                        Started(minutes(0))));
+  Stand(APod("large").Whole(8), 1);
+  Look();
+  ASSERT_TRUE(Keeps(0, APod("service").Whole(1)));
+  for (int i = 0; i < 30; ++i) {
+    at_ += minutes(1);
+    Stand(APod("large").Whole(8), 1);
+    Look();
+  }
+  ASSERT_TRUE(Keeps(0, APod("service").Whole(1)));
+  // The word is longer now.
+  Becomes(0, ANode("a").Gpus(8).Holding(APod("x").Whole(4).Expects(minutes(70)), {0, 1, 2, 3},
+                                        Started(minutes(30))));
+  at_ += EarmarkLine::kBetweenScans;
+  Look();
+  EXPECT_FALSE(Keeps(0, APod("service").Whole(1))) << "two GPU-hours have gone, and more would";
 }
 
 TEST_F(EarmarkLineTest, OnAReservedNodeGoesWhoHasEndedByThen) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/scorers/expected_waste.h"
+#include "scoring/scorers/workload_fit.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "scoring/engine/evaluation_table.h"
 #include "scoring/engine/profile_tables.h"
 #include "scoring/registry.h"
-#include "scoring/waste/cpu_price.h"
+#include "scoring/waste/market.h"
 #include "test/support/builders.h"
 
 namespace berth::test::expected_waste_test {

@@ -454,6 +454,98 @@ TEST_F(ExplainPodTest, WhatIsBackAtOnceIsNotToldToEnd) {
             "n1: 4 of 64 CPUs free, needs 32; fits with 4 CPUs instead of 32");
 }
 
+TEST_F(ExplainPodTest, APodThatEndsByItselfIsNamedBeforeAService) {
+  const PodLife job{.completes = true};
+  ANode node = ANode("n1").Gpus(2);
+  node.Holding(APod("a-web").Whole(1), {0}).Holding(APod("job").Whole(1), {1}, job);
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(1)),
+            "n1: 0 of 2 GPUs idle, needs 1; fits when default/job ends");
+}
+
+TEST_F(ExplainPodTest, APodOfADeploymentDoesNotEndByItself) {
+  const PodLife web{.replica_set = "web-5d4f"};
+  ANode node = ANode("n1").Gpus(2);
+  node.Holding(APod("a").Whole(1), {0}, web).Holding(APod("b").Whole(1), {1}, web);
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(1)),
+            "n1: 0 of 2 GPUs idle, needs 1; fits when default/a is scaled down");
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(2)),
+            "n1: 0 of 2 GPUs idle, needs 2; fits when default/a and default/b are scaled down");
+}
+
+TEST_F(ExplainPodTest, ACordonedNodeIsSaidToBeCordoned) {
+  const APod pod = APod("p").Whole(1);
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(1).Tainted(std::string(kCordonTaint))}, pod),
+            "n1: is cordoned; fits once the node is uncordoned");
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(1).Tainted(std::string(kCordonTaint)).Tainted("a")}, pod),
+            "n1: is cordoned, has taint a:NoSchedule; fits with a toleration of a:NoSchedule and "
+            "once the node is uncordoned");
+}
+
+TEST_F(ExplainPodTest, WhereLinksAreWhyFewerGpusFitTheyAreNamed) {
+  const ANode node = Cards("n1").Holding(APod("x").Whole(2), {0, 2});
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(16).Links({.link = LinkWish::kRequired})),
+            "n1: 6 of 8 GPUs idle, needs 16; fits with 2 linked GPUs instead of 16");
+}
+
+// A cure that is cut off in the middle is pasted as it is.
+TEST_F(ExplainPodTest, ACureThatDoesNotFitTheLineIsNotCutInTheMiddle) {
+  const std::string key = "example.com/" + std::string(63, 'k');
+  PodRequest pod = APod("p").Whole(1).Request();
+  pod.id.name = std::string(60, 'p');
+  const auto told = Explain({ANode("n1").Gpus(1).Tainted(key, std::string(63, 'v'))}, pod);
+  EXPECT_EQ(told.sentence.find("..."), std::string::npos) << told.sentence;
+  EXPECT_NE(told.sentence.find("fits if the pod is changed"), std::string::npos) << told.sentence;
+}
+
+// The nodes of its own pool will never take it: one of another pool would not either.
+TEST_F(ExplainPodTest, WhereItsPoolHasTooLittleInAllTheLineSaysSoAndPointsAtNoOtherPool) {
+  const auto in = [](const char* name, const char* pool) {
+    return ANode(name).Gpus(4).MemoryGib(64).Labelled({{"pool", pool}});
+  };
+  const std::vector<ANode> nodes = {in("g1", "g").Holding(APod("a").Whole(4), {0, 1, 2, 3}),
+                                    in("g2", "g").Holding(APod("b").Whole(4), {0, 1, 2, 3}),
+                                    in("a1", "a")};
+  const auto told = Explain(nodes, APod("p").Whole(2).MemoryGib(200).Constrained(InPool("g")));
+  EXPECT_EQ(
+      told.sentence,
+      "fits none of 3 nodes; its 2 nodes in pool=g have at most 64 GiB of memory, it needs 200 "
+      "GiB; 1 node is not in pool=g");
+  for (const NearNodeFacts& nearest : told.nearest) EXPECT_NE(nearest.facts.name, "a1");
+  const auto fits_there = Explain(nodes, APod("p").Whole(5).Constrained(InPool("a")));
+  EXPECT_EQ(fits_there.nearest.at(0).facts.name, "a1");
+}
+
+// --- What kube-scheduler counts beside
+
+TEST_F(ExplainPodTest, ANodeThatLacksAnotherResourceDoesNotFit) {
+  const OtherResources one = {{"rdma/hca", 1}};
+  const APod pod = APod("p").Whole(1).Others(one);
+  const auto told = Explain({ANode("n1").Gpus(8).Counts(110, {})}, pod);
+  EXPECT_EQ(told.fitting, 0U);
+  EXPECT_EQ(told.sentence,
+            "has the GPUs, CPU and memory that it needs on 1 node, but 1 lacks rdma/hca");
+  ANode taken = ANode("n1").Gpus(8).Counts(110, one);
+  taken.Holding(APod("nic").Others(one));
+  EXPECT_EQ(Explain({taken}, pod).fitting, 0U);
+  EXPECT_EQ(Explain({taken, ANode("n2").Gpus(8).Counts(110, one)}, pod).fitting, 1U);
+  EXPECT_EQ(
+      Explain({ANode("n1").Gpus(8).Counts(1, {}).Holding(APod("x"))}, APod("p").Whole(1)).sentence,
+      "has the GPUs, CPU and memory that it needs on 1 node, but 1 takes no more pods");
+}
+
+TEST_F(ExplainPodTest, NoPodIsToldToEndWhereTheNodeLacksAnotherResourceThen) {
+  ANode node = ANode("n1").Gpus(1).Counts(110, {});
+  node.Holding(APod("x").Whole(1), {0});
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(1).Others({{"rdma/hca", 1}})),
+            "n1: 0 of 1 GPU idle, needs 1");
+}
+
+TEST_F(ExplainPodTest, WhatOnlyKubeSchedulerJudgesIsNamedWhereItFits) {
+  EXPECT_TRUE(Explain({ANode("n1").Gpus(1)},
+                      APod("p").Whole(1).LeftToScheduler({.host_ports = true, .volumes = true}))
+                  .sentence.ends_with("; Berth does not judge: host ports, volumes"));
+}
+
 TEST_F(ExplainPodTest, APodThatIsEndingIsNamedFirst) {
   const PodLife ending{.ends = now_};
   ANode node = ANode("n1").Gpus(4);

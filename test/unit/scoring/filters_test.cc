@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "scoring/filters/device_fit.h"
-#include "scoring/filters/gpu_model_match.h"
-#include "scoring/filters/node_health.h"
 #include "scoring/reason.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"

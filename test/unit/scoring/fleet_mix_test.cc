@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/waste/fleet_mix.h"
+#include "scoring/waste/fleet.h"
 
 #include <algorithm>
 #include <memory>

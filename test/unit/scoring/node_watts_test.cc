@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "scoring/scorers/power.h"
+#include "bench/baselines/baselines.h"
+#include "scoring/scorers/device_scorers.h"
 #include "test/support/builders.h"
 
 namespace berth::test::node_watts_test {

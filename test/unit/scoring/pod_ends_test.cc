@@ -182,6 +182,21 @@ TEST_F(PodEndsByJobTest, TheControllerOfJobsHasAMomentToEndThePods) {
       << "a tenth of a short run, or ten seconds";
 }
 
+TEST(PodEnds, TellHowFarAPodIsPastItsWord) {
+  const auto overrun = [](const APod& pod, minutes since) {
+    return EndsOf({}).OverrunOf(Record(pod, Since(since)));
+  };
+  EXPECT_EQ(overrun(APod("p").Expects(minutes(120)), minutes(110)), std::nullopt);
+  const auto late = overrun(APod("p").Expects(minutes(120)), minutes(127));
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->past, minutes(7));
+  EXPECT_EQ(late->word, minutes(120));
+  EXPECT_EQ(overrun(APod("p").Expects(minutes(120)), minutes(133)), std::nullopt) << "it is void";
+  const auto killed = overrun(APod("p").EndsWithin(minutes(10)), minutes(15));
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->word, minutes(0)) << "the kubelet is to end it";
+}
+
 // Three pods: GPUs 0-1 end in 10 minutes, 2-3 in 20, 4 never. 5-7 are idle. CPU: 16; 4 are
 // free now, 8 from the tenth minute on and 12 from the twentieth.
 TEST(RoomAt, IsWhenEnoughGpusAndCpuAreFree) {
@@ -195,7 +210,11 @@ TEST(RoomAt, IsWhenEnoughGpusAndCpuAreFree) {
           ->shared(0);
   const PodEnds ends = EndsOf({});
   const auto at = [&](int gpus, int cpu) {
-    return RoomAt(*node, APod("p").Whole(gpus).Cpu(cpu).Request().shape, ends);
+    const auto room = RoomAt(*node, APod("p").Whole(gpus).Cpu(cpu).Request().shape, ends);
+    return room ? std::optional(room->at) : std::nullopt;
+  };
+  const auto idle = [&](int gpus, int cpu) {
+    return RoomAt(*node, APod("p").Whole(gpus).Cpu(cpu).Request().shape, ends)->idle;
   };
   EXPECT_EQ(at(3, 4), kNow);
   EXPECT_EQ(at(3, 5), kNow + minutes(10));
@@ -204,6 +223,10 @@ TEST(RoomAt, IsWhenEnoughGpusAndCpuAreFree) {
   EXPECT_EQ(at(7, 12), kNow + minutes(20));
   EXPECT_EQ(at(8, 1), std::nullopt) << "z says nothing";
   EXPECT_EQ(at(1, 13), std::nullopt);
+  EXPECT_EQ(idle(3, 4), minutes(0));
+  EXPECT_EQ(idle(4, 1), minutes(3 * 10)) << "three are idle for ten minutes";
+  EXPECT_EQ(idle(7, 12), minutes(3 * 20 + 2 * 10));
+  EXPECT_EQ(idle(1, 9), minutes(20)) << "for its CPU";
 }
 
 }  // namespace

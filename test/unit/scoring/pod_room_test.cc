@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/groups/pod_room.h"
+#include "scoring/groups/group_domains.h"
 
 #include <memory>
 #include <string>

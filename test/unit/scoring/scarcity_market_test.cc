@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scoring/waste/slot_prior.h"
-#include "scoring/waste/supply_ledger.h"
+#include "scoring/waste/market.h"
 #include "test/support/builders.h"
 
 namespace berth::test::scarcity_market_test {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/baselines/baselines.h"
 #include "scoring/devices/device_picker.h"
-#include "scoring/scorers/baselines.h"
 #include "scoring/scorers/workload_fit.h"
 #include "test/support/builders.h"
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/waste/turnover.h"
+#include "scoring/waste/request_mix.h"
 
 #include <gtest/gtest.h>
-
-#include "scoring/waste/waste_parameters.h"
 
 namespace berth::turnover_test {
 namespace {

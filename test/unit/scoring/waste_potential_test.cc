@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/waste/waste_potential.h"
+#include "scoring/waste/pod_draws.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "server/kube/write/bind_note.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"

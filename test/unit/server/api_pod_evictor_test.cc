@@ -20,13 +20,15 @@ class EvictingServer final : public kube::ApiClient {
   Result<kube::ApiResponse> Send(const kube::ApiRequest& request) override {
     requests.push_back(request);
     if (status == 0) return Fail(Errc::kUnavailable, "nobody is there");
-    return kube::ApiResponse{status, R"({"message":"pods \")" + request.path + R"(\": no"})", {}};
+    return kube::ApiResponse{
+        status, R"({"message":"pods \")" + request.path + R"(\": )" + why + R"("})", {}};
   }
   Result<kube::ApiResponse> Stream(const std::string&, Duration, const std::stop_token&,
                                    const kube::StreamSink&) override {
     return Fail(Errc::kUnavailable, "no streams");
   }
   int status = 201;
+  std::string why = "no";
   std::vector<kube::ApiRequest> requests;
 };
 
@@ -67,13 +69,16 @@ TEST_F(ApiPodEvictorTest, AsksForTheEvictionOfThatVeryPod) {
 
 TEST_F(ApiPodEvictorTest, AnAnswerSaysWhatBecameOfIt) {
   EXPECT_EQ(Evict(404), Outcome::kEvicted) << "it is gone";
+  EXPECT_EQ(Evict(409), Outcome::kBlocked) << "somebody changed it in that moment";
+  server_.why = "Precondition failed: UID in precondition: uid-1, UID in object meta: uid-2";
   EXPECT_EQ(Evict(409), Outcome::kEvicted) << "another pod has its name";
+  server_.why = "no";
   EXPECT_EQ(Evict(429), Outcome::kBlocked) << "a budget does not allow it";
   EXPECT_TRUE(problems_.empty());
   EXPECT_EQ(Evict(403), Outcome::kFailed);
   EXPECT_EQ(Evict(403), Outcome::kFailed);
   EXPECT_EQ(problems_.size(), 1u) << "it is reported once";
-  EXPECT_EQ(Evict(0), Outcome::kFailed);
+  EXPECT_EQ(Evict(0), Outcome::kUnknown);
   EXPECT_EQ(fence_.answered, false) << "it may be carried out yet";
   EXPECT_EQ(problems_.size(), 2u);
 }

@@ -28,7 +28,7 @@ class ScriptedAllocator final : public ClaimAllocator {
     left.assign(claims.begin(), claims.end());
   }
 
-  bool AllocateTogether(std::span<const ClaimOrder>) override { return allocates; }
+  bool AllocateTogether(std::span<const ClaimOrder>, Instant) override { return allocates; }
   void ToldByName(const PodId&, bool) override {}
 
   bool allocates = true;
@@ -100,7 +100,7 @@ TEST_F(ClaimFilter, ClaimsThatWereMadeFromTemplatesCount) {
                                         {{"name", "b"}, {"resourceClaimName", "c"}}}),
                            Json::array({{{"name", "a"}, {"resourceClaimName", "pod-1-a-x7k2"}},
                                         {{"name", "z"}, {"resourceClaimName", nullptr}}})));
-  EXPECT_EQ(allocator_.asked_claims, (Names{"c", "pod-1-a-x7k2"}));
+  EXPECT_EQ(allocator_.asked_claims, (Names{"pod-1-a-x7k2", "c"})) << "in the order of the pod";
 }
 
 TEST_F(ClaimFilter, NobodyIsAskedAboutAPodWithoutClaimsOrThatFitsNowhere) {

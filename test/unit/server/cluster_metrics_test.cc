@@ -79,7 +79,7 @@ TEST(ClusterMetrics, GpusThatClaimsHoldCountAsAllocated) {
   EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"A100\"}"), "3");
 }
 
-// A H200 draws 75 W idle and 700 W in use (topology/gpu_power.cc).
+// A H200 draws 75 W idle and 700 W in use (topology/gpu_model.cc).
 TEST(ClusterMetrics, ThePowerOfTheNodesOfEachModelIsEstimated) {
   TestService service({MachineWith("n1", 2, "NVIDIA-H200"), MachineWith("n2", 1, "NVIDIA-H200"),
                        MachineWith("n3", 2, "GTX-9")});

@@ -12,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include "cluster/values/held_bytes.h"
-#include "cluster/values/request_size.h"
 #include "config/config.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"

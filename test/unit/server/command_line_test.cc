@@ -6,8 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/cli/completion.h"
-#include "server/cli/man_page.h"
+#include "server/cli/commands.h"
 
 namespace berth::command_line_test {
 namespace {

@@ -13,7 +13,6 @@
 
 #include "config/load.h"
 #include "config/print.h"
-#include "server/settings/sha256.h"
 #include "test/support/config_places.h"
 
 namespace berth::test::config_file_test {

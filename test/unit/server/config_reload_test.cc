@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "config/load.h"
-#include "server/settings/sha256.h"
+#include "server/settings/config_file.h"
 #include "test/support/config_places.h"
 #include "test/support/metrics_lines.h"
 #include "test/support/wire_fixture.h"
@@ -106,18 +106,6 @@ TEST(ConfigReload, NothingHappensWhileTheFileStaysAsItIs) {
   EXPECT_EQ(berth.Counts(), "0 0 0 0");
   EXPECT_TRUE(berth.Shows(kStart));
   EXPECT_EQ(EventsOf(berth.Lines()), Events());
-}
-
-TEST(ConfigReload, AConstantOfTheModelIsIgnoredAndNamed) {
-  MountedConfig config(kStart);
-  Following berth(config.path());
-  config.Publish(
-      "profile: best-fit\nlearning: {halfLifePods: 7}\nexpectedWaste: {bestFitGpus: 1}\n");
-  berth.Look();
-  EXPECT_EQ(berth.Counts(), "0 0 1 0");
-  const auto lines = berth.Lines();
-  ASSERT_EQ(EventsOf(lines), (Events{"config_unchanged", "config_ignored"}));
-  EXPECT_EQ(lines[1]["settings"], "learning.halfLifePods, expectedWaste.bestFitGpus");
 }
 
 TEST(ConfigReload, ASwappedMountIsAppliedAndShown) {
@@ -232,7 +220,7 @@ TEST(ConfigReload, CutOffAtAnyByteItKeepsTheLastGoodOne) {
   // Without its last bracket it is nothing, wherever it ends.
   const std::string text =
       "{profile: mine, profiles: [{name: mine, scorers: [{name: \"best-fit\", weight: 2}]}], "
-      "requestMix: [{cpu: 4, gpus: 1}], logLevel: warn}";
+      "traits: [{name: a, labels: [x]}], logLevel: warn}";
   for (std::size_t size = 0; size < text.size(); ++size) {
     config.Edit(text.substr(0, size));
     berth.Look();
@@ -249,8 +237,8 @@ TEST(ConfigReload, ACutOffFileIsAppliedOnlyIfItIsAConfiguration) {
   const OrdinaryConfig config(kStart);
   Following berth(config.path());
   const std::string text =
-      "# comment\napiVersion: berth.dev/v1alpha1\nprofile: first-fit\nrequestMix:\n"
-      "- {gpus: 1}\n- gpuMilli: 500\n  weight: 2\nreservationSeconds: 60\n";
+      "# comment\napiVersion: berth.dev/v1alpha1\nprofile: first-fit\nmachineTypes:\n"
+      "- {name: a, gpus: 1}\n- name: b\n  gpus: 2\nreservationSeconds: 60\n";
   std::string in_use = "best-fit";
   std::size_t refused = 0;
   for (std::size_t size = 0; size <= text.size(); ++size) {

@@ -718,7 +718,7 @@ TEST_F(DeviceAllocatorTest, TheClaimsOfAGangAreAllocatedTogether) {
   AddWhole("c0", 2);
   AddWhole("c1", 2);
   AddWhole("c2", 1);
-  EXPECT_TRUE(allocator_.AllocateTogether(Orders({"g1", "g1", "g2"})));
+  EXPECT_TRUE(allocator_.AllocateTogether(Orders({"g1", "g1", "g2"}), clock_.Now()));
   EXPECT_EQ(DevicesOf("c0"), "g1: gpu-0 gpu-1") << "each has one NUMA node";
   EXPECT_EQ(DevicesOf("c1"), "g1: gpu-2 gpu-3");
   EXPECT_EQ(DevicesOf("c2"), "g2: gpu-0");
@@ -737,14 +737,14 @@ TEST_F(DeviceAllocatorTest, AMembersDevicesAreNotInTheWayOfAnothers) {
       Json::array({{{"matchAttribute", "gpu.nvidia.com/numaNode"}}});
   Show("c1");
   AddWhole("c2", 1);
-  EXPECT_TRUE(allocator_.AllocateTogether(Orders({"g1", "g1", "g1"})));
+  EXPECT_TRUE(allocator_.AllocateTogether(Orders({"g1", "g1", "g1"}), clock_.Now()));
   EXPECT_EQ(DevicesOf("c1").size(), std::string("g1: gpu-2 gpu-3").size());
 }
 
 TEST_F(DeviceAllocatorTest, NothingIsWrittenWhereOneMemberFindsNoDevices) {
   PutWholeGpus();
   for (const char* name : {"c0", "c1", "c2"}) AddWhole(name, 2);
-  EXPECT_FALSE(allocator_.AllocateTogether(Orders({"g1", "g1", "g1"})));
+  EXPECT_FALSE(allocator_.AllocateTogether(Orders({"g1", "g1", "g1"}), clock_.Now()));
   EXPECT_TRUE(api_.patches.empty());
   EXPECT_EQ(TakenOn("g1"), 0u);
   EXPECT_EQ(allocator_.stats().lost, 3u);
@@ -758,7 +758,7 @@ TEST_F(DeviceAllocatorTest, ALostClaimOfAGangGivesTheOthersBack) {
   api_.before_patch = [this](const std::string& name, bool is_status) {
     if (name == "c1" && is_status) api_.Touch("c1");
   };
-  EXPECT_FALSE(allocator_.AllocateTogether(Orders({"g1", "g1", "g2"})));
+  EXPECT_FALSE(allocator_.AllocateTogether(Orders({"g1", "g1", "g2"}), clock_.Now()));
   for (const char* name : {"c0", "c1", "c2"}) {
     EXPECT_EQ(DevicesOf(name), "") << name;
     Show(name);
@@ -777,15 +777,70 @@ TEST_F(DeviceAllocatorTest, AGangOfManyMembersIsWrittenByManyAtATimeAndTakenBack
   api_.before_patch = [this](const std::string& name, bool is_status) {
     if (name == "c7" && is_status) api_.Touch("c7");
   };
-  EXPECT_FALSE(allocator_.AllocateTogether(Orders(nodes)));
+  EXPECT_FALSE(allocator_.AllocateTogether(Orders(nodes), clock_.Now()));
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(DevicesOf("c" + std::to_string(i)), "") << i;
     Show("c" + std::to_string(i));
   }
   EXPECT_EQ(TakenOn("g1") + TakenOn("g2"), 0u);
   api_.before_patch = nullptr;
-  EXPECT_TRUE(allocator_.AllocateTogether(Orders(nodes)));
+  EXPECT_TRUE(allocator_.AllocateTogether(Orders(nodes), clock_.Now()));
   EXPECT_EQ(TakenOn("g1") + TakenOn("g2"), 8u);
+}
+
+// kube-scheduler may give up waiting for it, or lose Berth: whatever it chose itself is void once
+// the API server has this claim's allocation, and until then nothing else is written.
+TEST_F(DeviceAllocatorTest, NothingIsWrittenBeforeTheClaimOfThePodThatIsWaitedFor) {
+  PutWholeGpus();
+  Names nodes, begun;
+  for (int i = 0; i < 8; ++i) {
+    AddWhole("c" + std::to_string(i), 1);
+    nodes.push_back(i % 2 == 0 ? "g1" : "g2");
+  }
+  api_.before_patch = [&](const std::string& name, bool is_status) {
+    if (name != "c5" && begun.empty()) {
+      EXPECT_NE(DevicesOf("c5"), "") << "before anything of " << name;
+    }
+    if (name != "c5" && is_status) begun.push_back(name);
+  };
+  std::vector<ClaimOrder> orders = Orders(nodes);
+  std::swap(orders[0], orders[5]);
+  EXPECT_TRUE(allocator_.AllocateTogether(orders, clock_.Now()));
+  EXPECT_EQ(begun.size(), 7u);
+}
+
+TEST_F(DeviceAllocatorTest, NothingIsWrittenWhereThatOneIsLost) {
+  PutWholeGpus();
+  for (const char* name : {"c0", "c1", "c2"}) AddWhole(name, 1);
+  api_.before_patch = [this](const std::string& name, bool is_status) {
+    if (name == "c0" && is_status) api_.Touch("c0");
+  };
+  EXPECT_FALSE(allocator_.AllocateTogether(Orders({"g1", "g1", "g2"}), clock_.Now()));
+  for (const char* name : {"c1", "c2"}) {
+    EXPECT_FALSE(api_.claims.at(name)["metadata"].contains("finalizers")) << name;
+  }
+}
+
+TEST_F(DeviceAllocatorTest, OfOnePodTheFirstClaimIsTheFirstToBeWritten) {
+  PutWholeGpus();
+  Names patched;
+  for (const char* name : {"b", "a", "c"}) AddWhole(name, 1);
+  api_.before_patch = [&patched](const std::string& name, bool is_status) {
+    if (is_status) patched.push_back(name);
+  };
+  EXPECT_TRUE(
+      allocator_.Allocate({"uid-p", "ns", "p"}, Names{"b", "a", "b", "c"}, Names{"g1", "g2"}, {}));
+  EXPECT_EQ(patched, (Names{"b", "a", "c"})) << "kube-scheduler stops at the first that it lost";
+}
+
+TEST_F(DeviceAllocatorTest, WhatAGangWaitsInAQueueCounts) {
+  PutWholeGpus();
+  for (const char* name : {"c0", "c1"}) AddWhole(name, 1);
+  const auto orders = Orders({"g1", "g1"});
+  EXPECT_FALSE(allocator_.AllocateTogether(orders, clock_.Now() - DeviceAllocator::kMost));
+  EXPECT_TRUE(api_.patches.empty()) << "kube-scheduler may have given up, and chosen itself";
+  clock_.Advance(DeviceAllocator::kFresh);
+  EXPECT_TRUE(allocator_.AllocateTogether(orders, clock_.Now())) << "it is asked about anew";
 }
 
 }  // namespace

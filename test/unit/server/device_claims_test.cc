@@ -229,6 +229,21 @@ TEST_F(DeviceClaimsTest, ClaimsOfOneDeviceAreTold) {
   EXPECT_EQ(all_.overlapping(), 0u);
 }
 
+TEST_F(DeviceClaimsTest, AWholeGpuInTwoClaimsIsTold) {
+  slices().Put(Slice("s", "n1", "n1", {{"gpu-0", "GPU-x", 0, "", -1}}));
+  claims().Put(Claim("a", {{"n1", "gpu-0"}}));
+  claims().Put(Claim("b", {{"n1", "gpu-1"}}));
+  claims().Put(Claim("c", {{"n2", "gpu-0"}}));
+  EXPECT_EQ(all_.overlapping(), 0u);
+  claims().Put(Claim("b", {{"n1", "gpu-0"}}));
+  EXPECT_EQ(all_.overlapping(), 1u);
+  EXPECT_EQ(all_.collisions(),
+            (std::vector<DeviceClaims::Collision>{{"n1", "ns/a", "gpu-0", "ns/b", "gpu-0"}}));
+  claims().Remove("ns", "a");
+  EXPECT_EQ(all_.overlapping(), 0u);
+  EXPECT_TRUE(all_.collisions().empty());
+}
+
 TEST_F(DeviceClaimsTest, ADeviceOfWhichClaimsHavePartsIsHeldUntilTheLastIsGone) {
   slices().Put(Slice("s", "n1", "n1", Instances(0)));
   claims().Put(Claim("a", {{"n1", "gpu-0", true}}));
@@ -263,6 +278,26 @@ TEST_F(DeviceClaimsTest, ADeviceThatMayBeHadInPartsIsNotOfferedWhole) {
 
 DeviceClass ClassOf(const std::string& profile) {
   return {"", "of-" + profile, "nvidia.com/mig-" + profile, "", test::ProfileOf(profile)};
+}
+
+// A rule's status is written all the time.
+TEST_F(DeviceClaimsTest, AWriteOfATaintRuleThatTaintsNothingElsePublishesNothing) {
+  slices().Put(Slice("s", "n1", "n1", Instances(0)));
+  all_.classes().Reset({ClassOf("1g.5gb")});
+  ASSERT_TRUE(Mig("n1").known());
+  dialects::DeviceTaintRule rule;
+  rule.name = "r";
+  rule.selects = true;
+  rule.taint = Taint{"broken", "", TaintEffect::kNoExecute};
+  all_.taint_rules().Put(rule);
+  const auto before = state_.Current();
+  all_.taint_rules().Put(rule);
+  all_.taint_rules().Reset({rule});
+  rule.name = "of-another-pool";
+  rule.pool = "n2";
+  all_.taint_rules().Put(rule);
+  all_.taint_rules().Remove("", "of-another-pool");
+  EXPECT_EQ(state_.Current(), before);
 }
 
 TEST_F(DeviceClaimsTest, WhatResourcesStandForIsTheNodesWhicheverComesFirst) {

@@ -5,6 +5,7 @@
 #include "server/extender/device_preemption.h"
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -30,11 +31,13 @@ class ScriptedEvictor final : public PodEvictor {
  public:
   Outcome Evict(const PodId& pod) override {
     asked.push_back(pod.name);
+    if (meanwhile) meanwhile();
     const auto says = answers.find(pod.name);
     return says == answers.end() ? Outcome::kEvicted : says->second;
   }
   Names asked;
   std::map<std::string, Outcome> answers;  // of others: evicted
+  std::function<void()> meanwhile;
 };
 
 class CountingWaker final : public PodWaker {
@@ -54,7 +57,10 @@ class NewsSink final : public DecisionSink {
     for (const PodId& victim : news.victims) text += " " + victim.name;
     texts.push_back(text);
   }
-  Names texts;
+  void Record(const PodWaits& news) override {
+    waits.push_back(news.pod.name + ": " + news.sentence);
+  }
+  Names texts, waits;
 };
 
 // Nodes "n1" and "n2" with 2 GPUs of DRA each; a pod holds them by a claim of its own.
@@ -81,8 +87,14 @@ class DevicePreemptionTest : public testing::Test {
     request.device_class = "gpu.nvidia.com";
     return request;
   }
+  // Once kube-scheduler has made its claim, which has its name.
+  static PodRequest WithClaim(const APod& pod) {
+    PodRequest request = Pod(pod);
+    request.made_claim = NumberOfClaim(request.id.name);
+    return request;
+  }
   void Runs(const APod& pod, const std::string& node, const std::vector<int>& gpus) {
-    const PodRequest request = Pod(pod);
+    const PodRequest request = WithClaim(pod);
     for (const int gpu : gpus) {
       claims_[node].push_back({"default/" + request.id.name, "gpu-" + std::to_string(gpu), "", gpu,
                                "", -1, request.id.uid});
@@ -94,7 +106,8 @@ class DevicePreemptionTest : public testing::Test {
     Apply(GpusClaimed{node, claims_[node]});
     ShowDevices(node);
   }
-  void ShowDevices(const std::string& node) {
+  void ShowDevices(const std::string& node) { devices_.Put({{node, DevicesOf(node)}}); }
+  NodeDevices DevicesOf(const std::string& node) {
     auto slice = std::make_shared<PublishedSlice>();
     slice->name = slice->pool = slice->node = node;
     slice->driver = "gpu.nvidia.com";
@@ -105,7 +118,7 @@ class DevicePreemptionTest : public testing::Test {
     }
     NodeDevices devices{GatherPools({std::move(slice)}), {}};
     for (const ClaimedGpu& held : claims_[node]) devices.taken.emplace(node, held.device);
-    devices_.Put({{node, std::move(devices)}});
+    return devices;
   }
   // A pod with a claim of its own for so many GPUs, which has none yet.
   PodRequest Claiming(const APod& pod, int gpus) {
@@ -141,7 +154,7 @@ class DevicePreemptionTest : public testing::Test {
     return extender_.Filter(extender_.Now(), pod, nodes).reasons;
   }
   void IsEnding(const APod& pod, const std::string& node, const std::vector<int>& gpus) {
-    PodBound bound{Pod(pod), APod(pod).On(node, gpus), false};
+    PodBound bound{WithClaim(pod), APod(pod).On(node, gpus), false};
     bound.leaving = true;
     Apply(bound);
   }
@@ -217,13 +230,14 @@ class DevicePreemptionTest : public testing::Test {
   DevicePreemption preemption_{{.state = state_,
                                 .waiting = waiting_,
                                 .extender = extender_,
+                                .open = open_,
                                 .rooms = rooms_,
                                 .evictor = evictor_,
                                 .waker = waker_,
                                 .sink = sink_,
                                 .clock = clock_}};
-  static constexpr Reason kFits = Reason::kFits, kBusy = Reason::kGpusBusy,
-                          kKept = Reason::kKeptForWaiting;
+  static constexpr Reason kFits = Reason::kFits, kKept = Reason::kKeptForWaiting;
+  static constexpr auto kBlocked = PodEvictor::Outcome::kBlocked;
 };
 
 const APod kHigh = APod("high").Whole(2).Priority(100);
@@ -489,6 +503,202 @@ TEST_F(DevicePreemptionTest, SoManyEvictionsAMinuteAreTheMost) {
   EXPECT_GT(all, 0u);
   EXPECT_LE(all, std::size_t{DevicePreemption::kMostPerMinute});
   EXPECT_LE(most, DeviceRooms::kMost);
+}
+
+TEST_F(DevicePreemptionTest, NobodyIsEvictedForAPodThatIsInTheBooks) {
+  SchedulerAsks();
+  Fill();
+  Ends("low-n2-0", "n2");
+  Ends("low-n2-1", "n2");
+  Waits(kHigh);
+  ASSERT_EQ(Filter(kHigh)[1], kFits);
+  // Its Binding takes its time, or the watch of pods does.
+  ASSERT_TRUE(Bind(kHigh, "n2"));
+  EXPECT_EQ(state_.FindPod("uid-high")->state, PodState::kBound);
+  Runs(APod("came").Whole(2), "n2", {0, 1});
+  EXPECT_EQ(After(seconds(20)), Names());
+}
+
+TEST_F(DevicePreemptionTest, NorForOneThatHasItsClaim) {
+  SchedulerAsks();
+  Fill();
+  Waits(kHigh);
+  const auto made_in = [this](const std::string& space) {
+    open_.Put({{space + "/made", {.allocated = true, .node = "n2", .made_for = "uid-high"}}}, true);
+  };
+  made_in("default");
+  EXPECT_EQ(After(seconds(20)), Names()) << "kube-scheduler is about to bind it";
+  made_in("other");
+  EXPECT_EQ(After(seconds(8)), (Names{"low-n1-0", "low-n1-1"}))
+      << "anybody may say so of a pod of others";
+}
+
+TEST_F(DevicePreemptionTest, NorWhileClaimsOfPodsThatAreGoneAreBeingReleased) {
+  SchedulerAsks();
+  Fill();
+  Waits(kHigh);
+  Apply(PodGone{"uid-low-n2-0"});  // the claims are there for some seconds more
+  Apply(PodGone{"uid-low-n2-1"});
+  EXPECT_EQ(After(seconds(30)), Names());
+  EXPECT_EQ(After(seconds(45)), (Names{"low-n1-0", "low-n1-1"}))
+      << "nobody deallocates them: they are held for good";
+}
+
+TEST_F(DevicePreemptionTest, NorWhileOwnClaimsOfPodsThatAreGoneAre) {
+  SchedulerAsks();
+  Fill(100);
+  Ends("low-n2-1", "n2");
+  const PodRequest low = Claiming(APod("low"), 1), gone = Claiming(APod("gone").Priority(100), 1);
+  Ends("low-n2-0", "n2");
+  GetsAndRuns(low, "n2", {0});
+  GetsAndRuns(gone, "n2", {1});
+  Waits(Claiming(APod("claims").Priority(50), 1));
+  Apply(PodGone{"uid-gone"});
+  EXPECT_EQ(After(seconds(30)), Names());
+  EXPECT_EQ(After(seconds(45)), Names{"low"});
+}
+
+TEST_F(DevicePreemptionTest, AfterPodsHaveEndedItHasToBeShortInTwoLooksAgain) {
+  SchedulerAsks();
+  Fill();
+  IsEnding(Low("n2", 0), "n2", {0});
+  IsEnding(Low("n2", 1), "n2", {1});
+  Waits(kHigh);
+  After(seconds(30));
+  for (const int gpu : {0, 1}) Ends("low-n2-" + std::to_string(gpu), "n2");
+  Runs(APod("came").Whole(2), "n2", {0, 1});
+  clock_.Advance(DevicePreemption::kRetry);
+  EXPECT_EQ(After(seconds(1)), Names()) << "the first look";
+  EXPECT_EQ(After(seconds(4)), Names{"came"});
+}
+
+TEST_F(DevicePreemptionTest, AClaimThatSaysItWasMadeForAPodTurnsNoEvictionOnThatPod) {
+  SchedulerAsks();
+  Fill(1000);
+  for (const std::string name : {"low-n1-0", "low-n1-1"}) Ends(name, "n1");
+  // The claim of a pod of another namespace has the GPUs.
+  const PodRequest good = APod("good").Request();
+  Placement placement;
+  placement.node = "n1";
+  Apply(PodBound{good, placement, false});
+  claims_["n1"] = {{"evil/claim", "gpu-0", "", 0, "", -1, good.id.uid},
+                   {"evil/claim", "gpu-1", "", 1, "", -1, good.id.uid}};
+  ShowClaims("n1");
+  Waits(kHigh);
+  EXPECT_EQ(After(seconds(80)), Names());
+  // A claim of its own namespace, which its status does not name.
+  for (ClaimedGpu& held : claims_["n1"]) held.claim = "default/claim";
+  ShowClaims("n1");
+  EXPECT_EQ(After(seconds(80)), Names());
+}
+
+TEST_F(DevicePreemptionTest, EvictionsOfRoomsThatGoOnAreBoundedToo) {
+  SchedulerAsks();
+  Fill(1000);
+  const int nodes = 20;
+  for (int i = 0; i < nodes; ++i) {
+    const std::string name = "x" + std::to_string(100 + i);
+    NodeSpec spec = ANode(name).Gpus(8).Spec();
+    spec.by_claims = {{kResource, {0, 1, 2, 3, 4, 5, 6, 7}}};
+    Apply(NodeUpserted{spec});
+    for (int gpu = 0; gpu < 8; ++gpu) {
+      Runs(Low(name, gpu), name, {gpu});
+      if (gpu > 0) evictor_.answers["low-" + name + "-" + std::to_string(gpu)] = kBlocked;
+    }
+    Waits(APod("high-" + std::to_string(i)).Whole(8).Priority(100 + i));
+  }
+  After(seconds(250));
+  EXPECT_LE(preemption_.stats().evicted, 64U);
+  const std::uint64_t before = preemption_.stats().evicted;
+  ASSERT_GT(before, 15U) << "many rooms have begun";
+  evictor_.answers.clear();  // all budgets allow it at one time
+  After(seconds(50));
+  EXPECT_LE(preemption_.stats().evicted - before, std::uint64_t{DevicePreemption::kMostPerMinute});
+}
+
+TEST_F(DevicePreemptionTest, NobodyMoreIsEvictedOnceThereIsRoom) {
+  SchedulerAsks();
+  Fill(1000);
+  NodeSpec spec = ANode("x").Gpus(3).Spec();
+  spec.by_claims = {{kResource, {0, 1, 2}}};
+  Apply(NodeUpserted{spec});
+  Runs(APod("a").Whole(1), "x", {0});
+  Runs(APod("b").Whole(1), "x", {1});
+  Runs(APod("c").Whole(1).Priority(1000), "x", {2});
+  evictor_.answers = {{"b", kBlocked}};
+  Waits(kHigh);
+  After(seconds(8));
+  ASSERT_EQ(preemption_.stats().rooms, 1U);
+  Ends("a", "x");
+  Ends("c", "x");  // by itself
+  evictor_.answers.clear();
+  EXPECT_EQ(After(seconds(3)), Names());
+  EXPECT_EQ(waker_.woken, Names{"high"});
+}
+
+TEST_F(DevicePreemptionTest, SlowEvictionsEndALookAndNoRoomWaitsForAnother) {
+  SchedulerAsks();
+  Fill();
+  evictor_.answers = {{"low-n1-1", kBlocked}, {"low-n2-1", kBlocked}};
+  Waits(APod("high").Whole(2).Priority(100));
+  Waits(APod("highest").Whole(2).Priority(200));
+  After(seconds(12));
+  ASSERT_EQ(preemption_.stats().rooms, 2U);
+  evictor_.meanwhile = [this] { clock_.Advance(seconds(2)); };
+  EXPECT_EQ(After(seconds(4)).size(), 4U) << "one in each look";
+  EXPECT_EQ(evictor_.asked[0] == evictor_.asked[1], false) << "each room has its turn";
+}
+
+TEST_F(DevicePreemptionTest, AnEvictionWithoutAnAnswerKeepsTheRoom) {
+  SchedulerAsks();
+  Fill();
+  evictor_.answers = {{"low-n1-0", PodEvictor::Outcome::kUnknown}};
+  Waits(kHigh);
+  EXPECT_EQ(After(seconds(8)).front(), "low-n1-0");
+  EXPECT_EQ(preemption_.stats().rooms, 1U) << "it may be ending";
+  IsEnding(Low("n1", 0), "n1", {0});
+  EXPECT_EQ(After(seconds(1)), Names{"low-n1-1"}) << "it is, and is not evicted twice";
+}
+
+// Eight claims with as many constraints as Kubernetes admits, for GPUs that no node has.
+TEST_F(DevicePreemptionTest, ClaimsThatTakeTooLongToJudgeAreToldAndCostLittle) {
+  SchedulerAsks();
+  Fill();
+  PodRequest pod = APod("bomb").Priority(100).Request();
+  for (int c = 0; c < 8; ++c) {
+    DeviceClaim asks;
+    DeviceWant want{.name = {},
+                    .device_class = "gpu",
+                    .selectors = {},
+                    .count = 1,
+                    .tolerations = {},
+                    .tolerations_json = {}};
+    DeviceConstraint constraint;
+    constraint.attribute = "gpu.nvidia.com/uuid";
+    for (int request = 0; request < 8; ++request) {
+      asks.requests.push_back({"r" + std::to_string(request), {want}});
+    }
+    asks.constraints.assign(32, constraint);
+    pod.claims.push_back("bomb-" + std::to_string(c));
+    open_.Put({{"default/" + pod.claims.back(),
+                {.asks = std::make_shared<const DeviceClaim>(std::move(asks))}}},
+              false);
+  }
+  std::vector<ClusterEvent> nodes;
+  std::vector<std::pair<std::string, NodeDevices>> devices;
+  for (int i = 0; i < 1500; ++i) {
+    NodeSpec spec = ANode("x" + std::to_string(i)).Gpus(64).Spec();
+    spec.by_claims = {{kResource, std::vector<int>(64)}};
+    std::iota(spec.by_claims[0].order.begin(), spec.by_claims[0].order.end(), 0);
+    devices.emplace_back(spec.name, DevicesOf(spec.name));
+    nodes.emplace_back(NodeUpserted{std::move(spec)});
+  }
+  ASSERT_TRUE(state_.Apply(nodes));
+  devices_.Put(std::move(devices));
+  Waits(pod);
+  EXPECT_EQ(After(seconds(40)), Names());
+  ASSERT_EQ(sink_.waits.size(), 1U) << "once";
+  EXPECT_TRUE(sink_.waits[0].starts_with("bomb: ask for less in its ResourceClaims: "));
 }
 
 }  // namespace

@@ -276,6 +276,8 @@ TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
   EXPECT_EQ(told["sentence"],
             "waiting: 3 of 3 pods that must start together exist; needs room for 3 pods with 4 "
             "GPUs each, has room for 1");
+  EXPECT_NE(told["why"].get<std::string>().find("never on these nodes: its pods ask for 12 GPUs"),
+            std::string::npos);
   ASSERT_EQ(told["members"].size(), 3u);
   EXPECT_EQ(told["members"][2]["pod"], "default/c");
   EXPECT_EQ(told["members"][2]["state"], "waiting");

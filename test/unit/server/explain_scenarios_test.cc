@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/state/node_domains.h"
-#include "config/policy.h"
+#include "config/reload.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/settings/config_reload.h"
 #include "server/why/explain_pages.h"

@@ -154,8 +154,8 @@ TEST_F(ExtenderDomains, PreferringIsMoreThanNothing) {
   const APod other = APod("other").Whole(1).Gang("default/g");
   Apply(PodBound{other.Request(), other.On("a1", {0})});
   const ProfileSpec near = {"near", {{"best-fit", 1}, {"domain-locality", 3}}};
-  extender_.Use({std::make_shared<Engine>(*BuildProfile(near, MixOf(DefaultConfig()))),
-                 std::chrono::seconds(30)});
+  extender_.Use(
+      {std::make_shared<Engine>(*BuildProfile(near, TypicalMix())), std::chrono::seconds(30)});
   // Alone it takes the node that it fills.
   EXPECT_EQ(Best(APod("p").Whole(1)), "b1");
   EXPECT_EQ(Best(APod("p").Whole(1).Gang("default/g")), "a1");

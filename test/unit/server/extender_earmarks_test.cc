@@ -198,7 +198,7 @@ TEST_F(ExtenderEarmarksTest, ANodeIsReservedUntilPodsEndAsOthersLikeThemDid) {
   extender_.LookAtEarmarks();
   EXPECT_EQ(Explained(large),
             "reserved: starts in about 2 h when 1 pod on n ends, if it runs as long as pods like "
-            "it did");
+            "it did; up to 2.2 GPU-hours stand idle for it until then");
   EXPECT_EQ(Filter(small), "kept_for_waiting");
 }
 
@@ -209,19 +209,96 @@ TEST_F(ExtenderEarmarksTest, ANodeIsReservedUntilItsPodsEnd) {
   const APod large = Arrive(APod("large").Whole(8), -100);
   Filter(large);
   extender_.LookAtEarmarks();
-  EXPECT_EQ(Explained(large), "reserved: starts in about 3 h when 1 pod on n ends");
-  EXPECT_EQ(Kept("n"), "reserved for default/large, which can start in about 3 h (1 idle GPU now)");
+  EXPECT_EQ(
+      Explained(large),
+      "reserved: starts in about 3 h when 1 pod on n ends; up to 2.5 GPU-hours stand idle for "
+      "it until then");
+  EXPECT_EQ(Kept("n"),
+            "reserved for default/large, which can start in about 3 h (1 idle GPU now); up to 2.5 "
+            "GPU-hours stand idle until then");
   const APod small = Arrive(APod("small").Whole(1), 5);
   EXPECT_EQ(Filter(small), "kept_for_waiting");
   EXPECT_EQ(Explained(small),
-            "passed over: it would delay default/large; it may go with activeDeadlineSeconds of "
-            "less than 2 h");
+            "passed over: it would delay default/large; it may go with "
+            "berth.dev/expected-duration of at most 2 h");
+  EXPECT_EQ(Explained(Arrive(APod("job").Whole(1).Series(1), 7)),
+            "passed over: it would delay default/large; it may go with activeDeadlineSeconds or "
+            "berth.dev/expected-duration of at most 2 h");
   EXPECT_EQ(Filter(Arrive(APod("short").Whole(1).EndsWithin(minutes(60)), 6)), "n");
   End("old");
   EXPECT_EQ(Filter(small), "kept_for_waiting");
   EXPECT_EQ(Explained(small),
             "waits its turn: default/large has waited longer; the room on 1 node is kept for it");
   EXPECT_EQ(Filter(large), "n");
+}
+
+// What becomes free on a reserved node is no room for who comes later.
+TEST_F(ExtenderEarmarksTest, NobodyIsPromisedWhatIsReservedForAnother) {
+  Add(ANode("n").Gpus(8));
+  Bound(APod("j1").Whole(2).EndsWithin(minutes(20)), "n", {0, 1}, {.started = clock_.Wall()});
+  Bound(APod("j2").Whole(6).EndsWithin(minutes(40)), "n", {2, 3, 4, 5, 6, 7},
+        {.started = clock_.Wall()});
+  const APod large = Arrive(APod("large").Whole(8), -100);
+  const APod small = Arrive(APod("small").Whole(1), 5);
+  Filter(large);
+  EXPECT_EQ(Explained(small),
+            "does not fit the only node; nearest is n: 0 of 8 GPUs idle, needs 1; fits when "
+            "default/j1 ends");
+  extender_.LookAtEarmarks();
+  EXPECT_EQ(
+      Explained(small),
+      "does not fit the only node; nearest is n: 0 of 8 GPUs idle, needs 1; what becomes free "
+      "there is reserved for default/large");
+  EXPECT_EQ(Explained(Arrive(APod("short").Whole(1).EndsWithin(minutes(10)), 6)),
+            "does not fit the only node; nearest is n: 0 of 8 GPUs idle, needs 1; fits when "
+            "default/j1 ends");
+}
+
+TEST_F(ExtenderEarmarksTest, AReservationCountsThePodsThatHaveToEndAlone) {
+  Add(ANode("n").Gpus(8).Cpu(64));
+  Bound(APod("old").Whole(8).EndsWithin(minutes(150)), "n", {0, 1, 2, 3, 4, 5, 6, 7},
+        {.started = clock_.Wall()});
+  Bound(APod("cpu").Cpu(4).EndsWithin(minutes(100)), "n", {}, {.started = clock_.Wall()});
+  const APod large = Arrive(APod("large").Whole(8), -100);
+  Filter(large);
+  extender_.LookAtEarmarks();
+  EXPECT_EQ(Explained(large), "reserved: starts in about 3 h when 1 pod on n ends");
+}
+
+TEST_F(ExtenderEarmarksTest, AReservationSaysHowFarItsPodIsPastItsWord) {
+  Add(ANode("n").Gpus(8));
+  Bound(APod("j").Whole(8).Expects(minutes(120)), "n", {0, 1, 2, 3, 4, 5, 6, 7},
+        {.started = clock_.Wall() - minutes(127)});
+  const APod large = Arrive(APod("large").Whole(8), -100);
+  Filter(large);
+  extender_.LookAtEarmarks();
+  EXPECT_EQ(Explained(large),
+            "reserved: starts when default/j ends, which is 7 min past its word of 2 h");
+}
+
+TEST_F(ExtenderEarmarksTest, TheLastMinutesBeforeAReservationAreToldAsTheyAre) {
+  Add(ANode("n").Gpus(8));
+  Bound(APod("old").Whole(7).Expects(minutes(5)), "n", {0, 1, 2, 3, 4, 5, 6},
+        {.started = clock_.Wall()});
+  const APod large = Arrive(APod("large").Whole(8), -100);
+  const auto in = [&](seconds left) {
+    clock_.Advance(seconds(left));
+    Filter(large);
+    extender_.LookAtEarmarks();
+  };
+  const APod job = Arrive(APod("job").Whole(1).Series(1), 5);  // with a grace period of 30 s
+  const APod service = Arrive(APod("service").Whole(1), 6);
+  in(seconds(200));
+  EXPECT_EQ(Explained(job),
+            "passed over: it would delay default/large; it may go with activeDeadlineSeconds or "
+            "berth.dev/expected-duration of at most 60 s");
+  EXPECT_EQ(Explained(service),
+            "passed over: it would delay default/large; it may go with "
+            "berth.dev/expected-duration of at most 90 s");
+  EXPECT_EQ(Filter(Arrive(APod("fits").Whole(1).EndsWithin(seconds(60)), 7)), "n");
+  EXPECT_EQ(Filter(Arrive(APod("not").Whole(1).EndsWithin(seconds(61)), 7)), "kept_for_waiting");
+  in(seconds(70));
+  EXPECT_EQ(Explained(job), "passed over: it would delay default/large");
 }
 
 // A Job and its pod come within a moment, between two looks at when pods end.
@@ -237,7 +314,10 @@ TEST_F(ExtenderEarmarksTest, ThePodOfAShortJobIsNotInTheWay) {
   const APod large = Arrive(APod("large").Whole(8), -100);
   Filter(large);
   extender_.LookAtEarmarks();
-  EXPECT_EQ(Explained(large), "reserved: starts in about 3 h when 1 pod on n ends");
+  EXPECT_EQ(
+      Explained(large),
+      "reserved: starts in about 3 h when 1 pod on n ends; up to 5.0 GPU-hours stand idle for "
+      "it until then");
   job("short", minutes(60), clock_.Wall());
   job("longer", minutes(180), clock_.Wall());
   const APod a = Arrive(APod("a").Whole(1).Controller("longer"), 5);
@@ -246,7 +326,10 @@ TEST_F(ExtenderEarmarksTest, ThePodOfAShortJobIsNotInTheWay) {
   EXPECT_EQ(Filter(b), "n");
   ASSERT_TRUE(Bind(b, "n"));
   EXPECT_EQ(Filter(a), "kept_for_waiting") << "the node stays reserved";
-  EXPECT_EQ(Explained(large), "reserved: starts in about 3 h when 2 pods on n end");
+  EXPECT_EQ(
+      Explained(large),
+      "reserved: starts in about 3 h when 2 pods on n end; up to 4.0 GPU-hours stand idle for "
+      "it until then");
 }
 
 TEST_F(ExtenderEarmarksTest, WhoIsDeletedKeepsNothing) {

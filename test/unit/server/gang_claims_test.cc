@@ -118,7 +118,10 @@ class GangClaimsTest : public testing::Test {
     std::string text;
     if (!answer.allocate.empty()) {
       last_ = answer.allocate;
-      for (const ClaimOrder& order : answer.allocate) {
+      // kube-scheduler waits for this one: its claims are to be the first.
+      EXPECT_TRUE(answer.goes_on || last_.front().pod.uid == pod.id.uid) << pod.id.name;
+      std::ranges::sort(last_, {}, [](const ClaimOrder& order) { return order.pod.name; });
+      for (const ClaimOrder& order : last_) {
         text += (text.empty() ? "" : " ") + order.pod.name + "@" + order.node;
       }
       return text + (answer.goes_on ? ", and it goes on" : "");

@@ -18,199 +18,13 @@
 #include "server/extender/extender.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
+#include "test/unit/server/gang_world.h"
 
 namespace berth::test::gang_table_test {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-using Names = std::vector<std::string>;
-
-class Woken final : public PodWaker {
- public:
-  bool Wake(const PodId& pod) override {
-    if (room == 0) return false;
-    --room;
-    names.push_back(pod.name);
-    return true;
-  }
-  int room = 1'000'000;
-  Names names;
-};
-
-class NewsSink final : public DecisionSink {
- public:
-  void Record(const Decision&) override {}
-  void Record(const GangNews& news) override { texts.push_back(news.text); }
-  Names texts;
-};
-
-// What a refusal says.
-std::string Text(Reason reason) { return std::string(TextOf(reason)); }
-const std::string kIncomplete = Text(Reason::kGangIncomplete);
-const std::string kNoRoom = Text(Reason::kGangNoRoom);
-
-class GangTableTest : public testing::Test {
- protected:
-  GangTableTest() {
-    extender_.BindOn([this](std::function<void()> job) {
-      jobs_.push_back(std::move(job));
-      return true;
-    });
-  }
-
-  void Apply(const ClusterEvent& event) {
-    ASSERT_TRUE(state_.Apply(std::span(&event, 1)).has_value());
-  }
-  void Add(const ANode& node) { Apply(NodeUpserted{node.Spec()}); }
-  static ANode InRack(const std::string& name, const std::string& rack, int gpus) {
-    return ANode(name).Gpus(gpus).Labelled({{"rack", rack}});
-  }
-
-  static APod Member(const std::string& name, const std::string& gang = "train") {
-    return APod(name).Whole(1).Gang("berth:default/" + gang).GangSize(3);
-  }
-  // The API server shows the pod.
-  void Arrive(const APod& pod) {
-    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod.Request())});
-  }
-  void Arrive(const std::vector<APod>& pods) {
-    for (const APod& pod : pods) Arrive(pod);
-  }
-  // And that kube-scheduler has found no node for it.
-  void ArriveUnschedulable(const std::vector<APod>& pods) {
-    for (const APod& pod : pods) {
-      waiting_.Put(
-          {.pod = std::make_shared<const PodRequest>(pod.Request()), .unschedulable = true});
-    }
-  }
-  void Use(const GangTable::Settings& gangs) {
-    extender_.Use(
-        {.engine = EngineOf("best-fit"), .reservation_time = seconds(30), .gangs = gangs});
-  }
-  void Delete(const APod& pod) {
-    Apply(PodGone{pod.Request().id.uid});
-    waiting_.Remove(pod.Request().id.uid);
-  }
-  // The watch shows the pod on its node.
-  void ShowBound(const APod& pod, const std::string& node, const std::vector<int>& gpus,
-                 bool leaving = false) {
-    PodBound bound{pod.Request(), pod.On(node, gpus)};
-    bound.leaving = leaving;
-    Apply(bound);
-    waiting_.Remove(pod.Request().id.uid);
-  }
-
-  // The node that passes the filter; several: with a space between; none: why.
-  std::string Filter(const APod& pod, const Names& offered = {}) {
-    const auto snapshot = state_.Current();
-    std::vector<NodeIndex> candidates(snapshot->size());
-    std::iota(candidates.begin(), candidates.end(), NodeIndex{0});
-    if (!offered.empty()) {
-      candidates.clear();
-      for (const std::string& name : offered) candidates.push_back(snapshot->names().Find(name));
-    }
-    const FilterAnswer answer = extender_.Filter(extender_.Now(), pod.Request(), candidates);
-    if (!answer.fits) {
-      return answer.nowhere.empty() ? Text(answer.reasons.front()) : answer.nowhere;
-    }
-    std::string fitting;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (answer.reasons[i] != Reason::kFits) continue;
-      fitting += (fitting.empty() ? "" : " ") + std::string(snapshot->names().name(candidates[i]));
-    }
-    return fitting;
-  }
-
-  void Bind(const APod& pod, const std::string& node) {
-    const PodId& id = pod.Request().id;
-    const auto done = [this, name = id.name](const Status& bound) {
-      answers_[name] = bound ? "bound" : bound.error().message;
-    };
-    const auto waits = [this, name = id.name] { return !gone_.contains(name); };
-    ASSERT_TRUE(
-        extender_.Bind({id.namespace_name, id.name, id.uid, node, clock_.Now()}, done, waits));
-    RunJobs();
-  }
-  // Whom kube-scheduler may evict for the pod, of the nodes that it asks about: "n: a b; m: c".
-  std::string Preempt(const APod& pod, const Names& asked) {
-    std::vector<NodeVictims> nodes;
-    for (const std::string& name : asked) nodes.push_back({name, {}});
-    std::string text;
-    for (const NodeVictims& node : extender_.Preempt(extender_.Now(), pod.Request(), nodes)) {
-      text += (text.empty() ? "" : "; ") + node.node + ":";
-      for (const std::string& uid : node.uids) text += " " + uid.substr(4);
-    }
-    return text;
-  }
-  // Filter, and bind to what it says.
-  void Place(const APod& pod) {
-    const std::string node = Filter(pod);
-    ASSERT_NE(state_.Current()->names().Find(node), kNoNode)
-        << pod.Request().id.name << ": " << node;
-    Bind(pod, node);
-  }
-  void RunJobs() {
-    while (!jobs_.empty()) {
-      const auto job = std::move(jobs_.front());
-      jobs_.pop_front();
-      job();
-    }
-  }
-  void Pass(Duration time) {
-    clock_.Advance(time);
-    extender_.LookAtGangs();
-    RunJobs();
-  }
-
-  [[nodiscard]] std::string AnswerTo(const std::string& name) const {
-    const auto answer = answers_.find(name);
-    return answer == answers_.end() ? "" : answer->second;
-  }
-  [[nodiscard]] std::string StateOf(const std::string& gang = "train") const {
-    for (const GangView& view : gangs_.Views(clock_.Now())) {
-      if (view.id.name == gang) return std::string(view.state);
-    }
-    return "";
-  }
-  [[nodiscard]] std::int64_t Free(const std::string& node) const {
-    const auto snapshot = state_.Current();
-    return snapshot->node(snapshot->names().Find(node)).free_gpu_milli();
-  }
-
-  SimClock clock_;
-  ClusterState state_;
-  WaitingPods waiting_;
-  std::deque<std::function<void()>> jobs_;
-  std::map<std::string, std::string> answers_;
-  std::set<std::string> gone_;          // whose client does not wait any more
-  Names bound_;                         // Bindings in their order
-  std::map<std::string, Errc> refuse_;  // Bindings, by the pod's name
-  ScriptedBinder binder_{[this](const PodRequest& pod, const Placement&) -> Status {
-    if (const auto refused = refuse_.find(pod.id.name); refused != refuse_.end()) {
-      return Fail(refused->second, "refused by the API server");
-    }
-    bound_.push_back(pod.id.name);
-    return {};
-  }};
-  NewsSink sink_;
-  Woken waker_;
-  NodeDomains domains_{{{"rack", {"rack"}}}};
-  GangTable gangs_{{state_, waiting_, domains_}};
-  Extender extender_{{.state = state_,
-                      .binder = binder_,
-                      .sink = sink_,
-                      .clock = clock_,
-                      .domains = &domains_,
-                      .behind_scheduler = true,
-                      .gangs = &gangs_,
-                      .waiting = &waiting_,
-                      .waker = &waker_},
-                     {.engine = EngineOf("best-fit"),
-                      .reservation_time = seconds(30),
-                      .gangs = {{"berth", "kubernetes"}, seconds(50)}}};
-  const APod a_ = Member("a"), b_ = Member("b"), c_ = Member("c"), d_ = Member("d");
-};
+using namespace gang_world;  // NOLINT(google-build-using-namespace)
+class GangTableTest : public GangWorld {};
 
 TEST_F(GangTableTest, MembersFitNoNodeUntilEnoughOfThemAreThere) {
   Add(ANode("n").Gpus(8));
@@ -249,7 +63,9 @@ TEST_F(GangTableTest, AGangThatDoesNotFitHoldsNothing) {
   EXPECT_EQ(Free("n"), 2000);
   EXPECT_EQ(StateOf(), "waiting");
   ASSERT_EQ(sink_.texts.size(), 1U);
-  EXPECT_EQ(sink_.texts[0], "needs room for 3 pods with 1 GPU each, has room for 2");
+  EXPECT_EQ(sink_.texts[0],
+            "needs room for 3 pods with 1 GPU each, has room for 2; never on these nodes: its pods "
+            "ask for 3 GPUs, and the nodes that they accept have 2");
   EXPECT_EQ(Filter(b_), kNoRoom);
   EXPECT_EQ(sink_.texts.size(), 1U) << "it is said once";
   EXPECT_EQ(Filter(APod("single").Whole(2)), "n");
@@ -721,6 +537,37 @@ TEST_F(GangTableTest, TheGangBeyondTheBoundWaitsAndIsLookedAtLater) {
   Delete(others.front());
   Pass(seconds(6));
   EXPECT_EQ(Filter(a_), "n");
+}
+
+TEST_F(GangTableTest, TheNamespaceWithMostGangsGivesWayToOthers) {
+  Add(ANode("n").Gpus(3));
+  const auto of_evil = [](std::size_t i) {
+    const std::string number = std::to_string(i);
+    return APod("e" + number).Whole(1).Gang("berth:evil/gang" + number).GangSize(3);
+  };
+  for (std::size_t i = 0; i < GangTable::kMostGangs; ++i) {
+    Arrive(of_evil(i));
+    ASSERT_EQ(Filter(of_evil(i)), kIncomplete);
+  }
+  Pass(milliseconds(100));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), "n");
+  Arrive(of_evil(GangTable::kMostGangs));
+  EXPECT_NE(Filter(of_evil(GangTable::kMostGangs)).find("too many gangs wait"), std::string::npos)
+      << "it has most";
+  Pass(seconds(6));
+  EXPECT_EQ(StateOf(), "planned") << "who holds something stays";
+  EXPECT_EQ(gangs_.Views(clock_.Now()).size(), GangTable::kMostGangs);
+}
+
+TEST_F(GangTableTest, GangsOfOthersAreNoticedBesideThoseBeyondTheBound) {
+  for (std::size_t i = 0; i <= GangTable::kMostGangs; ++i) {
+    const std::string number = std::to_string(i);
+    Arrive(APod("e" + number).Whole(1).Gang("berth:a/gang" + number).GangSize(3));
+  }
+  ArriveUnschedulable({a_, b_, c_});  // kube-scheduler does not ask
+  for (int i = 0; i < 4; ++i) Pass(seconds(6));
+  EXPECT_EQ(StateOf(), "waiting");
 }
 
 TEST_F(GangTableTest, ABindWithoutAPlanIsRefusedAfterASecond) {
@@ -1385,7 +1232,7 @@ TEST_F(LedGangTest, RoomForFollowersThatDoNotComeIsGivenBack) {
 
 // One pod with an annotation would else keep all that is idle.
 TEST_F(LedGangTest, NoRoomIsKeptForMoreFollowersThanThereMayBe) {
-  for (int i = 0; i < 40; ++i) Add(ANode("n" + std::to_string(i)).Gpus(8));
+  for (int i = 0; i < 160; ++i) Add(ANode("n" + std::to_string(i)).Gpus(8));
   APod leader = Member("leader", "llm").GangSize(1).Followers(256, true);
   Arrive(leader);
   Place(leader);
@@ -1396,6 +1243,35 @@ TEST_F(LedGangTest, NoRoomIsKeptForMoreFollowersThanThereMayBe) {
   Arrive(leader);
   Place(leader);
   EXPECT_EQ(state_.Everything().pods.size(), 1U + 256U);
+}
+
+TEST_F(LedGangTest, FollowersOfANamespaceHaveAPartOfTheClusterKept) {
+  for (int i = 0; i < 96; ++i) Add(ANode("n" + std::to_string(i)).Gpus(8));
+  const auto lead = [](const std::string& name, const std::string& gang) {
+    return APod(name).Whole(1).Gang("berth:" + gang).GangSize(1).Followers(255, true);
+  };
+  const auto kept = [this](std::size_t leaders) {
+    return state_.Everything().pods.size() - leaders;
+  };
+  const APod first = lead("a", "x/a"), second = lead("b", "x/b"), third = lead("c", "y/c");
+  Arrive(first);
+  Place(first);
+  EXPECT_EQ(AnswerTo("a"), "bound");
+  EXPECT_EQ(kept(1), 192U) << "a quarter of 768";
+  Arrive(second);
+  Place(second);
+  EXPECT_EQ(AnswerTo("b"), "bound");
+  EXPECT_EQ(kept(2), 192U) << "of all its leaders";
+  Arrive(third);
+  Place(third);
+  EXPECT_EQ(kept(3), 384U) << "others have a part of their own, and all together half";
+  const APod fourth = lead("d", "z/d");
+  Arrive(fourth);
+  Place(fourth);
+  EXPECT_EQ(kept(4), 384U);
+  Delete(first);
+  Pass(seconds(1));
+  EXPECT_EQ(kept(3), 192U);
 }
 
 TEST_F(LedGangTest, RoomForFollowersGoesWithTheirLeader) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/watch/job_deadlines.h"
+#include "server/kube/watch/gang_history.h"
 
 #include <gtest/gtest.h>
 

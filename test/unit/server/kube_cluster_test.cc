@@ -19,7 +19,7 @@
 #include "server/dialects/koordinator/koordinator_links.h"
 #include "server/dialects/registry.h"
 #include "server/kube/lead/write_journal.h"
-#include "server/kube/write/bind_note.h"
+#include "server/kube/write/api_binder.h"
 #include "server/wire/node/node_links.h"
 #include "test/support/config_places.h"
 #include "test/support/dialects.h"
@@ -43,7 +43,6 @@ const std::string kBudgets = "/apis/policy/v1/poddisruptionbudgets";
 const std::string kClaims = "/apis/resource.k8s.io/v1/resourceclaims";
 const std::string kSlices = "/apis/resource.k8s.io/v1/resourceslices";
 const std::string kDeviceClasses = "/apis/resource.k8s.io/v1/deviceclasses";
-const std::string kAllocations = "/apis/inference.redhat.com/v1alpha1/allocationclaims";
 const std::string kDevices = "/apis/scheduling.koordinator.sh/v1alpha1/devices";
 const std::string kLeases = "/apis/coordination.k8s.io/v1/leases";
 const std::string kPodGroups = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups";
@@ -571,7 +570,7 @@ TEST_F(KubeClusterTest, AnObjectThatCannotBeReadAffectsNothingElse) {
   api_.Put(kPods, pod);
   Process berth(api_, "");
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
-  EXPECT_EQ(berth.Free("n2"), -1);
+  EXPECT_EQ(berth.Free("n2"), 4000) << "its CPU is not known, its GPUs are";
   EXPECT_EQ(berth.Free("n1"), 3000) << "the pod has a GPU, whichever";
   EXPECT_EQ(berth.Unreadable(0), 1u);
   EXPECT_EQ(berth.Unreadable(1), 1u);
@@ -639,35 +638,6 @@ TEST_F(KubeClusterTest, MigDevicesOfADeviceClassBelongToTheNodeAndClaimsHoldThem
   EXPECT_TRUE(berth.device_classes.ClassOf("example.com/small"));
   api_.Delete(kDeviceClasses, "small");
   EXPECT_TRUE(Eventually([&] { return berth.MigDevicesTaken("n1") == 0; }));
-}
-
-TEST_F(KubeClusterTest, MigDevicesThatInstasliceGaveOutAreTaken) {
-  Json node = FakeNode("n1", 0);
-  node["metadata"]["annotations"]["berth.dev/mig"] =
-      R"({"partitioning":"dynamic","foreign":true,"product":"A100-40GB",)"
-      R"("gpus":[{"index":0,"uuid":"GPU-a"}]})";
-  api_.Put(kNodes, node);
-  const auto allocation = [](const std::string& name, const std::string& state, int start) {
-    return Json{{"metadata", {{"name", name}, {"namespace", "das"}}},
-                {"spec",
-                 {{"profile", "1g.5gb"},
-                  {"gpuUUID", "GPU-a"},
-                  {"nodename", "n1"},
-                  {"migPlacement", {{"start", start}, {"size", 1}}}}},
-                {"status", {{"state", state}}}};
-  };
-  api_.Put(kAllocations, allocation("a", "inUse", 0));
-  api_.Put(kAllocations, allocation("b", "staged", 1));
-  Process berth(api_, "");
-  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
-  EXPECT_EQ(berth.MigDevicesTaken("n1"), 1);
-  api_.Put(kAllocations, allocation("b", "created", 1));
-  EXPECT_TRUE(Eventually([&] { return berth.MigDevicesTaken("n1") == 2; }));
-  api_.Delete(kAllocations, "das/a");
-  EXPECT_TRUE(Eventually([&] { return berth.MigDevicesTaken("n1") == 1; }));
-  api_.SetStatus(kAllocations, 404);  // instaslice is uninstalled
-  EXPECT_TRUE(Eventually([&] { return berth.MigDevicesTaken("n1") == 0; }));
-  EXPECT_EQ(berth.kube.stats().audit, AuditReport());
 }
 
 // One per GPU: its NUMA node and its PCIe switch.
@@ -844,14 +814,14 @@ TEST_F(KubeClusterTest, WhatBerthMayNotReadKeepsNobodyWaitingUnlessItMustKnow) {
 }
 
 TEST_F(KubeClusterTest, AnOptionalApiThatAnswersWithErrorsDelaysNoPod) {
-  for (const std::string& path : {kPodGroups, kDevices, kDeviceClasses, kBudgets, kAllocations}) {
+  for (const std::string& path : {kPodGroups, kDevices, kDeviceClasses, kBudgets}) {
     api_.SetStatus(path, 500);  // a CRD that was left, whose webhook is gone
   }
   api_.Put(kNodes, FakeNode("n1", 4));
   api_.Put(kPodGroups, PodGroupOf("g", 3));
   Process berth(api_, "");
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); })) << berth.why;
-  EXPECT_GE(berth.problems, 5);
+  EXPECT_GE(berth.problems, 4);
   api_.SetStatus(kPodGroups, 200);
   EXPECT_TRUE(Eventually([&] { return berth.groups.Find(kGroup).has_value(); }));
 }
@@ -866,22 +836,6 @@ TEST_F(KubeClusterTest, WhatHoldsDevicesIsWaitedForAndNamed) {
   api_.SetStatus(kNodes, 500);
   Process other(api_, "");
   EXPECT_TRUE(waits_for(other, "waiting for the list of nodes")) << other.why;
-}
-
-TEST_F(KubeClusterTest, AllocationClaimsAreWaitedForWhereGpusAreCut) {
-  Json node = FakeNode("n1", 0);
-  node["metadata"]["annotations"]["berth.dev/mig"] =
-      R"({"partitioning":"dynamic","foreign":true,"product":"A100-40GB",)"
-      R"("gpus":[{"index":0,"uuid":"GPU-a"}]})";
-  api_.Put(kNodes, node);
-  api_.SetStatus(kAllocations, 500);
-  Process berth(api_, "");
-  EXPECT_TRUE(Eventually([&] {
-    return berth.why.load() == std::string_view("waiting for the list of allocationclaims") &&
-           berth.problems >= 1;
-  }));
-  api_.SetStatus(kAllocations, 200);
-  EXPECT_TRUE(Eventually([&] { return berth.ready.load(); }));
 }
 
 TEST_F(KubeClusterTest, RightsThatAreLostForAMomentReleaseNothing) {

@@ -24,6 +24,10 @@ using std::chrono::seconds;
 using test::ANode;
 using test::APod;
 
+constexpr const char* kNoHealthyGpus =
+    "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices "
+    "nvidia.com/gpu, which is unexpected";
+
 // Nodes of 8 GPUs and the watch of their pods: "dead" admits none, "numa" (whose policy is
 // single-numa-node, with 4 GPUs on each) none of more than 4, "well" all.
 class KubeletRefusalsTest : public testing::Test {
@@ -33,8 +37,13 @@ class KubeletRefusalsTest : public testing::Test {
     Show(ANode("numa").Gpus(8));
     Show(ANode("well").Gpus(8));
   }
+  static NodeSpec SpecOf(const ANode& node) {
+    NodeSpec spec = node.Spec();
+    spec.gpu_resource = "nvidia.com/gpu";
+    return spec;
+  }
   void Show(const ANode& node) {
-    const ClusterEvent event = NodeUpserted{node.Spec()};
+    const ClusterEvent event = NodeUpserted{SpecOf(node)};
     ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
   }
   [[nodiscard]] Reason ReasonOf(const std::string& node, const APod& pod = APod("p").Whole(1)) {
@@ -48,11 +57,14 @@ class KubeletRefusalsTest : public testing::Test {
     int gpus = 1;
     int cpu = 0;
     int containers = 1;
+    std::string other = {};  // it asks for one of these too
+    std::string namespace_name = "ns";
   };
   [[nodiscard]] Json PodOn(const std::string& name, const std::string& node,
                            const std::string& phase, int version) const {
-    const Json asked = {{"nvidia.com/gpu", std::to_string(ask_.gpus / ask_.containers)},
-                        {"cpu", std::to_string(ask_.cpu)}};
+    Json asked = {{"nvidia.com/gpu", std::to_string(ask_.gpus / ask_.containers)},
+                  {"cpu", std::to_string(ask_.cpu)}};
+    if (!ask_.other.empty()) asked[ask_.other] = "1";
     Json pod = {{"kind", "Pod"}};
     for (int i = 0; i < ask_.containers; ++i) {
       pod["spec"]["containers"].push_back(
@@ -60,7 +72,7 @@ class KubeletRefusalsTest : public testing::Test {
            {"resources", {{"limits", asked}, {"requests", asked}}}});
     }
     pod["metadata"] = {{"name", name},
-                       {"namespace", "ns"},
+                       {"namespace", ask_.namespace_name},
                        {"uid", "uid-" + name},
                        {"resourceVersion", std::to_string(version)}};
     pod["spec"]["nodeName"] = node;
@@ -132,7 +144,7 @@ class KubeletRefusalsTest : public testing::Test {
   }
 
   Ask ask_;
-  std::string message_ = "Allocate failed due to no healthy devices";
+  std::string message_ = kNoHealthyGpus;
   SimClock clock_;
   ClusterState state_;
   const wire::PodRules rules_{test::AllDialects(), DefaultConfig().resources};
@@ -168,10 +180,12 @@ TEST_F(KubeletRefusalsTest, AfterTwoInARowTheNodeGetsNoPodsWithGpus) {
   EXPECT_EQ(refusals_.stats().refused, 2U);
   EXPECT_EQ(refusals_.stats().closed, 1U);
   ASSERT_EQ(log_.size(), 2U);
-  EXPECT_EQ(log_[1],
-            "pod_not_admitted node dead: its kubelet rejected pod ns/b (UnexpectedAdmissionError: "
-            "Allocate failed due to no healthy devices), 2 in a row: Berth binds no GPU pods there "
-            "for 10 minutes");
+  EXPECT_EQ(
+      log_[1],
+      "pod_not_admitted node dead: its kubelet rejected pod ns/b (UnexpectedAdmissionError: "
+      "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices "
+      "nvidia.com/gpu, which is unexpected), 2 in a row: Berth binds no GPU pods there for 10 "
+      "minutes");
 }
 
 // pytorch/ci-infra pull request 1058: "rejected 554 pods over 1h46m". A job that packs sends its
@@ -203,7 +217,7 @@ TEST_F(KubeletRefusalsTest, TheFirstPodThatRunsHealsIt) {
 TEST_F(KubeletRefusalsTest, ANodeThatPublishesOtherGpusIsTriedAtOnce) {
   Place("a", "dead");
   Place("b", "dead");
-  NodeSpec spec = ANode("dead").Gpus(8).Spec();
+  NodeSpec spec = SpecOf(ANode("dead").Gpus(8));
   spec.missing = 1;  // its device plugin has found the dead one
   const ClusterEvent event = NodeUpserted{spec};
   ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
@@ -401,7 +415,7 @@ TEST_F(KubeletRefusalsTest, AFlawThatStaysIsFoundAlthoughPodsCameTogether) {
 }
 
 TEST_F(KubeletRefusalsTest, WhereTheNodeChangedFromBindToRefusalItDoesNotCount) {
-  NodeSpec spec = ANode("well").Gpus(8).Spec();
+  NodeSpec spec = SpecOf(ANode("well").Gpus(8));
   for (const char* name : {"a", "b", "c"}) {
     Bind(name, "well");
     ShowOn(name, "well");
@@ -419,7 +433,7 @@ TEST_F(KubeletRefusalsTest, AKubeletThatStartsAnewBeginsAnew) {
   Place("a", "dead");
   Place("b", "dead");
   ASSERT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods);
-  NodeSpec spec = ANode("dead").Gpus(8).Spec();
+  NodeSpec spec = SpecOf(ANode("dead").Gpus(8));
   spec.ready_since = 1;
   const ClusterEvent event = NodeUpserted{spec};
   ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
@@ -430,6 +444,7 @@ TEST_F(KubeletRefusalsTest, AKubeletThatStartsAnewBeginsAnew) {
 // --- by what was asked for
 
 TEST_F(KubeletRefusalsTest, ANodeThatRefusesSixGpusStillTakesFour) {
+  message_ = "Resources cannot be allocated with Topology locality";
   ask_ = {.gpus = 6, .cpu = 4};
   int lost = 0;
   for (int i = 0; i < 8; ++i) {
@@ -449,10 +464,133 @@ TEST_F(KubeletRefusalsTest, ANodeThatRefusesSixGpusStillTakesFour) {
   EXPECT_EQ(refusals_.stats().closed, 0U);
   EXPECT_EQ(refusals_.stats().closed_asks, 1U);
   ASSERT_EQ(log_.size(), 2U);
-  EXPECT_EQ(log_[1],
-            "pod_not_admitted node numa: its kubelet rejected pod ns/six-1 (TopologyAffinityError: "
-            "Allocate failed due to no healthy devices), 2 in a row: Berth binds no pods with 6 "
-            "GPUs, CPU 4 and memory 0 MiB or more there for 10 minutes");
+  EXPECT_EQ(
+      log_[1],
+      "pod_not_admitted node numa: its kubelet rejected pod ns/six-1 (TopologyAffinityError: "
+      "Resources cannot be allocated with Topology locality), 2 in a row: Berth binds no pods "
+      "with 6 GPUs, CPU 4 and memory 0 MiB or more there for 10 minutes");
+}
+
+// What kubelets say where something is short that is no GPU.
+constexpr const char* kOfElse[] = {
+    "Allocate failed due to [memorymanager] failed to get the default NUMA affinity, no NUMA nodes "
+    "with enough memory is available, which is unexpected",
+    "Allocate failed due to not enough cpus available to satisfy request: requested=70, "
+    "available=64, which is unexpected",
+    "Allocate failed due to requested number of devices unavailable for rdma/hca. Requested: 1, "
+    "Available: 0, which is unexpected",
+    "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu.shared. "
+    "Requested: 1, Available: 0, which is unexpected",
+    "Allocate failed due to rpc error: code = Unknown desc = no VF left, which is unexpected"};
+
+// kubernetes#120733, #138495: a Deployment of pods that no kubelet admits makes one after the
+// other.
+TEST_F(KubeletRefusalsTest, PodsThatAreRefusedForSomethingElseCloseNoNodeForPodsThatAskForLess) {
+  int number = 0;
+  for (const char* const message : kOfElse) {
+    Show(ANode("n" + std::to_string(++number)).Gpus(8).Cpu(640));
+    const std::string node = "n" + std::to_string(number);
+    message_ = message;
+    int lost = 0;
+    for (int i = 0; i < 6; ++i) {
+      const Ask web = {.cpu = 70, .other = "rdma/hca", .namespace_name = "web"};
+      if (ReasonOf(node, web) != Reason::kFits) continue;
+      ask_ = web;
+      const std::string name = "web-" + std::to_string(number * 10 + i);
+      Bind(name, node);
+      ShowOn(name, node);
+      Refuse(name, node, "UnexpectedAdmissionError");
+      refusals_.Look();
+      ++lost;
+    }
+    EXPECT_EQ(lost, 2) << message;
+    EXPECT_EQ(ReasonOf(node, {.cpu = 70, .other = "rdma/hca"}), Reason::kAskRefused) << message;
+    EXPECT_EQ(ReasonOf(node, {.cpu = 70}), Reason::kFits) << message;
+    EXPECT_EQ(ReasonOf(node, {.cpu = 4, .other = "rdma/hca"}), Reason::kFits) << message;
+    EXPECT_EQ(ReasonOf(node, {}), Reason::kFits) << message;
+  }
+  EXPECT_EQ(refusals_.stats().closed, 0U);
+  ASSERT_FALSE(log_.empty());
+  EXPECT_TRUE(
+      log_.back().ends_with("2 in a row: Berth binds no pods with 1 GPU, 1 rdma/hca, CPU "
+                            "70 and memory 0 MiB or more there for 10 minutes"))
+      << log_.back();
+}
+
+TEST_F(KubeletRefusalsTest, OneNamespaceClosesNoNodeWhateverItsPodsAskFor) {
+  message_ = "Allocate failed due to rpc error: code = Unknown desc = no, which is unexpected";
+  for (int i = 0; i < 12; ++i) {
+    ask_ = {.gpus = 2 + i % 3, .cpu = 10 + i % 4, .namespace_name = "evil"};
+    Place("p" + std::to_string(i), "dead");
+  }
+  EXPECT_EQ(refusals_.stats().closed, 0U);
+  EXPECT_EQ(ReasonOf("dead", {}), Reason::kFits);
+}
+
+TEST_F(KubeletRefusalsTest, WhereNobodySaysWhyDifferentAsksOfTwoNamespacesCloseTheNode) {
+  message_ = "Allocate failed due to rpc error: code = Unknown desc = no, which is unexpected";
+  ask_ = {.gpus = 1, .cpu = 8, .namespace_name = "a"};
+  Place("a", "dead");
+  ask_ = {.gpus = 2, .cpu = 4, .namespace_name = "b"};
+  Place("b", "dead");
+  EXPECT_EQ(ReasonOf("dead", {}), Reason::kRefusesGpuPods);
+  EXPECT_TRUE(
+      log_.back().ends_with("), as was a different one of another namespace: Berth binds "
+                            "no GPU pods there for 10 minutes"))
+      << log_.back();
+  clock_.Advance(minutes(10));
+  refusals_.Look();
+  EXPECT_EQ(ReasonOf("dead", {}), Reason::kFits);
+  Place("c", "dead");
+  EXPECT_EQ(ReasonOf("dead", {}), Reason::kRefusesGpuPods) << "at once, and for longer";
+  EXPECT_TRUE(log_.back().ends_with("for 120 minutes")) << log_.back();
+}
+
+TEST_F(KubeletRefusalsTest, AnotherResourceThatBothAskForMayBeWhatIsShort) {
+  message_ = "Allocate failed due to rpc error: code = Unknown desc = no, which is unexpected";
+  ask_ = {.gpus = 1, .other = "rdma/hca", .namespace_name = "a"};
+  Place("a", "dead");
+  ask_ = {.gpus = 2, .other = "rdma/hca", .namespace_name = "b"};
+  Place("b", "dead");
+  EXPECT_EQ(ReasonOf("dead", {}), Reason::kFits);
+}
+
+TEST_F(KubeletRefusalsTest, APodThatRunsBetweenTwoNamespacesShowsThatTheGpusAreWell) {
+  message_ = "Allocate failed due to rpc error: code = Unknown desc = no, which is unexpected";
+  ask_ = {.gpus = 1, .cpu = 8, .namespace_name = "a"};
+  Place("a", "dead");
+  ask_ = {};
+  ShowOn("runs", "dead");
+  Run("runs", "dead");
+  refusals_.Look();
+  ask_ = {.gpus = 2, .cpu = 4, .namespace_name = "b"};
+  Place("b", "dead");
+  EXPECT_EQ(ReasonOf("dead", {}), Reason::kFits);
+}
+
+// What more was refused is no word on those who ask for less.
+TEST_F(KubeletRefusalsTest, ALargeAskThatWasRefusedDoesNotCountAgainstASmallOne) {
+  ask_ = {.gpus = 6, .cpu = 64};
+  Place("large-1", "numa");
+  Place("large-2", "numa");
+  ask_ = {.gpus = 6, .cpu = 4};
+  Place("small", "numa");
+  EXPECT_EQ(ReasonOf("numa", ask_), Reason::kFits) << "once may be an accident";
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 6, .cpu = 64}), Reason::kAskRefused);
+  Place("small-2", "numa");
+  EXPECT_EQ(ReasonOf("numa", ask_), Reason::kAskRefused);
+}
+
+TEST_F(KubeletRefusalsTest, ANamespaceWithManyAsksDoesNotDriveOutThoseOfOthers) {
+  ask_ = {.gpus = 5, .cpu = 1};
+  Place("a", "numa");
+  Place("b", "numa");
+  for (int cpu = 40; cpu > 20; --cpu) {
+    ask_ = {.gpus = 6, .cpu = cpu, .namespace_name = "many"};
+    Place("m" + std::to_string(cpu), "numa");
+    clock_.Advance(seconds(1));
+  }
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 5, .cpu = 1}), Reason::kAskRefused);
 }
 
 TEST_F(KubeletRefusalsTest, ItIsTriedAgainAndThenForLonger) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/telemetry/line_writer.h"
+#include "server/telemetry/log.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/telemetry/metrics_text.h"
+#include "server/telemetry/metrics.h"
 
 #include <cstdint>
 #include <string>
 
 #include <gtest/gtest.h>
-
-#include "server/telemetry/metrics.h"
 
 namespace berth::test::metrics_text_test {
 namespace {

@@ -52,6 +52,21 @@ TEST_F(PlanPageTest, OrOfThoseOfTheRequestIfItHasAny) {
   EXPECT_EQ(told["nowhere"], Json::array({"ns/pod-1"}));
 }
 
+TEST(PlanOfAManifest, ToleratesWhatAdmissionOfTheCloudWillAdd) {
+  NodeSpec spec = MachineWith("n1", 1);
+  spec.labels = {{"cloud.google.com/gke-nodepool", "gpu"}};
+  spec.taints = {{"nvidia.com/gpu", "present", TaintEffect::kNoSchedule}};
+  const Json request = {{"pods", Json::array({PodWithGpus("1", 1)})}};
+  const auto fitting = [&request](const NodeSpec& node) {
+    TestService service(std::vector<NodeSpec>{node});
+    const auto told = MakePlan(service.live(), request.dump(), false);
+    return told ? Json::parse(*told)["fitting"].get<int>() : -1;
+  };
+  EXPECT_EQ(fitting(spec), 1);
+  spec.labels.clear();
+  EXPECT_EQ(fitting(spec), 0) << "nobody knows whether admission adds it";
+}
+
 // What decides is in a dump: whether shares are carried out, what Topology Managers refuse, how
 // many pods and devices of other plugins a node takes.
 TEST(PlanOfADump, IsThatOfTheServer) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/why/recent_binds.h"
+#include "server/why/live.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/mutex.h"
-#include "server/kube/client/line_splitter.h"
+#include "server/kube/client/body_queue.h"
 #include "test/support/scripted_api_client.h"
 
 namespace berth::kube::reflector_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/settings/sha256.h"
+#include "server/settings/config_file.h"
 
 #include <gtest/gtest.h>
 

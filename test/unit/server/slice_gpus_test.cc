@@ -17,7 +17,7 @@
 #include "server/dialects/dra/device_claims.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/extender/extender.h"
-#include "server/wire/api/binding_json.h"
+#include "server/wire/api/pod_writes.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"

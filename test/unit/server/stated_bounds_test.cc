@@ -11,7 +11,7 @@
 
 #include "cluster/claims/open_claims.h"
 #include "cluster/state/waiting_pods.h"
-#include "cluster/values/request_size.h"
+#include "cluster/values/held_bytes.h"
 #include "config/load.h"
 #include "scoring/engine/profile_tables.h"
 #include "scoring/explain/what_if.h"
@@ -86,7 +86,7 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(EarmarkTable::kMostOfNamespace, 64u);
   EXPECT_EQ(EarmarkLine::kMostAwaited, 64u);
   EXPECT_EQ(EarmarkLine::kMostReserved, 256u);
-  EXPECT_EQ(EarmarkLine::kReserveWithin, std::chrono::hours(6));
+  EXPECT_EQ(EarmarkLimits().reserve_within, std::chrono::hours(6));
   EXPECT_EQ(RunTimeTable::kMostKinds, 4'096u);
   EXPECT_EQ(RunTimeTable::kMostOfNamespace, 256u);
   EXPECT_EQ(RunTimes::kPerKind, 32u);

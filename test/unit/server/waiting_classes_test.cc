@@ -60,6 +60,13 @@ TEST(WaitingMetrics, CountPodsByWhatTheyAskForAndByAge) {
                      "berth_waiting_gpu_pod_oldest_seconds{asks=\"1 GPU\"} 0"});
 }
 
+TEST(WaitingMetrics, ClockOfTheApiServerThatIsAheadMakesNoAgeNegative) {
+  const std::vector<WaitingPod> pods = {Waiting(APod("a").Whole(8), -std::chrono::minutes(20))};
+  ExpectLines(Written(AddWaitingMetrics, pods, kNow),
+              {"berth_waiting_gpu_pod_oldest_seconds{asks=\"8 GPUs\"} 0",
+               "berth_waiting_gpu_pods{asks=\"8 GPUs\",age=\"under 1m\"} 1"});
+}
+
 TEST(WaitingMetrics, AreThereWhereNoPodWaits) {
   const std::string text = Written(AddWaitingMetrics, std::vector<WaitingPod>(), kNow);
   EXPECT_NE(text.find("berth_waiting_gpu_pods{asks=\"4 GPUs\",age=\"1h or more\"} 0\n"),

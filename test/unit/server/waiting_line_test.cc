@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/extender/waiting_line.h"
+#include "server/extender/room_unit.h"
 
 #include <chrono>
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/state/still_waiting.h"
+#include "cluster/state/waiting_pods.h"
 #include "test/support/builders.h"
 
 namespace berth::test::waiting_line_test {

@@ -222,9 +222,14 @@ TEST_F(KeptRoomNewsTest, EachOfPodsThatAreAlikeIsToldOfItsOwnReservation) {
   const auto told = After(minutes(4));
   ASSERT_EQ(told.size(), 4U) << "first that it fits nowhere, then the reservation";
   EXPECT_TRUE(told[0].starts_with("default/a: fits none of 2 nodes")) << told[0];
-  EXPECT_EQ(told[1], "default/a: reserved: starts in about 60 min when 1 pod on n2 ends");
+  EXPECT_EQ(
+      told[1],
+      "default/a: reserved: starts in about 60 min when 1 pod on n2 ends; up to 1.0 GPU-hours "
+      "stand idle for it until then");
   EXPECT_TRUE(told[2].starts_with("default/b: fits none of 2 nodes")) << told[2];
-  EXPECT_EQ(told[3], "default/b: reserved: starts in about 5 h when 1 pod on n1 ends");
+  EXPECT_EQ(told[3],
+            "default/b: reserved: starts in about 5 h when 1 pod on n1 ends; up to 5.0 GPU-hours "
+            "stand idle for it until then");
   EXPECT_TRUE(After(minutes(40)).empty()) << "the time alone is no other cause";
 }
 
@@ -242,7 +247,8 @@ TEST_F(KeptRoomNewsTest, ThePagesSayTheSame) {
   EXPECT_EQ(kept[0]["gpus"], 1);
   EXPECT_EQ(kept[0]["reserved"], true);
   EXPECT_EQ(kept[0]["text"],
-            "reserved for default/a, which can start in about 58 min (1 idle GPU now)");
+            "reserved for default/a, which can start in about 58 min (1 idle GPU now); up to 1.0 "
+            "GPU-hours stand idle until then");
   EXPECT_FALSE(page("nodes/n1").contains("kept_for"));
   EXPECT_EQ(page("pods/default/a")["reservation"]["node"], "n2");
   EXPECT_EQ(page("pods/default/a")["reservation"]["pods_that_end"], 1);
@@ -275,7 +281,7 @@ TEST_F(KeptRoomNewsTest, WhoIsPassedOverIsToldForWhom) {
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0],
             "default/small: passed over: it would delay default/b; it may go with "
-            "activeDeadlineSeconds of less than 4 h");
+            "berth.dev/expected-duration of at most 4 h");
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 
 #include "test/support/link_oracle.h"
 #include "test/support/wirings.h"
-#include "topology/links/nvidia_pair_score.h"
 #include "topology/links/product_links.h"
 
 namespace berth::test::gpu_links_test {

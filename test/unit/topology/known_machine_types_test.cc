@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/known_machine_types.h"
+#include "topology/machine_types.h"
 
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/nccl_xml.h"
+#include "bench/machine_files/nccl_xml.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/rail_alignment.h"
+#include "topology/links/wiring.h"
 
 #include <bit>
 #include <vector>

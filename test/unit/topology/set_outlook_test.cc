@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/set_outlook.h"
+#include "topology/links/set_table.h"
 
 #include <gtest/gtest.h>
 

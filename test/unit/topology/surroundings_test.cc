@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/surroundings.h"
+#include "topology/links/wiring.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/topo_text.h"
+#include "bench/machine_files/topo_text.h"
 
 #include <gtest/gtest.h>
 
@@ -97,7 +97,7 @@ TEST(TopoText, NotesThatTheDriverRefusesPeerAccess) {
 }
 
 TEST(TopoText, ErrorsNameLineAndCellAndWhatWasWanted) {
-  const std::string wanted = "want X, NV#, PIX, PXB, PHB, NODE, SYS, SOC, XGMI or HCCS, got ";
+  const std::string wanted = "want X, NV#, PIX, PXB, PHB, NODE, SYS, SOC, XGMI, XL or HCCS, got ";
   const std::pair<std::string, std::string> cases[] = {
       {"", "want a line with GPU0 GPU1 ..., got none"},
       {"nonsense\n", "want a line with GPU0 GPU1 ..., got none"},

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/machine_files/show_topology.h"
 #include "test/support/wirings.h"
-#include "topology/links/gpu_graph.h"
 
 namespace berth::test::wiring_tables_test {
 namespace {
@@ -59,12 +59,12 @@ TEST(WiringTables, TakeTheLowestIndicesWhereAllSetsAreAlike) {
   EXPECT_EQ(sets.quality(0x8030), kPerfect);
 }
 
-TEST(GpuGraph, FindsANumberingWhereThereIsOne) {
+TEST(NumberingOf, FindsANumberingWhereThereIsOne) {
   Random random(4);
   for (int round = 0; round < 40; ++round) {
     const Wiring wiring = RandomWiring(random, 2 + Draw(random, 11));
     const Wiring other = Renumbered(wiring, RandomNumbering(random, wiring.gpus));
-    const auto to = GpuGraph(wiring).IsomorphismTo(GpuGraph(other));
+    const auto to = NumberingOf(wiring, other);
     ASSERT_TRUE(to) << round;
     const Wiring again = Renumbered(wiring, *to);
     ASSERT_EQ(again.megabytes_per_s, other.megabytes_per_s);
@@ -77,43 +77,24 @@ TEST(GpuGraph, FindsANumberingWhereThereIsOne) {
   }
 }
 
-TEST(GpuGraph, FindsNoneWhereThereIsNone) {
+TEST(NumberingOf, FindsNoneWhereThereIsNone) {
   const Wiring wiring = WiringOf(Dgx1V());
   Wiring swapped = wiring;  // as many links of each kind, at other GPUs
   std::swap(swapped.megabytes_per_s[1], swapped.megabytes_per_s[3]);
   std::swap(swapped.megabytes_per_s[8], swapped.megabytes_per_s[24]);
-  EXPECT_FALSE(GpuGraph(wiring).IsomorphismTo(GpuGraph(swapped)));
+  EXPECT_FALSE(NumberingOf(wiring, swapped));
   Random random(5);
-  EXPECT_FALSE(GpuGraph(wiring).IsomorphismTo(GpuGraph(RandomWiring(random, 7))));
+  EXPECT_FALSE(NumberingOf(wiring, RandomWiring(random, 7)));
 }
 
-TEST(GpuGraph, FindsTheWidestPathsAsFloydAndWarshallDo) {
-  Random random(6);
-  for (int round = 0; round < 30; ++round) {
-    const Wiring wiring = RandomWiring(random, 1 + Draw(random, 12));
-    const auto gpus = static_cast<std::size_t>(wiring.gpus);
-    std::vector<int> widest = wiring.megabytes_per_s;
-    for (std::size_t by = 0; by < gpus; ++by) {
-      for (std::size_t a = 0; a < gpus; ++a) {
-        for (std::size_t b = 0; b < gpus; ++b) {
-          if (a == b) continue;
-          int& path = widest[a * gpus + b];
-          path = std::max(path, std::min(widest[a * gpus + by], widest[by * gpus + b]));
-        }
-      }
-    }
-    ASSERT_EQ(GpuGraph(wiring).WidestPaths(), widest);
-  }
-}
-
-TEST(GpuGraph, SeesIslandsAndDrawsThem) {
+TEST(ShowTopology, SeesIslandsAndDrawsThem) {
   const auto matrix = ParseTopoText(
       "      GPU0  GPU1  GPU2\nGPU0   X    SYS   NV4\nGPU1  SYS    X    SYS\nGPU2  NV4  SYS   X\n");
   ASSERT_TRUE(matrix);
-  const GpuGraph graph(*matrix);
-  EXPECT_EQ(graph.Islands(), (std::vector<std::vector<int>>{{0, 2}, {1}}));
-  EXPECT_NE(graph.Graphviz().find("0--2 [label=\"NV4\"]"), std::string::npos) << graph.Graphviz();
-  EXPECT_EQ(graph.Graphviz().find("0--1"), std::string::npos);
+  EXPECT_EQ(IslandsOf(*matrix), (std::vector<std::vector<int>>{{0, 2}, {1}}));
+  EXPECT_NE(GraphvizOf(*matrix).find("0--2 [label=\"NV4\"]"), std::string::npos)
+      << GraphvizOf(*matrix);
+  EXPECT_EQ(GraphvizOf(*matrix).find("0--1"), std::string::npos);
 }
 
 TEST(Wiring, GroupsByNumaThenByCpusThenByRelation) {

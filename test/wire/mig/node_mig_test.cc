@@ -10,7 +10,7 @@
 #include <string>
 
 #include "server/wire/extender/extender_v1.h"
-#include "server/wire/node/gpu_health.h"
+#include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "node/guard/process_state.h"
+#include "node/guard/resident.h"
 #include "test/integration/node/fake_kubelet.h"
 #include "test/integration/node/fake_plugin.h"
 #include "test/support/child_process.h"
@@ -159,6 +159,25 @@ TEST_F(GuardTest, ANewAgentWaitsForTheOldOneAndTakesOver) {
   EXPECT_EQ(old->Wait(), 0);
   ASSERT_TRUE(agent_->AwaitErr("worker_started"));
   EXPECT_TRUE(Eventually([this] { return ServedBy(kOurs); }));
+}
+
+TEST_F(GuardTest, NoChangeOfHealthIsLostWhereWorkersAreKilledAndAgentsReplaced) {
+  plugin_->Follow(folder_ + "/berth/kubelet.sock", kGpu, "gpu.sock");
+  for (int round = 1; round <= 4; ++round) {
+    if (round % 2 == 0) {
+      agent_->Signal(SIGTERM);
+      EXPECT_EQ(agent_->Wait(), 0);
+      Start();
+    } else {
+      ASSERT_EQ(kill(Worker(), SIGKILL), 0);
+    }
+    ASSERT_TRUE(Eventually([&] { return plugin_->restarts == round; }));
+    ASSERT_TRUE(Eventually([this] { return ServedBy(kOurs) && plugin_->AllWait(1); }));
+    plugin_->SetDevices({"g0", "g1"}, "g1");
+    EXPECT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 1; })) << round;
+    plugin_->SetDevices({"g0", "g1"});
+    EXPECT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 2; })) << round;
+  }
 }
 
 TEST(StateLetter, IsFoundBehindAnyName) {

@@ -7,7 +7,7 @@
 
 #include <chrono>
 
-#include "node/interposer/call_watch.h"
+#include "node/interposer/ports.h"
 
 namespace berth::test::heartbeat_test {
 namespace {

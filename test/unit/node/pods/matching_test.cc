@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "node/pods/answer.h"
 #include "node/pods/plan.h"
+#include "node/pods/plan_chooser.h"
 
 namespace berth::test::matching_test {
 namespace {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "node/kubelet/plugin_file.h"
-#include "node/kubelet/plugin_names.h"
 #include "node/pods/given.h"
 
 namespace berth::test::own_pod_test {
@@ -14,7 +13,7 @@ namespace {
 
 constexpr const char* kPod = R"({
   "metadata": {"namespace": "a", "name": "p", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z",
-    "annotations": {"berth.dev/devices":
+    "annotations": {"berth.dev/decision": "0123456789abcdef", "berth.dev/devices":
       "{\"version\":1,\"node\":\"n1\",\"containers\":{\"main\":{\"gpus\":[{\"index\":0,\"uuid\":\"g0\"}]}}}"}},
   "spec": {
     "initContainers": [{"name": "side", "restartPolicy": "Always",
@@ -45,6 +44,18 @@ TEST(ParseOwnPod, APlanForAnotherNodeIsNone) {
   ASSERT_TRUE(pod);
   EXPECT_FALSE(pod->plan);
   EXPECT_EQ(pod->plan_problem, "berth.dev/devices.node: want n2, got \"n1\"");
+}
+
+TEST(ParseOwnPod, APlanOfAPodThatBerthDidNotBindIsNone) {
+  std::string forged = kPod;
+  const std::string bound = R"("berth.dev/decision": "0123456789abcdef", )";
+  forged.erase(forged.find(bound), bound.size());
+  const Result<node::OwnPod> pod = node::ParseOwnPod(forged, "n1");
+  ASSERT_TRUE(pod);
+  EXPECT_FALSE(pod->plan);
+  EXPECT_EQ(pod->plan_problem,
+            "berth.dev/devices: want berth.dev/decision beside it, which says that Berth bound the "
+            "pod");
 }
 
 TEST(ParseOwnPod, TakesAnyBytes) {

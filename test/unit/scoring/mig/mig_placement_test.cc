@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "scoring/engine/engine.h"
-#include "scoring/groups/pod_room.h"
+#include "scoring/groups/group_domains.h"
 #include "scoring/mig/mig_plan.h"
-#include "scoring/mig/mig_potential.h"
+#include "scoring/mig/mig_tables.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"

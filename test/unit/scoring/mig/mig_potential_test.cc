@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/mig/mig_potential.h"
+#include "scoring/mig/mig_tables.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/mig/repartition_advice.h"
+#include "scoring/mig/repartition_report.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "topology/mig/mig_catalog.h"
-#include "topology/mig/mig_packability.h"
 #include "topology/mig/mig_states.h"
 
 namespace berth::repartition_advice_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/mig/mig_packability.h"
+#include "topology/mig/mig_states.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,6 @@
 
 #include "base/random.h"
 #include "topology/mig/mig_catalog.h"
-#include "topology/mig/mig_states.h"
 
 namespace berth::mig_packability_test {
 namespace {

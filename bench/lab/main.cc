@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of berth-lab: exit 0 success, 1 failure, 2 usage.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "bench/lab/commands/lab_commands.h"
+#include "server/cli/command_line.h"
+
+namespace berth::replay {
+namespace {
+
+int Main(int argc, char** argv) {
+  CLI::App app("Experiments on GPU workloads with Berth's engine", "berth-lab");
+  const MadeWith made_with = MadeWithCommand(argc, argv, "berth-lab");
+  CommandLine line(app, made_with.version);
+  const std::array<std::pair<const char*, Command>, 6> commands = {{
+      {"tune", AddTune(app)},
+      {"waves", AddWaves(app)},
+      {"claims", AddClaims(app)},
+      {"shares", AddShares(app)},
+      {"room", AddRoom(app)},
+      {"classes", AddClasses(app)},
+  }};
+  if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
+  for (const auto& [name, command] : commands) {
+    if (!app.got_subcommand(name)) continue;
+    const Status status = command(made_with);
+    if (status) return 0;
+    std::fprintf(stderr, "berth-lab: %s\n", status.error().message.c_str());
+  }
+  return CommandLine::kFailure;
+}
+
+}  // namespace
+}  // namespace berth::replay
+
+int main(int argc, char** argv) { return berth::replay::Main(argc, argv); }

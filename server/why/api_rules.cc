@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/why/api_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "base/quantity.h"
+#include "base/text.h"
+#include "cluster/values/other_resources.h"
+#include "server/why/plan_objects.h"
+
+namespace berth::wire {
+
+namespace {
+
+constexpr std::array kContainerLists = {"initContainers", "containers"};
+
+bool MayBeOvercommitted(std::string_view name) {
+  return !IsExtendedResource(name) && !name.starts_with("hugepages-");
+}
+
+bool IsKnownWithoutDomain(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kNames = {"cpu", "memory", "ephemeral-storage"};
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("hugepages-");
+}
+
+std::string AsWritten(const Json& amount) {
+  return amount.is_string() ? amount.get<std::string>() : amount.dump(-1, ' ', true);
+}
+
+std::optional<Quantity> AmountIn(const Json* list, const std::string& name) {
+  const Json* const amount = FieldOf(list, name.c_str());
+  const auto read =
+      amount == nullptr ? std::nullopt : std::optional(Quantity::Parse(AsWritten(*amount)));
+  return read && *read ? std::optional(**read) : std::nullopt;
+}
+
+// What is wrong with one amount by itself.
+std::string WrongAmount(const std::string& name, const Json& amount) {
+  const std::string text = AsWritten(amount);
+  const std::string got = ", got " + Shortened(text, 40);
+  if (name.find('/') == std::string::npos && !IsKnownWithoutDomain(name)) {
+    return "want a resource of Kubernetes, or a name with a domain";
+  }
+  const auto quantity = Quantity::Parse(text);
+  if (!quantity) return quantity.error().message;
+  if (quantity->sign() < 0) return "want 0 or more" + got;
+  if (IsExtendedResource(name) && !quantity->Exactly(0)) return "want an integer" + got;
+  return "";
+}
+
+// The same of a request, beside its limit.
+std::string WrongRequest(const std::string& name, const Json& amount, const Json* limits) {
+  const auto request = Quantity::Parse(AsWritten(amount));
+  const auto limit = AmountIn(limits, name);
+  const std::string got = ", got " + Shortened(AsWritten(amount), 40);
+  if (!limit) return MayBeOvercommitted(name) ? "" : "want a limit of as much beside it, got none";
+  const std::string said = Shortened(AsWritten(*FieldOf(limits, name.c_str())), 40);
+  if (!MayBeOvercommitted(name) && *request != *limit) return "want the limit, " + said + got;
+  return *request > *limit ? "want at most the limit, " + said + got : "";
+}
+
+std::string WrongResources(const Json& container) {
+  const Json* const resources = FieldOf(container, "resources");
+  const Json* const limits = FieldOf(resources, "limits");
+  for (const char* list : {"limits", "requests"}) {
+    const Json* const amounts = FieldOf(resources, list);
+    if (amounts == nullptr || !amounts->is_object()) continue;
+    for (const auto& [name, amount] : amounts->items()) {
+      std::string wrong = WrongAmount(name, amount);
+      if (wrong.empty() && amounts != limits) wrong = WrongRequest(name, amount, limits);
+      if (wrong.empty()) continue;
+      return "resources." + std::string(list) + "[" + Shortened(name, 63) + "]: " + wrong;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string RefusedByApiServer(const Json& pod) {
+  for (const char* list : kContainerLists) {
+    const Json& containers = ItemsOf(FieldOf(pod, "spec"), list);
+    for (std::size_t i = 0; i < containers.size(); ++i) {
+      const std::string wrong = WrongResources(containers[i]);
+      if (wrong.empty()) continue;
+      return "the API server refuses spec." + std::string(list) + "[" + std::to_string(i) + "]." +
+             wrong;
+    }
+  }
+  return "";
+}
+
+std::vector<std::string> ExtendedResourcesOf(const Json& pod) {
+  std::vector<std::string> names;
+  for (const char* list : kContainerLists) {
+    for (const Json& container : ItemsOf(FieldOf(pod, "spec"), list)) {
+      for (const char* amounts : {"limits", "requests"}) {
+        const Json* const of = FieldOf(FieldOf(container, "resources"), amounts);
+        if (of == nullptr || !of->is_object()) continue;
+        for (const auto& [name, amount] : of->items()) {
+          const bool is_new = std::ranges::find(names, name) == names.end();
+          if (is_new && IsExtendedResource(name) && names.size() < kMostOtherResources) {
+            names.push_back(name);
+          }
+        }
+      }
+    }
+  }
+  return names;
+}
+
+bool RunsResourceToleration(const Snapshot& snapshot) {
+  constexpr std::array<std::string_view, 3> kClouds = {
+      "cloud.google.com/gke-", "kubernetes.azure.com/", "eks.amazonaws.com/"};
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& [key, value] : snapshot.node(i).spec().labels) {
+      const std::string_view label = key;
+      if (std::ranges::any_of(kClouds, [label](auto cloud) { return label.starts_with(cloud); })) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+namespace {
+
+// Each once, in the order in which they come.
+class Names {
+ public:
+  void Add(const std::string& what) {
+    if (known_.insert(what).second) all_.push_back(what);
+  }
+  void AddVolumes(const Json* spec) {
+    for (const Json& volume : ItemsOf(spec, "volumes")) {
+      const std::string claim = WordOf(FieldOf(volume, "persistentVolumeClaim"), "claimName");
+      if (!claim.empty()) {
+        Add("volume claim " + claim);
+      } else if (!IsFree(volume)) {
+        Add("volume " + WordOf(&volume, "name"));
+      }
+    }
+  }
+  // With the network of the host each port of a container is one of the host.
+  void AddPorts(const Json* spec) {
+    const Json* const network = FieldOf(spec, "hostNetwork");
+    const bool all = network != nullptr && network->is_boolean() && network->get<bool>();
+    for (const char* list : {"containers", "initContainers"}) {
+      for (const Json& container : ItemsOf(spec, list)) {
+        for (const Json& port : ItemsOf(&container, "ports")) {
+          const Json* number = FieldOf(port, "hostPort");
+          if (number == nullptr && all) number = FieldOf(port, "containerPort");
+          const bool counts = number != nullptr && number->is_number_integer() && *number > 0;
+          if (counts) Add("host port " + number->dump());
+        }
+      }
+    }
+  }
+  void AddOtherPods(const Json* spec) {
+    for (const Json& spread : ItemsOf(spec, "topologySpreadConstraints")) {
+      if (WordOf(&spread, "whenUnsatisfiable") == "ScheduleAnyway") continue;
+      Add("spread over " + WordOf(&spread, "topologyKey"));
+    }
+    const Json* const affinity = FieldOf(spec, "affinity");
+    for (const auto& [field, words] : {std::pair("podAffinity", "pod affinity over "),
+                                       std::pair("podAntiAffinity", "pod anti-affinity over ")}) {
+      const Json* const kind = FieldOf(affinity, field);
+      for (const Json& term : ItemsOf(kind, "requiredDuringSchedulingIgnoredDuringExecution")) {
+        Add(words + WordOf(&term, "topologyKey"));
+      }
+    }
+  }
+  void AddClaims(const Json* spec) {
+    for (const Json& claim : ItemsOf(spec, "resourceClaims")) {
+      const std::string name = WordOf(&claim, "resourceClaimName");
+      Add("ResourceClaim " + (name.empty() ? WordOf(&claim, "name") : name));
+    }
+  }
+  [[nodiscard]] const std::vector<std::string>& all() const { return all_; }
+
+ private:
+  // Of these kinds any number of pods of a node can have some, as OwnToScheduler::volumes has it.
+  static bool IsFree(const Json& volume) {
+    constexpr std::array kFree = {"configMap", "secret",      "emptyDir",
+                                  "projected", "downwardAPI", "hostPath"};
+    return std::ranges::any_of(
+        kFree, [&volume](const char* kind) { return FieldOf(volume, kind) != nullptr; });
+  }
+
+  std::set<std::string> known_;
+  std::vector<std::string> all_;
+};
+
+}  // namespace
+
+void AddNotJudged(std::string what, std::vector<std::string>& all) {
+  if (all.size() < kMostNotJudged) all.push_back(Shortened(what, kMostNotJudgedBytes));
+}
+
+std::vector<std::string> NotJudged(const Json& pod) {
+  Names names;
+  const Json* const spec = FieldOf(pod, "spec");
+  names.AddVolumes(spec);
+  names.AddPorts(spec);
+  names.AddOtherPods(spec);
+  names.AddClaims(spec);
+  std::vector<std::string> told;
+  const std::size_t count = names.all().size();
+  const std::size_t most = count > kMostNotJudged ? kMostNotJudged - 1 : count;
+  for (std::size_t i = 0; i < most; ++i) AddNotJudged(names.all()[i], told);
+  if (count > most) told.push_back(std::to_string(count - most) + " others");
+  return told;
+}
+
+}  // namespace berth::wire

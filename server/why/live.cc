@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/why/live.h"
+
+#include <chrono>
+#include <utility>
+
+#include "server/kube/kube_cluster.h"
+
+namespace berth {
+
+void RecentBinds::Record(const Decision& decision) {
+  if (decision.verb == Verb::kFilter) {
+    const MutexLock lock(mutex_);
+    asked_.Put(decision.pod->uid, {decision.candidates, decision.fitting});
+    return;
+  }
+  if (decision.verb != Verb::kBind || decision.placement == nullptr) return;
+  const Placement& placement = *decision.placement;
+  const auto now = clock_.Wall().time_since_epoch();
+  wire::BoundRow row{.pod = decision.pod->full_name(),
+                     .node = placement.node,
+                     .devices = wire::DevicesText(placement),
+                     .at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
+  const MutexLock lock(mutex_);
+  if (const Asked* const asked = asked_.Find(decision.pod->uid)) {
+    row.candidates = asked->candidates;
+    row.fitting = asked->fitting;
+    asked_.Erase(decision.pod->uid);
+  }
+  rows_.push_front(std::move(row));
+  if (rows_.size() > kCapacity) rows_.pop_back();
+}
+
+std::vector<wire::BoundRow> RecentBinds::All() const {
+  const MutexLock lock(mutex_);
+  return {rows_.begin(), rows_.end()};
+}
+
+bool Readiness::is_standby() const { return reason_.load() == kube::kStandby; }
+
+http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader) {
+  std::string text = "not ready: " + std::string(why);
+  if (const std::string name = leader ? leader() : ""; !name.empty()) {
+    text += " (leader: " + name + ")";
+  }
+  return http::ErrorResponse(503, text);
+}
+
+std::vector<RoomWithin> RoomOutlook::Of(const Extender& extender) {
+  {
+    const MutexLock lock(mutex_);
+    if (clock_.Now() < next_) return found_;
+    next_ = clock_.Now() + kEvery;  // others take what was found last while this is found
+  }
+  std::vector<RoomWithin> found = extender.WouldBeIdle(extender.Now(), kTime);
+  const MutexLock lock(mutex_);
+  found_ = std::move(found);
+  return found_;
+}
+
+}  // namespace berth

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is written to one pod, as JSON: its Binding, its Eviction, a condition that wakes it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "cluster/node/node.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
+#include "server/wire/pod/dialect.h"
+
+namespace berth::wire {
+
+// A Binding, v1: a pod, its node and its devices in one atomic write.
+// The pod's UID is a precondition of the write. The grants go along as the annotations that the
+// dialects write, the decision's id as berth.dev/decision. Error: kInternal if the node does not
+// have the devices (CheckDevices): a Binding that named others would give these twice.
+Result<std::string> EncodeBinding(const PodRequest& pod, const Placement& placement,
+                                  const NodeSpec& node, std::string_view decision, WallTime now,
+                                  const Dialects& dialects);
+
+// The condition on a pod's status by which kube-scheduler is made to ask about it again: any change
+// of a pod that an extender has refused does that, and this one changes nothing else.
+inline constexpr const char* kWakeContentType = "application/strategic-merge-patch+json";
+
+// A patch of pods/status. It holds for the pod of that UID alone, and of two patches within a
+// second the second changes nothing.
+std::string EncodeWake(const PodId& pod, WallTime now);
+
+// The JSON of an Eviction, policy/v1: what is posted to pods/NAME/eviction.
+// It holds for the pod of that UID alone.
+std::string EncodeEviction(const PodId& pod);
+
+}  // namespace berth::wire

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is kept for others that wait: no gang takes it, and a gang that was refused for it is
+// planned once it is over, though no node has changed.
+#include "test/unit/server/gang_world.h"
+
+namespace berth::test::gang_ground_test {
+namespace {
+
+using namespace gang_world;  // NOLINT(google-build-using-namespace)
+
+class GangGroundTest : public GangWorld {
+ protected:
+  static DeviceRoom RoomFor(const APod& pod, const std::string& node) {
+    DeviceRoom room{.pod = pod.Request().id, .priority = pod.Request().priority, .node = node};
+    room.gang = pod.Request().gang.id;
+    return room;
+  }
+};
+
+TEST_F(GangGroundTest, WhatOthersWereEvictedForIsNoGangsOfLowerPriority) {
+  Add(ANode("n").Gpus(3));
+  const APod big = APod("big").Whole(8).Priority(1000);
+  ASSERT_TRUE(rooms_.Put(RoomFor(big, "n")));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  Pass(seconds(1));
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  EXPECT_EQ(Free("n"), 3000);
+}
+
+TEST_F(GangGroundTest, AGangThatWasRefusedForARoomIsPlannedWhenItIsDropped) {
+  Add(ANode("n").Gpus(3));
+  ASSERT_TRUE(rooms_.Put(RoomFor(APod("big").Whole(8).Priority(1000), "n")));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  Pass(seconds(1));
+  waker_.names.clear();
+  rooms_.Drop("n");
+  Pass(seconds(1));
+  EXPECT_EQ(StateOf(), "planned");
+  EXPECT_EQ(waker_.names, Names{"a"});
+  EXPECT_EQ(Filter(a_), "n");
+}
+
+TEST_F(GangGroundTest, ARoomIsOpenToTheGangThatItIsMadeForAndToAHigherPriority) {
+  Add(ANode("n").Gpus(3));
+  Add(ANode("m").Gpus(3));
+  ASSERT_TRUE(rooms_.Put(RoomFor(a_, "n")));
+  ASSERT_TRUE(rooms_.Put(RoomFor(APod("low").Whole(3).Priority(5), "m")));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_, {"n"}), "n");
+  const auto high = [](const std::string& name) { return Member(name, "high").Priority(10); };
+  Arrive({high("x"), high("y"), high("z")});
+  EXPECT_EQ(Filter(high("x")), "m");
+}
+
+TEST_F(GangGroundTest, WhatComesFreeWhereOthersAreEvictedIsNotTakenFromARoom) {
+  Add(ANode("n").Gpus(1));
+  Add(ANode("m").Gpus(2));
+  const auto member = [](const std::string& name) { return Member(name).Priority(5); };
+  ShowBound(APod("low").Whole(1), "n", {0});
+  Arrive({member("a"), member("b"), member("c")});
+  EXPECT_NE(Filter(member("a")), "n");
+  ASSERT_TRUE(rooms_.Put(RoomFor(APod("big").Whole(2).Priority(1000), "m")));
+  Pass(seconds(2));
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(Preempt(member(name), {"n", "m"}), "");
+  EXPECT_EQ(Free("m"), 2000);
+}
+
+TEST_F(GangGroundTest, AGangThatWasRefusedForAnEarmarkIsPlannedWhenItLapses) {
+  extender_.Use({.engine = EngineOf("best-fit"),
+                 .reservation_time = seconds(30),
+                 .gangs = {{"berth"}, seconds(50)},
+                 .earmarks = EarmarkLimits{100}});
+  const auto look = [this](Duration time) {
+    clock_.Advance(time);
+    extender_.LookAtEarmarks();
+    extender_.LookAtGangs();
+  };
+  Add(ANode("n").Gpus(8));
+  const auto created = clock_.Wall();
+  const APod old = APod("old").Whole(8), stuck = APod("stuck").Whole(8);
+  ShowBound(old, "n", {0, 1, 2, 3, 4, 5, 6, 7});
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(stuck.Request()), .created = created});
+  EXPECT_EQ(Filter(stuck), Text(Reason::kGpusHeld));
+  Delete(old);
+  look(seconds(1));
+  for (const APod& pod : {a_, b_, c_}) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod.Request()),
+                  .created = created + seconds(60)});
+  }
+  EXPECT_EQ(Filter(a_), kNoRoom) << "the room is kept for the pod that waits longer";
+  for (int second = 0; second < 70 && StateOf() != "planned"; ++second) look(seconds(1));
+  EXPECT_EQ(StateOf(), "planned") << "it has not come within a minute, and no node has changed";
+}
+
+TEST_F(GangGroundTest, AGangIsNotPlannedAgainWhileNothingIsAnother) {
+  Add(ANode("n").Gpus(2));
+  ASSERT_TRUE(rooms_.Put(RoomFor(APod("big").Whole(8).Priority(1000), "n")));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  rooms_.Drop("n");
+  Pass(seconds(1));
+  const std::size_t said = sink_.texts.size();
+  for (int i = 0; i < 20; ++i) Pass(seconds(1));
+  EXPECT_EQ(sink_.texts.size(), said);
+  EXPECT_EQ(StateOf(), "waiting");
+}
+
+TEST_F(GangGroundTest, AGangThatCanNeverStartIsToldSoAndPlannedOnceAMinute) {
+  Add(ANode("n").Gpus(8).Model("A100"));
+  Add(ANode("m").Gpus(8).Model("T4"));
+  const auto member = [](const std::string& name) {
+    return Member(name).Whole(4).Models({"A100"});
+  };
+  Arrive({member("a"), member("b"), member("c")});
+  EXPECT_EQ(Filter(member("a")), kNoRoom);
+  const auto why = [this] { return gangs_.Views(clock_.Now())[0].why; };
+  EXPECT_NE(why().find("never on these nodes: its pods ask for 12 GPUs, and the nodes that they "
+                       "accept have 8"),
+            std::string::npos)
+      << why();
+  for (int cpus = 64; cpus < 76; ++cpus) {  // something changes all the time
+    Add(ANode("m").Gpus(8).Model("T4").Cpu(cpus));
+    Pass(seconds(61));
+  }
+  Add(ANode("m").Gpus(16).Model("A100"));  // the same node is another one
+  Pass(seconds(2));
+  EXPECT_EQ(StateOf(), "waiting") << "no node has come";
+  Pass(seconds(60));
+  EXPECT_EQ(StateOf(), "planned");
+}
+
+TEST_F(GangGroundTest, AHopelessGangIsPlannedAtOnceWhenANodeComes) {
+  Add(ANode("n").Gpus(2));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  Add(ANode("m").Gpus(1));
+  Pass(milliseconds(300));
+  EXPECT_EQ(StateOf(), "planned");
+}
+
+TEST_F(GangGroundTest, TheMemberThatNoNodeAcceptsIsNamed) {
+  Add(ANode("n").Gpus(8));
+  NodeConstraints there;
+  there.selector = {{"kubernetes.io/hostname", LabelOperator::kIn, {"gone"}}};
+  const APod c = Member("c").Constrained(there);
+  Arrive({a_, b_, c});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  const GangView view = gangs_.Views(clock_.Now())[0];
+  EXPECT_EQ(view.lacks, "c");
+  EXPECT_NE(view.why.find("never while no node accepts c: 1 node(s)"), std::string::npos)
+      << view.why;
+}
+
+TEST_F(GangGroundTest, ANodeWhereVictimsArePartOfAGangIsLeftOutOfPreempt) {
+  for (const char* name : {"n", "m", "k"}) Add(ANode(name).Gpus(1));
+  ShowBound(Member("a").GangSize(2), "n", {0});
+  ShowBound(Member("b").GangSize(2), "m", {0});
+  ShowBound(APod("single").Whole(1), "k", {0});
+  PodRequest high = APod("high").Whole(1).Priority(100).Request();
+  const auto preempt = [&](const std::vector<NodeVictims>& asked) {
+    std::string text;
+    for (const auto& kept : extender_.Preempt(extender_.Now(), high, asked)) text += kept.node;
+    return text;
+  };
+  const NodeVictims n{"n", {"uid-a"}}, m{"m", {"uid-b"}}, k{"k", {"uid-single"}};
+  EXPECT_EQ(preempt({n, m}), "") << "nobody";
+  EXPECT_EQ(preempt({n, m, k}), "k");
+  Delete(APod("single"));  // nobody waits for its end any more
+  Use({{"berth"}, seconds(50), 0, true});
+  EXPECT_EQ(preempt({n, m}), "nm");
+  ShowBound(APod("single").Whole(1), "k", {0});
+  high.id.uid = "uid-another";  // nothing was agreed on for it
+  EXPECT_EQ(preempt({n, m, k}), "k") << "only where no other node will do";
+}
+
+// Its bind was on the way when nobody could say any more how many have to start together.
+TEST_F(GangGroundTest, ALateBindDoesNotGoAloneWhereThePodGroupIsDeleted) {
+  PodGroups groups;
+  GangTable gangs{{state_, waiting_, domains_, &groups}};
+  Extender extender{{.state = state_,
+                     .binder = binder_,
+                     .sink = sink_,
+                     .clock = clock_,
+                     .behind_scheduler = true,
+                     .gangs = &gangs,
+                     .waiting = &waiting_},
+                    {.engine = EngineOf("best-fit"),
+                     .reservation_time = seconds(30),
+                     .gangs = {{"coscheduling"}, seconds(50)}}};
+  PodGroupTable& table = groups.Of("coscheduling");
+  table.Reset({{.namespace_name = "default", .name = "train", .min_members = 3}});
+  Add(ANode("n").Gpus(3));
+  const auto member = [&groups](const std::string& name) {
+    PodRequest pod =
+        APod(name).Whole(1).Gang("coscheduling:default/train").WithoutGangObject().Request();
+    groups.Update(pod.gang);
+    return pod;
+  };
+  const std::vector<NodeIndex> all = {0};
+  std::map<std::string, std::string> answers;
+  const auto bind = [&](const PodRequest& pod) {
+    (void)extender.Bind({pod.id.namespace_name, pod.id.name, pod.id.uid, "n", clock_.Now()},
+                        [&answers, name = pod.id.name](const Status& bound) {
+                          answers[name] = bound ? "bound" : bound.error().message;
+                        });
+  };
+  const PodRequest a = member("a"), b = member("b"), c = member("c");
+  for (const PodRequest& pod : {a, b, c}) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod)});
+  }
+  for (const PodRequest& pod : {a, b, c}) {
+    EXPECT_TRUE(extender.Filter(extender.Now(), pod, all).fits);
+  }
+  bind(a);
+  bind(b);
+  table.Remove("default", "train");
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(milliseconds(100));
+    extender.LookAtGangs();
+  }
+  bind(c);
+  clock_.Advance(seconds(2));
+  extender.LookAtGangs();
+  EXPECT_EQ(bound_, Names());
+  EXPECT_EQ(answers.size(), 3U);
+  EXPECT_EQ(answers["c"], "the PodGroup that set the gang's size was deleted");
+}
+
+}  // namespace
+}  // namespace berth::test::gang_ground_test
