@@ -21,7 +21,7 @@ namespace {
 constexpr SoakChecks kChecks = {.vain_evictions = false,
                                 .vain_for_gangs = false,
                                 .moves = false,
-                                .closed_by_one = false,
+                                .closed_by_one = true,
                                 .asleep = false,
                                 .kept_in_vain = false};
 
