@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "scoring/devices/device_picker.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/registry.h"
 
 namespace berth {
 
 std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod) {
-  if (!Fits(node, pod.shape)) return nullptr;
+  if (!Fits(node, pod.shape) || !LackOf(node, pod).empty()) return nullptr;
   const auto choices = DeviceChoices(node, pod.shape, DeviceRule::kTightest);
   if (choices.empty()) return nullptr;
   auto record = std::make_shared<PodRecord>();

@@ -92,7 +92,8 @@ struct PodInLine {
 };
 using PodsInLine = std::vector<PodInLine>;  // the first first
 
-// The node with the pod on it, as a plan; nullptr: the pod does not fit.
+// The node with the pod on it, as a plan; nullptr: the pod does not fit, also by what
+// kube-scheduler counts there (other devices, the number of pods).
 std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod);
 
 // Whether it is the pod's own, or its gang's.

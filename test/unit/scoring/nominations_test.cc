@@ -109,6 +109,17 @@ TEST_F(NominationsTest, TheNomineeGoesBeforeOwnersOfALowerPriority) {
   EXPECT_EQ(OwnersOn(0), "evicts");
 }
 
+TEST_F(NominationsTest, NothingIsKeptForAPodThatLacksAnotherDeviceThere) {
+  Stand(APod("waits").Whole(4).Others({{"rdma/hca", 2}}), 1);
+  Look();
+  Becomes(0, ANode("a").Gpus(8).Counts(110, {{"rdma/hca", 1}}));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "");
+  Becomes(0, ANode("a").Gpus(8).Counts(110, {{"rdma/hca", 2}}));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "waits");
+}
+
 TEST_F(NominationsTest, NothingIsOfferedOnANodeThatIsKeptForAnother) {
   PodId other{"uid-other", "default", "other"};
   kept_ = std::make_shared<const KeptNodes>(KeptNodes{{"a", {{other, {}, 100}}}});
