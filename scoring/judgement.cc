@@ -174,16 +174,15 @@ std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, cons
   const Node& node = snapshot.node(index);
   const bool in_domain = group.tree && pod.domain.required;
   if (Admits(node.spec(), pod) != Reason::kFits) return std::nullopt;
-  const bool anything_kept = reservations != nullptr && !reservations->empty();
   if (GetsClaimOn(node, pod)) {  // kube-scheduler knows whom
-    const bool kept = anything_kept && KeptNodeFrom(reservations->nodes(), node.spec().name, pod);
+    const bool kept = reservations && KeptNodeFrom(reservations->nodes(), node.spec().name, pod);
     return kept ? std::nullopt : std::optional(std::vector<std::string>());
   }
   if (in_domain && MayJoin(*group.tree, pod, group.members, index) != Reason::kFits) {
     return std::nullopt;
   }
   NodeSuffices is_left;
-  if (anything_kept) {
+  if (reservations != nullptr) {  // also where nothing is kept yet: who stands in line comes first
     is_left = [&](const Node& left) {
       return !reservations->IsKeptWithout(pod, snapshot, index, left);
     };
