@@ -69,7 +69,8 @@ Result<GangDevices> GangDevices::Make(std::span<const Claims> kinds, const FindC
         continue;
       }
     }
-    View view = ViewOf(questions, *devices);
+    View view = made.ViewOf(questions, *devices);
+    if (made.steps_left_ <= 0) return Invalid("too many devices may suit its claims");
     std::uint64_t cost = 0;
     for (const ClaimQuestion& question : questions) cost += question.cost();
     if (cost >= ClaimQuestion::kMostCost) return Invalid("its selectors take too long");
@@ -92,6 +93,7 @@ Result<GangDevices> GangDevices::Make(std::span<const Claims> kinds, const FindC
     }
     made.views_.push_back(std::move(view));
   }
+  made.steps_left_ = kMostSteps;  // the searches have as much again
   for (std::size_t k = 0; k < questions.size(); ++k) {
     const auto& claims = questions[k].claims();
     for (std::size_t c = 0; c < claims.size(); ++c) {
@@ -110,6 +112,7 @@ GangDevices::View GangDevices::ViewOf(std::vector<ClaimQuestion>& kinds,
   View view;
   for (ClaimQuestion& kind : kinds) {
     NodeQuestion node = kind.On(devices.pools, devices.taken);
+    steps_left_ -= node.prepared;
     View::OfKind& of_kind = view.kinds.emplace_back();
     const int count = static_cast<int>(node.question.devices.size());
     for (int c = 0; c < static_cast<int>(node.question.claims.size()); ++c) {
@@ -119,6 +122,7 @@ GangDevices::View GangDevices::ViewOf(std::vector<ClaimQuestion>& kinds,
         auto& of_request = of_claim.emplace_back();
         for (int o = 0; o < static_cast<int>(requests[At(r)].options.size()); ++o) {
           auto& of_option = of_request.emplace_back();
+          steps_left_ -= count / 4;
           for (int d = 0; d < count; ++d) of_option.push_back(node.question.match({c, r, o}, d));
         }
       }

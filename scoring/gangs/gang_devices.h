@@ -34,8 +34,8 @@ class GangDevices {
   static Result<GangDevices> Make(std::span<const Claims> kinds, const FindClass& find_class,
                                   const DeviceOffers::ByNode& offers, const Snapshot& snapshot);
 
-  // What all searches of a gang's plan may take together, in steps of the search: about a tenth of
-  // a second. So may its selectors (ClaimQuestion::kMostCost).
+  // What Make may take, and all searches of a gang's plan together, in steps of the search: about a
+  // tenth of a second. So may its selectors (ClaimQuestion::kMostCost).
   static constexpr std::int64_t kMostSteps = 4'000'000;
 
   // Whether the node has devices for so many members of each kind together. False too where the
@@ -64,7 +64,7 @@ class GangDevices {
   static constexpr int kNoView = -1;
 
   GangDevices() = default;
-  static View ViewOf(std::vector<ClaimQuestion>& kinds, const NodeDevices& devices);
+  View ViewOf(std::vector<ClaimQuestion>& kinds, const NodeDevices& devices);
   static std::string TextOf(const View& view);
   bool Search(const View& view, std::span<const int> members);
 

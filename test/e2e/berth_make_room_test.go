@@ -62,7 +62,8 @@ func startMakingRoom(t *testing.T, objects ...string) controlled {
 	c := controlled{cluster: cluster{Plane: harness.NewPlane(t)}}
 	c.CreateNodes(len(objects))
 	c.GrantBerth()
-	c.Kubectl("apply", "--filename=manifests/components/make-room/rbac.yaml")
+	c.Kubectl("apply", "--filename=manifests/components/make-room/rbac.yaml",
+		"--filename=manifests/components/keep-nodes/rbac.yaml", "--filename=manifests/components/keep-nodes/policy.yaml")
 	c.kubelets = c.StartKubelets()
 	c.StartControllerManager()
 	c.berth = c.StartBerth(makesRoom)

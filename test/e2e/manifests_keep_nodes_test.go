@@ -51,8 +51,11 @@ func TestBerthMayWriteThreeAnnotationsOfANode(t *testing.T) {
 		_, err := berth.CoreV1().Nodes().Patch(t.Context(), "n", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		return err
 	}
+	tries := 0
 	harness.Eventually(t, "the policy to be in force", 30*time.Second, func() error {
-		if err := ask(`{"metadata":{"annotations":{"example.com/a":"b"}}}`); err == nil || !strings.Contains(err.Error(), "berth-keep-nodes") {
+		tries++ // another value each time: a patch that changes nothing is no concern of the policy
+		err := ask(fmt.Sprintf(`{"metadata":{"annotations":{"example.com/a":"try %d"}}}`, tries))
+		if err == nil || !strings.Contains(err.Error(), "berth-keep-nodes") {
 			return fmt.Errorf("the policy is not in force: %v", err)
 		}
 		return nil

@@ -95,5 +95,15 @@ TEST_F(GangDevicesTest, ASearchWithoutEndIsGivenUp) {
   EXPECT_FALSE(devices->Has(0, std::vector{0, 1})) << "nothing is left to search with";
 }
 
+TEST_F(GangDevicesTest, DevicesThatTakeTooLongToCompareAreLeftToKubeScheduler) {
+  // No node stands for another here.
+  for (int node = 0; node < 4'000; ++node) gpus_["m" + std::to_string(node)] = 16;
+  std::vector<GangDevices::Claims> kinds;
+  for (int kind = 0; kind < 40; ++kind) kinds.push_back({Ask(1, true), Ask(1, true), Ask(1, true)});
+  const auto devices = Make(kinds);
+  ASSERT_FALSE(devices);
+  EXPECT_EQ(devices.error().message, "too many devices may suit its claims");
+}
+
 }  // namespace
 }  // namespace berth::test::gang_devices_test
