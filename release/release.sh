@@ -3,9 +3,9 @@
 #
 #   release.sh [VERSION [IMAGE [URL]]]   release.sh 0.2.0 registry.example.com/berth https://example.com/berth/0.2.0
 #
-#   berth-VERSION-linux-ARCH.tar.gz         the programs, stripped, with manual pages and completions
+#   berth-VERSION-linux-ARCH.tar.gz         the programs, stripped, with their libraries (bundle.sh), manual pages, completions
 #   berth-VERSION-linux-ARCH.oci.tar        the image IMAGE:VERSION (image.sh)
-#   kubectl-berth-VERSION-linux-ARCH.tar.gz kubectl's plugin with its libraries (kubectl-plugin.sh)
+#   kubectl-berth-VERSION-linux-ARCH.tar.gz kubectl's plugin with its libraries (bundle.sh)
 #   berth.yaml                              krew's manifest of it, where URL says from where it will be fetched
 #   berth-VERSION-linux-ARCH.debug.tar.gz   their symbols, for who reads a core dump
 #   berth-VERSION-linux-ARCH.spdx.json      what is in all these (sbom.sh)
@@ -45,22 +45,23 @@ name=berth-$version-linux-$architecture
 
 make build VERSION="$version"
 rm -rf dist
-mkdir -p "dist/$name" "dist/$name.debug"
+mkdir -p "dist/$name.debug"
+release/bundle.sh "dist/$name" build/release/bin/berth{,-replay,-node}
 for program in berth berth-replay berth-node; do
   objcopy --only-keep-debug "build/release/bin/$program" "dist/$name.debug/$program.debug"
-  strip -o "dist/$name/$program" "build/release/bin/$program"
-  objcopy --add-gnu-debuglink="dist/$name.debug/$program.debug" "dist/$name/$program"
+  objcopy --add-gnu-debuglink="dist/$name.debug/$program.debug" "dist/$name/lib/programs/$program"
 done
 awk -v title="## $section" '/^## / {on = index($0 " ", title " ") == 1} on' CHANGELOG.md >dist/CHANGES.md
-cp LICENSE CHANGELOG.md docs/berth-configuration.schema.json "dist/$name/"
+cp CHANGELOG.md docs/berth-configuration.schema.json "dist/$name/"
 for program in berth berth-replay; do
   "build/release/bin/$program" man | gzip -n9 >"dist/$name/$program.1.gz"
   for shell in bash zsh fish; do "build/release/bin/$program" completion $shell >"dist/$name/$program.$shell"; done
 done
 plugin=kubectl-berth-$version-linux-$architecture
-release/kubectl-plugin.sh build/release/bin/berth "dist/$plugin"
+ln -sf berth build/release/bin/kubectl-berth
+release/bundle.sh "dist/$plugin" build/release/bin/kubectl-berth
 release/image.sh "$image:$version" build/release/bin "dist/$name.oci.tar"
-release/sbom.sh "$version" "dist/$name"/berth{,-replay,-node} >"dist/$name.spdx.json"
+release/sbom.sh "$version" build/release/bin/berth{,-replay,-node} >"dist/$name.spdx.json"
 sed "s|image: berth\$|image: $image:$version|" manifests/install.yaml >dist/install.yaml
 manifests=berth-$version-manifests
 git archive --prefix="dist/$manifests/" HEAD:manifests | tar -x

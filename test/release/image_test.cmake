@@ -77,8 +77,11 @@ if(failed AND said MATCHES "Operation not permitted")
   endif()
 endif()
 foreach(command "berth --version" "berth serve --help" "berth config check /berth.yaml" "berth-replay --version"
-                "berth-replay demo --help" "berth-node --version" "berth-node --help" "berth-node facts")
+                "berth-replay demo --help" "berth-node --version" "berth-node --help" "berth-node facts"
+                "berth top --cluster /c.json" "berth explain node n1 --cluster /c.json")
   file(WRITE ${root}/berth.yaml "apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\n")
+  file(WRITE ${root}/c.json "{\"version\": 1, \"nodes\": [{\"name\": \"n1\", \"gpu_model\": \"T4\", \"cpu_milli\": 96000, "
+                            "\"memory_bytes\": 400000000000, \"gpus\": 4}]}")
   separate_arguments(words UNIX_COMMAND ${command})
   execute_process(COMMAND ${enter} /usr/local/bin/${words} RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(failed OR said STREQUAL "")
