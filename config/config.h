@@ -74,7 +74,7 @@ struct LeaderElectionConfig {
 
 // Pods that get GPUs by ResourceClaims.
 struct DraConfig {
-  // Whether Berth chooses the MIG device of a claim and allocates it (docs/dra-choose.md). Needs
+  // Whether Berth chooses the MIG device of a claim and allocates it (docs/dra-details.md). Needs
   // rights beyond those of the base manifests.
   bool choose_devices = false;
   // Whether Berth evicts pods for others of higher priority that wait for GPUs of DRA

@@ -2,7 +2,7 @@
 //
 // ModelSettings: the numbers of the scorer expected-waste and of the learned mix, which a service
 // has fixed. In a configuration for berth-replay they are the mappings `expectedWaste` and
-// `learning`; docs/replay-traces.md has their table.
+// `learning`; bench/lab/README.md has their table.
 #pragma once
 
 #include <string>

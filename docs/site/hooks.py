@@ -16,6 +16,7 @@ PAGES = {
     "ARCHITECTURE.md": "project/architecture.md",
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "INTERNALS.md": "project/internals.md",
     "SECURITY.md": "project/security.md",
     "bench/LAB.md": "project/lab.md",
     "bench/RESULTS.md": "project/results.md",

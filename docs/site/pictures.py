@@ -5,10 +5,11 @@
   pictures.py BERTH --check   fail where one of them is not what would be written
 
 demo.svg, idle.svg: docs/pictures/demo.txt, the output of `berth-replay demo` without the line of times and what follows it.
+lab.yaml: a cluster to ask about; README.md has the answer, which --check compares.
 links.svg: `berth-replay topology show docs/pictures/dgx1.txt --json`.
 curves.svg: docs/pictures/curves.json, `allocated_pct` from 80 to 130 % arrived in report.json of the demo.
 gang.svg: what `berth serve` says of a gang while its pods are filtered and bound.
-pod.svg: the calls of one pod, as docs/internals.md has them.
+pod.svg: the calls of one pod, as INTERNALS.md has them.
 results-*.svg: tables of bench/RESULTS.md and bench/SPEED.md.
 architecture.svg: who tells whom what, as ARCHITECTURE.md and README.md have it.
 page-light.webp, page-dark.webp: the live page in a browser, by test/page/pictures; page.sources says of which page.
@@ -57,7 +58,8 @@ def demo(output):
     for i, line in enumerate(lines):
         shown = 100 * min(0.9, (step * i) / seconds)
         style += f"@keyframes l{i} {{ 0%, {shown:.1f}% {{ opacity: 0 }} {shown + 0.1:.1f}%, 100% {{ opacity: 1 }} }}\n"
-        style += f".l{i} {{ animation: l{i} {seconds}s infinite }}\n"
+        # It begins with its end, for who shows a first frame alone.
+        style += f".l{i} {{ animation: l{i} {seconds}s -{0.95 * seconds:g}s infinite }}\n"
         body.append(text(14, 26 + 19 * i, line, f'class="l{i}"'))
     style += "@media (prefers-reduced-motion: reduce) { text { animation: none !important } }\n"
     width = 28 + round(7.9 * max(map(len, lines)))
@@ -124,8 +126,9 @@ def pod():
     for i, (source, target, words) in enumerate(CALLS):
         y, end, back = top + 44 * i + 26, x[target], 7 if target < source else -7
         body.append(f'<path class="line" d="M{x[source]} {y} H{end} m{back} -4 L{end} {y} l{back} 4"/>')
-        body.append(text(min(x[source], end) + 6, y - 7, words))
-    return svg(760, bottom + 16, "The life of a pod", "\n".join(body))
+        body.append(text(min(x[source], end) + 6, y - 9, words, 'class="over"'))
+    over = ".over { paint-order: stroke; stroke: #ffffff; stroke-width: 5px }\n@media (prefers-color-scheme: dark) { .over { stroke: #111827 } }"
+    return svg(760, bottom + 16, "The life of a pod", "\n".join(body), over)
 
 
 COLOURS = {"expected-waste": "#4f46e5", "fragmentation-gradient": "#b45309", "kube-scheduler": "#6b7280", "most-allocated": "#9ca3af"}
@@ -345,6 +348,14 @@ def page_sources():
     return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest() + "\n"
 
 
+def quotes_berth(berth):
+    """Whether README.md shows what `berth explain` says of docs/pictures/lab.yaml today."""
+    root = FOLDER.parent.parent
+    command, shown = re.search(r"```console\n\$ berth (.*?)\n(.*?)```", (root / "README.md").read_text(encoding="utf-8"), re.DOTALL).groups()
+    said = subprocess.run([berth, *command.split()], cwd=root, check=True, capture_output=True, text=True).stdout
+    return " ".join(shown.split()) in " ".join(said.split())
+
+
 def lines_of(measured):
     """As JSON, a line per policy."""
     return "{\n" + ",\n".join(f" {json.dumps(policy)}: {json.dumps(held)}" for policy, held in measured.items()) + "\n}\n"
@@ -359,6 +370,8 @@ def main():
     drawn |= {"gang": gang(programs.gang(berth)), "architecture": architecture()}
     drawn |= {f"results-{name}": picture for name, picture in (results() | speed()).items()}
     written |= {f"{name}.svg": picture for name, picture in drawn.items()}
+    if check and not quotes_berth(berth):
+        stale.append("README.md shows another answer of `berth explain` than this Berth gives")
     for name, content in written.items():
         path = FOLDER / name
         if not check:  # make pictures has just taken those of the page

@@ -185,7 +185,7 @@ struct GangNews {
   Duration took{};            // kBegun: for how long the first of its binds was held
 };
 
-// A pod keeps waiting. sentence: why, and what would change that (docs/explain.md).
+// A pod keeps waiting. sentence: why, and what would change that (docs/my-pod-waits.md).
 struct PodWaits {
   PodId pod;
   std::string sentence;

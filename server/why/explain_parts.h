@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts that several answers have. docs/api-explain.md and docs/api-plan.md have their fields.
+// Parts that several answers have. docs/api.md has their fields.
 #pragma once
 
 #include <string>

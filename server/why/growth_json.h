@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What POST /plan answers where it is asked what the next nodes of each pool would take
-// (docs/api-plan.md has every field), as JSON for programs and as text for people.
+// (docs/api.md has every field), as JSON for programs and as text for people.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What /debug/live answers: all that the live page shows at one moment, as one small JSON object
-// (docs/page.md has every field). Nodes are in columns, their GPUs a text (GpuCells), and names
+// (INTERNALS.md has every field). Nodes are in columns, their GPUs a text (GpuCells), and names
 // that many nodes share are said once, so that 5,000 nodes of 8 GPUs compress to some kilobytes.
 //
 // Nothing in it changes by time alone: moments are seconds since 1970, so that two answers about

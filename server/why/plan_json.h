@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What POST /plan answers (docs/api-plan.md has every field), as JSON for programs and as text for
+// What POST /plan answers (docs/api.md has every field), as JSON for programs and as text for
 // people.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What POST /plan is asked (docs/api-plan.md has every field).
+// What POST /plan is asked (docs/api.md has every field).
 //
 //   {"pods": [Pod, Job, Deployment, List, ...],
 //    "add": [{"like": "n1", "count": 3}, {"like": {"status": {...}}}], "remove": ["n2"]}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What POST /plan answers where it is asked which pods to move to make room (docs/api-plan.md has
+// What POST /plan answers where it is asked which pods to move to make room (docs/api.md has
 // every field), as JSON for programs and as text for people.
 #pragma once
 

@@ -9,6 +9,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -105,7 +106,7 @@ func TestRulesFileIsCurrent(t *testing.T) {
 const alertsHead = `# Alerts
 
 One heading per alert: what is wrong, what to do, and the expression. Deleting the leader's pod is always safe: all state of Berth is
-in the API server. Made by a test from ` + "`manifests/monitoring/alerts.yaml`" + `; [monitoring.md](monitoring.md) says how to install them.
+in the API server. Made by a test from ` + "`manifests/monitoring/alerts.yaml`" + `; [Monitoring](monitoring.md) says how to install them.
 
 | severity | means | answer |
 |---|---|---|
@@ -130,7 +131,20 @@ func spoken(text string) string {
 	text = alertInText.ReplaceAllStringFunc(text, func(name string) string {
 		return fmt.Sprintf("[%s](#%s)", name, strings.ToLower(name))
 	})
-	return pageInText.ReplaceAllString(text, "([$1]($1))")
+	return pageInText.ReplaceAllStringFunc(text, func(page string) string {
+		name := pageInText.FindStringSubmatch(page)[1]
+		return fmt.Sprintf("([%s](%s))", titleOf(name), name)
+	})
+}
+
+// titleOf is what a page of docs/ is called.
+func titleOf(name string) string {
+	text, err := os.ReadFile("docs/" + name)
+	if err != nil {
+		return err.Error()
+	}
+	title, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimPrefix(title, "# ")
 }
 
 func TestAlertsPageIsCurrent(t *testing.T) {
@@ -165,7 +179,7 @@ func TestAlertsPageIsCurrent(t *testing.T) {
 func TestTextsOfAlertsAreSpoken(t *testing.T) {
 	for text, want := range map[string]string{
 		"{{ $value | humanize }} of {{ $labels.resource }}": "N of RESOURCE",
-		"See BerthSlow (docs/tls.md).":                      "See [BerthSlow](#berthslow) ([tls.md](tls.md)).",
+		"See BerthSlow (docs/tls.md).":                      "See [BerthSlow](#berthslow) ([Certificates](tls.md)).",
 	} {
 		if got := spoken(text); got != want {
 			t.Errorf("want %q, got %q", want, got)

@@ -72,7 +72,7 @@ func familiesOf(text string, alerts, panels []query) map[string]*family {
 const metricsPageHead = `# Metrics
 
 Every metric of ` + "`/metrics`" + ` that is Berth's own: its type, its labels, what it means, and which alert and which panel of the
-dashboards use it. [monitoring.md](monitoring.md) says what to do for each alert. Some metrics have series only when there is something
+dashboards use it. [Monitoring](monitoring.md) says what to do for each alert. Some metrics have series only when there is something
 to count: GPUs by vendor, gangs, MIG devices. A test makes this page of a running Berth and compares.
 
 | metric | type | labels | meaning | alerts | panels |

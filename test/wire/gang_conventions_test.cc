@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What each convention says of a gang: pods and PodGroups as their controllers write them, and what
-// is read of them (docs/gang-conventions.md).
+// is read of them (docs/gangs.md#which-pods-are-a-gang).
 #include <gtest/gtest.h>
 
 #include <chrono>

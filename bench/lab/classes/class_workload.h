@@ -3,7 +3,7 @@
 // Training, inference and batch on a fleet of several machine types; drawn from a seed.
 //
 // What is asked for, on what, and what it costs is an assumption, all of it said here and in
-// docs/replay-questions.md. The fleet, in an order drawn from the seed, all GPUs of one model:
+// docs/replay.md. The fleet, in an order drawn from the seed, all GPUs of one model:
 //
 //   nodes  GPUs  family  price of a GPU-hour  traits
 //      16     8  rdma    4                    rdma, nvlink, nvswitch, nvme

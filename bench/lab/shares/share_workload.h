@@ -7,7 +7,7 @@
 // GPUs, or for a share: compute and memory, each drawn from its own list with equal chances and
 // without regard to the other. What pods really ask for is not published in two dimensions (openb
 // has compute alone), so all of this is an assumption, said in share_workload.cc and in
-// docs/replay-questions.md. CPUs and main memory are there for all: what is judged is the choice of
+// docs/replay.md. CPUs and main memory are there for all: what is judged is the choice of
 // a card.
 //
 // Arrivals are Poisson, running times log-normal (time/stream.h), and at the start as many pods

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Public traces of GPU clusters, as their authors publish them. docs/replay-traces.md says for each
+// Public traces of GPU clusters, as their authors publish them. docs/replay.md says for each
 // what is assumed and left out.
 #pragma once
 

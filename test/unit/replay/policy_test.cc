@@ -95,7 +95,7 @@ TEST(ModelSettings, AreRefusedAsOtherSettingsAre) {
 }
 
 TEST(ModelSettings, TheDocumentationHasTheTableOfTheCode) {
-  const std::string page = test::ReadText(test::SourceDir() + "/docs/replay-traces.md");
+  const std::string page = test::ReadText(test::SourceDir() + "/bench/lab/README.md");
   EXPECT_NE(page.find(ModelSettingsTable()), std::string::npos) << ModelSettingsTable();
 }
 
