@@ -51,15 +51,14 @@ bool SaysOnlyRoomLacks(std::string_view scheduler_said) {
 
 }  // namespace
 
-std::optional<WaitingPods::InLine> WaitingPods::InLineOf(std::string_view uid,
-                                                         const WaitingPod& pod) {
+std::optional<PlaceInLine> WaitingPods::InLineOf(std::string_view uid, const WaitingPod& pod) {
   if (pod.pod == nullptr || !pod.unschedulable || pod.gated || !pod.created) return std::nullopt;
   const PodRequest& request = *pod.pod;
   if (!request.shape.wants_several_gpus() || !request.gang.empty() || !request.refusal.empty() ||
       !SaysOnlyRoomLacks(pod.scheduler_said)) {
     return std::nullopt;
   }
-  return InLine{request.priority, *pod.created, uid};
+  return PlaceInLine{.priority = request.priority, .since = *pod.created, .uid = uid};
 }
 
 void WaitingPods::SetPod(const std::string& uid, Entry& entry, WaitingPod pod, std::size_t bytes) {
@@ -273,7 +272,7 @@ std::vector<WaitingPods::LacksRoom> WaitingPods::LackingRoom(std::size_t most,
     pods.reserve(std::min(lacking_.size(), kMostLookedAt));
     for (const auto& [place, pod] : lacking_) {
       if (pods.size() == kMostLookedAt) break;
-      pods.push_back({pod, place.created});
+      pods.push_back({pod, place.since});
     }
   }
   std::map<std::string_view, std::size_t> counts;

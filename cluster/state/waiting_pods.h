@@ -39,6 +39,23 @@
 
 namespace berth {
 
+// Where a pod or gang stands among those that wait. What one line does not tell apart is the same for
+// all that stand in it.
+struct PlaceInLine {
+  Instant turn = {};  // the last one of its namespace; none yet: the earliest
+  int priority = 0;
+  WallTime since = {};  // it waits
+  std::uint64_t nth = 0;
+  std::string_view uid = {};
+};
+
+// The one order of those who wait: first whose turn was the longest time ago, then the higher
+// priority, then who has waited longer; among these by the number, then by UID.
+inline bool ComesBefore(const PlaceInLine& a, const PlaceInLine& b) {
+  return std::tie(a.turn, b.priority, a.since, a.nth, a.uid) <
+         std::tie(b.turn, a.priority, b.since, b.nth, b.uid);
+}
+
 struct WaitingPod {
   std::shared_ptr<const PodRequest> pod;
   bool gated = false;          // scheduling gates keep it from every scheduler
@@ -47,6 +64,18 @@ struct WaitingPod {
   std::string scheduler_said = {};  // what it said then, word for word
   std::string nominated = {};       // the node on which it makes room for the pod, by evictions
   std::string replica_set = {};     // PodLife::replica_set
+
+  // By priority and age; of an unknown age: behind the others of its priority.
+  [[nodiscard]] PlaceInLine place() const {
+    return {.priority = pod->priority, .since = created.value_or(WallTime::max())};
+  }
+  // Whether somebody else has to make room for it: one of the schedulers that ask this Berth found
+  // no node for it and makes no room itself, and it is that old.
+  [[nodiscard]] bool IsInNeed(const std::set<std::string>& askers, WallTime now,
+                              Duration age) const {
+    return unschedulable && !gated && nominated.empty() && askers.contains(pod->scheduler) &&
+           created && now - *created >= age;
+  }
 };
 
 // Any thread may call any function.
@@ -157,17 +186,8 @@ class WaitingPods {
     std::size_t bytes = 0;
     bool outlined = false;
   };
-  // In the order of LackingRoom; the UIDs are keys of by_uid_.
-  struct InLine {
-    int priority;
-    WallTime created;
-    std::string_view uid;
-    friend bool operator<(const InLine& a, const InLine& b) {
-      return std::tie(b.priority, a.created, a.uid) < std::tie(a.priority, b.created, b.uid);
-    }
-  };
-  // Empty: it does not lack room.
-  static std::optional<InLine> InLineOf(std::string_view uid, const WaitingPod& pod);
+  // For LackingRoom. Empty: it does not lack room.
+  static std::optional<PlaceInLine> InLineOf(std::string_view uid, const WaitingPod& pod);
   struct Unit {
     std::map<std::string, const Entry*> members;  // by UID
     std::uint64_t changed = 0;
@@ -193,7 +213,9 @@ class WaitingPods {
   std::size_t bytes_ BERTH_GUARDED_BY(mutex_) = 0;
   // Those that can be made smaller, by their size; the UIDs are keys of by_uid_.
   std::set<std::pair<std::size_t, std::string_view>> large_ BERTH_GUARDED_BY(mutex_);
-  std::map<InLine, std::shared_ptr<const PodRequest>> lacking_ BERTH_GUARDED_BY(mutex_);
+  // The UIDs are keys of by_uid_.
+  std::map<PlaceInLine, std::shared_ptr<const PodRequest>, decltype(&ComesBefore)> lacking_
+      BERTH_GUARDED_BY(mutex_){&ComesBefore};
   std::size_t asked_ BERTH_GUARDED_BY(mutex_) = 0;  // that nobody has shown
   std::uint64_t added_ BERTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t changes_ BERTH_GUARDED_BY(mutex_) = 0;

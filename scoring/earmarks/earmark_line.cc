@@ -24,12 +24,6 @@ std::int64_t HealthyGpus(const Snapshot& snapshot) {
   return sum;
 }
 
-bool IsBefore(const PodRequest& one, WallTime since, const PodRequest& other,
-              WallTime other_since) {
-  return std::tie(other.priority, since, one.id.uid) <
-         std::tie(one.priority, other_since, other.id.uid);
-}
-
 EarmarkOwner OwnerOf(const PodRequest& pod, WallTime since) {
   return {pod.id, pod.gang.id, pod.priority, pod.may_preempt, since, 0};
 }
@@ -79,10 +73,6 @@ std::size_t EarmarkLine::Waiter::kept() const {
   return nodes.size() - static_cast<std::size_t>(std::ranges::count(nodes, kNoNode));
 }
 
-bool EarmarkLine::Order::operator()(const Waiter* a, const Waiter* b) const {
-  return IsBefore(a->first(), a->since, b->first(), b->since);
-}
-
 int EarmarkLine::GpusOf(const RequestShape& shape) {
   const int whole = shape.gpu_count();
   return whole > 0 ? whole : 1;  // MIG devices are of one GPU at least
@@ -94,7 +84,6 @@ std::string EarmarkLine::NameOf(const PodRequest& first) {
 
 // Who comes last leaves the line where it is full, if it comes after the new one.
 bool EarmarkLine::MakePlace(const InLine& waiter, std::size_t bytes) {
-  const PodRequest& first = *waiter.pods.front();
   const auto is_full = [&] {
     return line_.size() >= kMost || pods_ + waiter.pods.size() > kMostPods ||
            bytes_ + bytes > kMostBytes;
@@ -102,7 +91,7 @@ bool EarmarkLine::MakePlace(const InLine& waiter, std::size_t bytes) {
   while (is_full()) {
     if (line_.empty()) return false;
     const Waiter& last = **line_.rbegin();
-    if (!IsBefore(first, waiter.since, last.first(), last.since)) return false;
+    if (!ComesBefore(waiter.place(), last.place())) return false;
     Leave(NameOf(last.first()));
   }
   return true;
@@ -110,7 +99,7 @@ bool EarmarkLine::MakePlace(const InLine& waiter, std::size_t bytes) {
 
 void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& refused_on,
                         Instant now) {
-  const PodRequest& first = *waiter.pods.front();
+  const PodRequest& first = waiter.first();
   if (!std::ranges::all_of(waiter.pods, IsWorthKeepingFor,
                            [](const auto& pod) -> const PodRequest& { return *pod; })) {
     return;

@@ -43,6 +43,7 @@
 
 #include "base/clock.h"
 #include "cluster/state/snapshot.h"
+#include "cluster/state/waiting_pods.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/earmarks/earmarks.h"
 #include "scoring/earmarks/job_ends.h"
@@ -73,6 +74,11 @@ struct InLine {
   // A pod, or members of one gang: as many as it lacks. Never empty; all ask for GPUs.
   std::vector<std::shared_ptr<const PodRequest>> pods;
   WallTime since;
+
+  [[nodiscard]] const PodRequest& first() const { return *pods.front(); }
+  [[nodiscard]] PlaceInLine place() const {
+    return {.priority = first().priority, .since = since, .uid = first().id.uid};
+  }
 };
 
 class EarmarkLine {
@@ -141,12 +147,10 @@ class EarmarkLine {
   [[nodiscard]] std::size_t size() const { return line_.size(); }
 
  private:
-  struct Waiter {
-    std::vector<std::shared_ptr<const PodRequest>> pods;
+  struct Waiter : InLine {
     std::vector<const RequestShape*> shapes;  // of `pods`; equal ones are one object
     std::size_t bytes = 0;
-    std::vector<NodeIndex> nodes;  // where room is kept for each; kNoNode: nowhere
-    WallTime since;
+    std::vector<NodeIndex> nodes;    // where room is kept for each; kNoNode: nowhere
     std::optional<Instant> offered;  // something has been kept since
     Instant passed_over;             // nothing is kept until then
     Instant stood;                   // last
@@ -160,12 +164,13 @@ class EarmarkLine {
     Instant agreed_at;
     std::optional<Instant> nominated;  // since then it has, on nodes.front()
     Duration idle{};                   // so long GPUs stood idle for it on such nodes
-    [[nodiscard]] const PodRequest& first() const { return *pods.front(); }
     [[nodiscard]] bool is_gang() const { return !first().gang.empty(); }
     [[nodiscard]] std::size_t kept() const;
   };
   struct Order {
-    bool operator()(const Waiter* a, const Waiter* b) const;
+    bool operator()(const Waiter* a, const Waiter* b) const {
+      return ComesBefore(a->place(), b->place());
+    }
   };
   // A node on which room is kept, with the owners on it.
   struct Marked {

@@ -11,6 +11,7 @@
 #include "base/dns_name.h"
 #include "cluster/values/alike.h"
 #include "scoring/registry.h"
+#include "server/extender/inquiry.h"
 
 namespace berth {
 namespace {
@@ -208,11 +209,8 @@ std::vector<WaitingPod> DevicePreemption::InNeed(Instant now) {
   std::ranges::move(parts_.waiting.Claiming(), std::back_inserter(everybody));
   for (WaitingPod& waiting : everybody) {
     const PodRequest& pod = *waiting.pod;
-    // A node for which kube-scheduler has nominated it is one where it makes room itself.
-    const bool waits = waiting.unschedulable && !waiting.gated && waiting.nominated.empty() &&
-                       askers.contains(pod.scheduler) && waiting.created &&
-                       parts_.clock.Wall() - *waiting.created >= kPatience;
-    if (!waits || !MayGetDevices(pod) || served.contains(pod.id.uid)) continue;
+    if (!waiting.IsInNeed(askers, parts_.clock.Wall(), kPatience)) continue;
+    if (!MayGetDevices(pod) || served.contains(pod.id.uid)) continue;
     Short* const known = short_.Find(pod.id.uid);
     if (HasPlace(pod.id)) {
       if (known != nullptr) known->since = {};
@@ -220,10 +218,7 @@ std::vector<WaitingPod> DevicePreemption::InNeed(Instant now) {
     }
     if (known == nullptr || now >= known->next) need.push_back(std::move(waiting));
   }
-  std::ranges::stable_sort(need, [](const WaitingPod& a, const WaitingPod& b) {
-    return a.pod->priority != b.pod->priority ? a.pod->priority > b.pod->priority
-                                              : *a.created < *b.created;
-  });
+  std::ranges::stable_sort(need, ComesBefore, &WaitingPod::place);
   return need;
 }
 
@@ -246,8 +241,9 @@ void DevicePreemption::MakeRoomFor(const Extender::Moment& moment, const PodRequ
   const auto skips = [&rooms](const std::string& node) {
     return rooms != nullptr && rooms->contains(node);
   };
-  const DeviceVictims found = parts_.extender.VictimsForDevices(
-      moment, pod, skips, claims, EndingClaims(*moment.snapshot, now));
+  const DeviceVictims found =
+      Inquiry(parts_.extender, moment)
+          .VictimsForDevices(pod, skips, claims, EndingClaims(*moment.snapshot, now));
   Duration pause = kRetry;
   const bool helps = found.outcome == DeviceVictims::Outcome::kEvict;
   // Since the look began its bind may have come.

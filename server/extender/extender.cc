@@ -24,13 +24,14 @@ std::shared_ptr<const Extender::Policy> Extender::policy() const {
 
 Extender::Moment Extender::Now() const {
   Moment now{Current(), policy()};
-  std::shared_ptr<const KeptNodes> kept;
-  if (parts_.rooms != nullptr) {
-    now.openings = parts_.rooms->openings();  // before: what opens now is news then
-    kept = parts_.rooms->Kept();
-  }
-  now.reservations = earmarks_.Newest(std::move(kept), parts_.clock.Now());
+  now.reservations = earmarks_.Newest(TakeKept(now), parts_.clock.Now());
   return now;
+}
+
+std::shared_ptr<const KeptNodes> Extender::TakeKept(Moment& now) const {
+  if (parts_.rooms == nullptr) return nullptr;
+  now.openings = parts_.rooms->openings();  // before: what opens now is news then
+  return parts_.rooms->Kept();
 }
 
 bool Extender::IsToGetDevices(const PodRequest& pod) const {
@@ -147,13 +148,6 @@ std::optional<std::uint64_t> Extender::KeptOut(const Moment& now, const Question
   return std::nullopt;
 }
 
-DeviceVictims Extender::VictimsForDevices(const Moment& now, const PodRequest& pod,
-                                          const std::function<bool(const std::string& node)>& skips,
-                                          ClaimRoom* room, const ClaimEnds& ends) const {
-  const auto [budgets, limits] = LimitsNow();
-  return berth::VictimsForDevices(*now.snapshot, pod, limits, skips, room, ends);
-}
-
 FilterAnswer Extender::OnlyOn(NodeIndex node, const PodRequest& pod,
                               std::span<const NodeIndex> candidates) const {
   FilterAnswer answer{.unknown = ReasonOfUnknown(pod), .fits = true};
@@ -185,53 +179,6 @@ Extender::Limits Extender::LimitsNow() const {
                               [this](const GangId& gang) { return parts_.state.GangSize(gang); },
                               parts_.clock.Wall(), policy()->gangs.may_break};
   return {std::move(budgets), limits};
-}
-
-PodExplanation Extender::Explain(const Moment& now, const PodRequest& pod,
-                                 const PodSaid& said) const {
-  const auto [budgets, limits] = LimitsNow();
-  return ExplainPod(*now.policy->engine, {.snapshot = now.snapshot,
-                                          .pod = pod,
-                                          .group = GroupOf(now.snapshot, pod),
-                                          .limits = limits,
-                                          .behind_scheduler = parts_.behind_scheduler,
-                                          .guard = now.policy->guard,
-                                          .said = said,
-                                          .reservations = &now.reservations});
-}
-
-WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods,
-                             const NodeEdits& nodes, const EvictionLimits& limits,
-                             std::function<const char*()> stops) const {
-  return {.snapshot = now.snapshot,
-          .pods = pods,
-          .nodes = nodes,
-          .levels = parts_.domains == nullptr ? TopologyLevels() : parts_.domains->levels(),
-          .starts_whole = [this, policy = now.policy](
-                              const PodRequest& pod) { return StartsWithGang(*policy, pod); },
-          .limits = limits,
-          .guard = now.policy->guard,
-          .reservations = &now.reservations,
-          .stops = std::move(stops)};
-}
-
-Result<WhatIfAnswer> Extender::WouldPlace(const Moment& now, std::span<const PodRequest> pods,
-                                          const NodeEdits& nodes,
-                                          std::function<const char*()> stops,
-                                          std::span<const std::string_view> held_back) const {
-  const auto [budgets, limits] = LimitsNow();
-  WhatIfAsk ask = AskAbout(now, pods, nodes, limits, std::move(stops));
-  ask.held_back = held_back;
-  return WhatIf(*now.policy->engine, ask, parts_.mix);
-}
-
-Result<Growth> Extender::WouldTake(const Moment& now, std::span<const PodRequest> pods,
-                                   const NodeEdits& nodes, int most_nodes,
-                                   std::span<const NodeSpec> at_zero,
-                                   std::function<const char*()> stops) const {
-  const auto [budgets, limits] = LimitsNow();
-  return GrowPools(*now.policy->engine, AskAbout(now, pods, nodes, limits, std::move(stops)),
-                   most_nodes, at_zero);
 }
 
 void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) {

@@ -33,14 +33,8 @@
 #include "cluster/groups/disruption_budgets.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/node_domains.h"
-#include "scoring/device_victims.h"
 #include "scoring/engine/engine.h"
-#include "scoring/explain/explain_pod.h"
-#include "scoring/explain/pool_growth.h"
-#include "scoring/explain/what_if.h"
 #include "scoring/judgement.h"
-#include "scoring/room/room_units.h"
-#include "scoring/room/room_within.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
 #include "server/extender/device_rooms.h"
@@ -186,42 +180,6 @@ class Extender {
   }
   // The schedulers (spec.schedulerName) that have asked about pods.
   [[nodiscard]] std::set<std::string> Askers() const { return pending_.Schedulers(); }
-  // Where the pod is and why, or why it waits, at that moment. Changes nothing and remembers
-  // nothing; some milliseconds per thousand nodes, so not for threads that answer kube-scheduler.
-  [[nodiscard]] PodExplanation Explain(const Moment& now, const PodRequest& pod,
-                                       const PodSaid& said = {}) const;
-  // Where these pods would go at that moment (what_if.h), as above. Pods without GPUs are judged
-  // too, by what Berth knows. held_back, stops, and errors: as WhatIf.
-  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(
-      const Moment& now, std::span<const PodRequest> pods, const NodeEdits& nodes,
-      std::function<const char*()> stops = {},
-      std::span<const std::string_view> held_back = {}) const;
-  // What the next nodes of each pool would take of these pods (pool_growth.h), as above.
-  [[nodiscard]] Result<Growth> WouldTake(const Moment& now, std::span<const PodRequest> pods,
-                                         const NodeEdits& nodes, int most_nodes,
-                                         std::span<const NodeSpec> at_zero = {},
-                                         std::function<const char*()> stops = {}) const;
-
-  // Which pods to move so that these pods have room, and more (scoring/room/room_units.h), as
-  // above.
-  struct RoomGoals {
-    int idle_nodes = 0;
-    std::string model = {};
-    int most_moves = 0;
-  };
-  struct RoomLimits {
-    Duration in_all = std::chrono::seconds(10);
-    Duration for_one = std::chrono::seconds(1);               // pod or gang
-    std::function<bool(const PodRecord& pod)> may_move = {};  // empty: MoveRules alone say it
-  };
-  [[nodiscard]] RoomUnits WouldMakeRoom(const Moment& now, std::span<const PodRequest> pods,
-                                        const RoomGoals& goals,
-                                        const std::function<const char*()>& stops,
-                                        const RoomLimits& limits) const;
-  // How many more idle nodes few moves would make (scoring/room/room_within.h), found within that
-  // time.
-  [[nodiscard]] std::vector<RoomWithin> WouldBeIdle(const Moment& now, Duration time) const;
-
   // One priority 0..10 per candidate. Requires: as for Filter.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(const Moment& now, const PodRequest& pod,
                                                      std::span<const NodeIndex> candidates);
@@ -233,12 +191,6 @@ class Extender {
   // evicted in vain. Given victims that are not on the node free nothing.
   [[nodiscard]] std::vector<NodeVictims> Preempt(const Moment& now, const PodRequest& pod,
                                                  std::span<const NodeVictims> nodes);
-
-  // Whom to evict for a pod that gets its GPUs by claims (device_victims.h).
-  [[nodiscard]] DeviceVictims VictimsForDevices(
-      const Moment& now, const PodRequest& pod,
-      const std::function<bool(const std::string& node)>& skips, ClaimRoom* room,
-      const ClaimEnds& ends = {}) const;
 
   // Where binds are carried out; without that, on the thread that calls Bind. To be called before
   // there are requests; what takes the jobs ends before the Extender.
@@ -272,6 +224,8 @@ class Extender {
   std::size_t SettleOverdue();
 
  private:
+  friend class Inquiry;  // reads what it is asked about
+
   static constexpr int kBindAttempts = 3;  // a lost race is placed anew on the newest snapshot
 
   struct Granted {
@@ -342,10 +296,6 @@ class Extender {
     EvictionLimits limits;
   };
   [[nodiscard]] Limits LimitsNow() const;
-  // limits: they outlive the ask, as pods do.
-  [[nodiscard]] WhatIfAsk AskAbout(const Moment& now, std::span<const PodRequest> pods,
-                                   const NodeEdits& nodes, const EvictionLimits& limits,
-                                   std::function<const char*()> stops) const;
   // Where the pod's group is, where domains matter to the pod.
   [[nodiscard]] GroupPlaces GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod) const;
@@ -361,6 +311,8 @@ class Extender {
   }
   // Whether it has claims that are to get devices.
   [[nodiscard]] bool IsToGetDevices(const PodRequest& pod) const;
+  // The nodes that are kept, and its openings into the moment.
+  [[nodiscard]] std::shared_ptr<const KeptNodes> TakeKept(Moment& now) const;
   // The moment with what is kept on its snapshot.
   [[nodiscard]] Moment WithEarmarks(Moment now, EarmarkLine::Scope scope);
   // No node takes the pod: it stands in line for what becomes free.

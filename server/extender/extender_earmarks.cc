@@ -9,11 +9,7 @@
 namespace berth {
 
 Extender::Moment Extender::WithEarmarks(Moment now, EarmarkLine::Scope scope) {
-  std::shared_ptr<const KeptNodes> kept;
-  if (parts_.rooms != nullptr) {
-    now.openings = parts_.rooms->openings();  // before: what opens now is news then
-    kept = parts_.rooms->Kept();
-  }
+  const std::shared_ptr<const KeptNodes> kept = TakeKept(now);
   now.reservations = earmarks_.On(
       now.snapshot, kept, now.policy->earmarks, {parts_.clock.Now(), parts_.clock.Wall()},
       [this](const PodRequest& pod) { return StillWaits(pod); },

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/state/waiting_pods.h"
 #include "cluster/values/held_bytes.h"
 #include "scoring/admission.h"
 #include "scoring/registry.h"
@@ -196,9 +197,8 @@ std::vector<RefusedPods::Entry*> RefusedPods::Candidates(
   }
   // Only now: until here the snapshots that entries had seen were needed.
   for (auto& [uid, entry] : entries_) entry.seen = entry.waiting ? snapshot : nullptr;
-  std::ranges::sort(candidates, [](const Entry* a, const Entry* b) {
-    return a->pod->priority != b->pod->priority ? a->pod->priority > b->pod->priority
-                                                : a->refused < b->refused;
+  std::ranges::sort(candidates, ComesBefore, [](const Entry* entry) {
+    return PlaceInLine{.priority = entry->pod->priority, .nth = entry->refused};
   });
   return candidates;
 }

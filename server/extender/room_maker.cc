@@ -6,12 +6,12 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "scoring/explain/node_report.h"
 #include "scoring/room/room_nodes.h"
 #include "scoring/victims.h"
+#include "server/extender/inquiry.h"
 #include "server/extender/room_unit.h"
 
 namespace berth {
@@ -188,22 +188,19 @@ std::optional<WaitingPod> RoomMaker::MostInNeed(std::vector<WaitingPod> everybod
   const WallTime wall = parts_.run.clock.Wall();
   const std::set<std::string> askers = parts_.run.extender.Askers();
   std::optional<WaitingPod> most;
-  std::tuple<Instant, std::int64_t, WallTime> first;
+  PlaceInLine first;
   for (WaitingPod& waiting : everybody) {
     const PodRequest& pod = *waiting.pod;
-    // kube-scheduler makes room itself on a node for which it has nominated the pod.
-    const bool waits = waiting.unschedulable && !waiting.gated && waiting.nominated.empty() &&
-                       askers.contains(pod.scheduler) && waiting.created &&
-                       wall - *waiting.created >= std::chrono::minutes(config_.after_minutes);
-    if (!waits || !pod.shape.wants_gpu() || !pod.refusal.empty()) continue;
+    if (!waiting.IsInNeed(askers, wall, std::chrono::minutes(config_.after_minutes))) continue;
+    if (!pod.shape.wants_gpu() || !pod.refusal.empty()) continue;
     if (pod.own_to_scheduler != kNoneOfItsOwn || !pod.claims.empty()) continue;
     const Later* const later = later_.Find(NameOf(pod));
     if (later != nullptr && instant < later->until) continue;
     const Instant* const turn = turns_.Find(pod.id.namespace_name);
-    const std::tuple rank(turn == nullptr ? Instant() : *turn, -std::int64_t{pod.priority},
-                          *waiting.created);
-    if (most && rank >= first) continue;
-    first = rank;
+    PlaceInLine place = waiting.place();
+    if (turn != nullptr) place.turn = *turn;
+    if (most && !ComesBefore(place, first)) continue;
+    first = place;
     most = std::move(waiting);
   }
   return most;
@@ -214,9 +211,11 @@ void RoomMaker::PlanFor(const Extender::Moment& now, const WaitingPod& waiting) 
   const std::vector<PodRequest> pods =
       RoomUnitOf(parts_.run.extender, parts_.run.waiting, parts_.groups, now, waiting);
   if (pods.empty()) return;
-  const RoomUnits units = parts_.run.extender.WouldMakeRoom(
-      now, pods, {}, {},
-      {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = MayMove(waiting.pod->priority)});
+  const RoomUnits units = Inquiry(parts_.run.extender, now)
+                              .WouldMakeRoom(pods, {}, {},
+                                             {.in_all = kPlanTime,
+                                              .for_one = kPlanTime,
+                                              .may_move = MayMove(waiting.pod->priority)});
   if (!units.units.empty() && !units.units.front().problem.empty()) {
     PutOff(NameOf(*waiting.pod), kIncomplete);
   }
@@ -289,9 +288,10 @@ bool RoomMaker::LacksIdle() {
 
 void RoomMaker::PlanForIdle(const Extender::Moment& now) {
   PutOff(kIdleNodes, kAfterNone);
-  const RoomUnits units = parts_.run.extender.WouldMakeRoom(
-      now, {}, {.idle_nodes = config_.idle_nodes, .model = config_.idle_model}, {},
-      {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = MayMove(0)});
+  const RoomUnits units =
+      Inquiry(parts_.run.extender, now)
+          .WouldMakeRoom({}, {.idle_nodes = config_.idle_nodes, .model = config_.idle_model}, {},
+                         {.in_all = kPlanTime, .for_one = kPlanTime, .may_move = MayMove(0)});
   if (units.units.empty() || !units.units.front().plan.found) return;
   RoomUnit unit = units.units.front();
   unit.name = CountText(config_.idle_nodes, "idle node");

@@ -39,7 +39,7 @@
 #include "base/recent.h"
 #include "cluster/groups/pod_groups.h"
 #include "config/config.h"
-#include "scoring/room/make_room.h"
+#include "scoring/room/room_units.h"
 #include "server/extender/evictions_under_way.h"
 #include "server/extender/room_run.h"
 

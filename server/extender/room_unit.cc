@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <string_view>
-#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -58,12 +57,7 @@ WaitingLine LineOf(std::vector<WaitingPod> all, const Snapshot& snapshot, const 
     for (const auto& record : snapshot.node(i).pods()) placed.insert(record->pod.id.uid);
   }
   std::erase_if(all, [&placed](const auto& p) { return placed.contains(p.pod->id.uid); });
-  // They are sorted by name. A pod of unknown age comes last.
-  std::ranges::stable_sort(all, [](const WaitingPod& a, const WaitingPod& b) {
-    const auto age = [](const WaitingPod& p) { return p.created.value_or(WallTime::max()); };
-    return std::tuple(-std::int64_t{a.pod->priority}, age(a)) <
-           std::tuple(-std::int64_t{b.pod->priority}, age(b));
-  });
+  std::ranges::stable_sort(all, ComesBefore, &WaitingPod::place);  // they are sorted by name
   line.beyond = all.size() - std::min(all.size(), most);
   all.resize(all.size() - line.beyond);
   for (const WaitingPod& one : all) {

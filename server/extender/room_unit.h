@@ -13,6 +13,7 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/state/waiting_pods.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/room/room_units.h"
 #include "server/extender/extender.h"
 
 namespace berth {

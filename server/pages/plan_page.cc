@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/extender/inquiry.h"
 #include "server/extender/room_unit.h"
 #include "server/why/growth_json.h"
 #include "server/why/plan_json.h"
@@ -43,8 +44,8 @@ Result<std::string> MakeGrowth(const Live& live, const wire::PlanRequest& plan, 
   wire::GrowthReport report{.request = plan, .pods = plan.has_pods ? plan.pods : line.pods};
   report.gated = line.gated;
   report.beyond = line.beyond;
-  BERTH_TRY(report.told,
-            live.extender.WouldTake(now, report.pods, plan.nodes, plan.grow, plan.at_zero, stops));
+  BERTH_TRY(report.told, Inquiry(live.extender, now)
+                             .WouldTake(report.pods, plan.nodes, plan.grow, plan.at_zero, stops));
   return as_text ? wire::TextOf(report) : wire::EncodeGrowth(report);
 }
 
@@ -87,8 +88,9 @@ Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan
   BERTH_TRY(const EditedNodes edited, Edit(now.snapshot, plan.nodes));
   Extender::Moment then = now;
   then.snapshot = edited.snapshot;
-  const RoomUnits units = live.extender.WouldMakeRoom(
-      then, pods, {room.idle_nodes, room.model, room.most_moves}, stops, {});
+  const RoomUnits units =
+      Inquiry(live.extender, then)
+          .WouldMakeRoom(pods, {room.idle_nodes, room.model, room.most_moves}, stops, {});
   if (const char* const why = stops ? stops() : nullptr) return Fail(Errc::kUnavailable, why);
   const wire::RoomReport report{plan, pods, *edited.snapshot, edited, units};
   return as_text ? wire::TextOf(report) : wire::EncodeRoom(report);
@@ -114,7 +116,7 @@ Result<std::string> MakePlan(const Live& live, std::string_view request, bool as
     held_back.push_back(notes == nullptr ? std::string_view() : notes->held_back);
   }
   BERTH_TRY(const WhatIfAnswer answer,
-            live.extender.WouldPlace(now, plan.pods, plan.nodes, stops, held_back));
+            Inquiry(live.extender, now).WouldPlace(plan.pods, plan.nodes, stops, held_back));
   return as_text ? wire::TextOf(plan, answer) : wire::EncodePlan(plan, answer);
 }
 

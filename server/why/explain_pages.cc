@@ -15,6 +15,7 @@
 #include "base/age.h"
 #include "base/text.h"
 #include "cluster/state/waiting_pods.h"
+#include "server/extender/inquiry.h"
 #include "server/why/meant_resource.h"
 #include "server/why/room_advice.h"
 #include "server/why/waiting_classes.h"
@@ -154,7 +155,7 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
                          const std::optional<WaitingPod>& waiting) {
   PodSaid said;
   if (waiting) said = SaidOf(live, *waiting);
-  wire::PodReport report{.told = live.extender.Explain(now, pod, said), .sentence = {}};
+  wire::PodReport report{.told = Inquiry(live.extender, now).Explain(pod, said), .sentence = {}};
   report.scheduler = pod.scheduler;
   report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
   if (waiting) TakeWaiting(*waiting, report);
@@ -318,7 +319,7 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
       gang && !gang->why.empty()) {
     return {"its gang is " + std::string(gang->state) + ": " + gang->why, {}};
   }
-  const PodExplanation told = live.extender.Explain(now, pod, SaidOf(live, waiting));
+  const PodExplanation told = Inquiry(live.extender, now).Explain(pod, SaidOf(live, waiting));
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
   const bool lacks = !told.lacking.empty() && told.fitting + told.by_claim == 0;
   if (AwaitsReserved(told) || IsPassedOver(told) || lacks) return {told.sentence, {}};

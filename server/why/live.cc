@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "server/extender/inquiry.h"
 #include "server/kube/kube_cluster.h"
 
 namespace berth {
@@ -52,7 +53,7 @@ std::vector<RoomWithin> RoomOutlook::Of(const Extender& extender) {
     if (clock_.Now() < next_) return found_;
     next_ = clock_.Now() + kEvery;  // others take what was found last while this is found
   }
-  std::vector<RoomWithin> found = extender.WouldBeIdle(extender.Now(), kTime);
+  std::vector<RoomWithin> found = Inquiry(extender, extender.Now()).WouldBeIdle(kTime);
   const MutexLock lock(mutex_);
   found_ = std::move(found);
   return found_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "scoring/room/room_units.h"
+#include "server/extender/inquiry.h"
 #include "server/extender/room_unit.h"
 
 namespace berth {
@@ -15,8 +16,9 @@ std::optional<RoomAdvice> AdviseRoom(const Live& live, const Extender::Moment& n
   const std::vector<PodRequest> pods =
       RoomUnitOf(live.extender, live.waiting, live.pod_rules.groups(), now, waiting);
   if (pods.empty()) return std::nullopt;
-  const RoomUnits units = live.extender.WouldMakeRoom(
-      now, pods, {}, {}, {.in_all = kRoomAdviceTime, .for_one = kRoomAdviceTime});
+  const RoomUnits units =
+      Inquiry(live.extender, now)
+          .WouldMakeRoom(pods, {}, {}, {.in_all = kRoomAdviceTime, .for_one = kRoomAdviceTime});
   const RoomUnit* const unit = FindUnit(units, *waiting.pod);
   if (unit == nullptr) return std::nullopt;
   return RoomAdvice{.name = unit->name,

@@ -29,6 +29,7 @@
 #include "server/dialects/hami/hami_node_lock.h"
 #include "server/dialects/koordinator/koordinator_json.h"
 #include "server/extender/extender.h"
+#include "server/extender/inquiry.h"
 #include "server/why/growth_json.h"
 #include "server/why/plan_json.h"
 #include "server/wire/api/job_json.h"
@@ -214,7 +215,8 @@ void Plan(std::string_view input) {
     const Extender& extender = service.extender();
     const Extender::Moment now = extender.Now();
     if (plan->grow > 0) {
-      auto told = extender.WouldTake(now, plan->pods, plan->nodes, plan->grow, plan->at_zero);
+      auto told =
+          Inquiry(extender, now).WouldTake(plan->pods, plan->nodes, plan->grow, plan->at_zero);
       if (!told) continue;
       const wire::GrowthReport report{
           .request = *plan, .pods = plan->pods, .told = *std::move(told)};
@@ -222,7 +224,7 @@ void Plan(std::string_view input) {
       (void)wire::EncodeGrowth(report);
       continue;
     }
-    const auto answer = extender.WouldPlace(now, plan->pods, plan->nodes);
+    const auto answer = Inquiry(extender, now).WouldPlace(plan->pods, plan->nodes);
     if (!answer) continue;
     (void)wire::TextOf(*plan, *answer);
     (void)wire::EncodePlan(*plan, *answer);

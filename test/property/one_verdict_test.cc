@@ -26,6 +26,7 @@
 #include "scoring/explain/other_limits.h"
 #include "scoring/scheduler_victims.h"
 #include "server/extender/extender.h"
+#include "server/extender/inquiry.h"
 #include "test/support/bind_now.h"
 #include "test/support/wire_fixture.h"
 #include "test/support/worlds.h"
@@ -150,12 +151,12 @@ class Driver {
     const Extender::Moment now = extender_.Now();
     const std::vector<Reason> reasons = Filter(now, *pod);
     const auto fits = static_cast<std::size_t>(std::ranges::count(reasons, Reason::kFits));
-    const PodExplanation told = extender_.Explain(now, *pod);
+    const PodExplanation told = Inquiry(extender_, now).Explain(*pod);
     EXPECT_EQ(told.fitting - told.kept, fits) << Where(*pod) << told.sentence;
     EXPECT_EQ(told.sentence.starts_with("fits ") && !told.sentence.starts_with("fits none"),
               fits > 0)
         << Where(*pod) << told.sentence;
-    const auto plan = extender_.WouldPlace(now, std::span(pod.get(), 1), {});
+    const auto plan = Inquiry(extender_, now).WouldPlace(std::span(pod.get(), 1), {});
     ASSERT_TRUE(plan) << Where(*pod);
     const auto& place = plan->pods.front().placement;
     EXPECT_EQ(place.has_value(), fits > 0)

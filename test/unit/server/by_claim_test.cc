@@ -14,6 +14,7 @@
 
 #include "cluster/claims/device_classes.h"
 #include "server/extender/extender.h"
+#include "server/extender/inquiry.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"
@@ -187,21 +188,21 @@ TEST_F(ByClaim, VictimsOfKubeSchedulerThereAreAgreedTo) {
 
 TEST_F(ByClaim, ExplainSaysWhoDecides) {
   for (const char* const name : {"dra", "far"}) Add(ANode(name));
-  const PodExplanation alone = extender_.Explain(extender_.Now(), Pod(APod("p").Whole(2)));
+  const PodExplanation alone = Inquiry(extender_, extender_.Now()).Explain(Pod(APod("p").Whole(2)));
   EXPECT_EQ(alone.fitting, 0U);
   EXPECT_EQ(alone.by_claim, 2U);
   EXPECT_EQ(alone.sentence,
             "fits no node that Berth judges; kube-scheduler decides by DRA "
             "(DeviceClass gpu.nvidia.com) on 2 nodes without nvidia.com/gpu");
   Add(ANode("plugin").Gpus(4));
-  const PodExplanation both = extender_.Explain(extender_.Now(), Pod(APod("p").Whole(2)));
+  const PodExplanation both = Inquiry(extender_, extender_.Now()).Explain(Pod(APod("p").Whole(2)));
   EXPECT_EQ(both.fitting, 1U);
   EXPECT_EQ(both.sentence,
             "fits 1 of 3 nodes now, best is plugin; kube-scheduler decides by DRA "
             "(DeviceClass gpu.nvidia.com) on 2 nodes without nvidia.com/gpu");
   const PodRequest pod = Pod(APod("there").Whole(2));
   Apply(PodBound{pod, {"dra", 0, 0, {}}});
-  EXPECT_EQ(extender_.Explain(extender_.Now(), pod).sentence,
+  EXPECT_EQ(Inquiry(extender_, extender_.Now()).Explain(pod).sentence,
             "is on dra with 2 GPUs, devices unknown: kube-scheduler gave them by DRA (DeviceClass "
             "gpu.nvidia.com)");
 }

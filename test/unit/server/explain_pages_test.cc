@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/why/explain_pages.h"
+#include "server/extender/inquiry.h"
 
 #include <chrono>
 #include <memory>
@@ -132,13 +133,13 @@ TEST_F(ExplainPages, AnExplanationIsOfItsMomentWhateverComesAfter) {
   Extender::Policy other = *before.policy;
   other.guard = NodeGuard::kRefuse;
   service_.extender().Use(other);
-  const PodExplanation then = service_.extender().Explain(before, pod);
+  const PodExplanation then = Inquiry(service_.extender(), before).Explain(pod);
   EXPECT_FALSE(then.placed);
   EXPECT_EQ(then.fitting, 2u);
   const wire::WaitingWhy why =
       WhyWaiting(live_, before, {.pod = std::make_shared<const PodRequest>(pod)});
   EXPECT_EQ(why.text, "fits 2 of 2 nodes now");
-  EXPECT_TRUE(service_.extender().Explain(service_.extender().Now(), pod).placed);
+  EXPECT_TRUE(Inquiry(service_.extender(), service_.extender().Now()).Explain(pod).placed);
 }
 
 TEST_F(ExplainPages, APodThatWasAskedAboutIsKnownWhereNoneAreWatched) {

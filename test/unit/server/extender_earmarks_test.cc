@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "scoring/explain/kept_room.h"
 #include "server/extender/extender.h"
+#include "server/extender/inquiry.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
@@ -86,7 +87,7 @@ class ExtenderEarmarksTest : public testing::Test {
     return Join(kept, "; ", [](const KeptFor& one) { return TextOf(one); });
   }
   std::string Explained(const APod& pod) {
-    return extender_.Explain(extender_.Now(), pod.Request()).sentence;
+    return Inquiry(extender_, extender_.Now()).Explain(pod.Request()).sentence;
   }
 
   SimClock clock_;

@@ -17,6 +17,7 @@
 #include "server/dialects/dra/device_claims.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/extender/extender.h"
+#include "server/extender/inquiry.h"
 #include "server/wire/api/pod_writes.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/bind_now.h"
@@ -352,7 +353,7 @@ TEST_F(SliceGpus, NodesOfBothKindsAreJudgedAlike) {
   const auto scores = extender_.Prioritize(extender_.Now(), pod, std::vector<NodeIndex>{0, 1});
   EXPECT_GT(scores[0], scores[1]) << "best fit: the node with two left";
   EXPECT_EQ(Filter(Pod(APod("large").Whole(8))), (std::vector{Reason::kGpusHeld, kFits}));
-  EXPECT_EQ(extender_.Explain(extender_.Now(), pod).by_claim, 0U);
+  EXPECT_EQ(Inquiry(extender_, extender_.Now()).Explain(pod).by_claim, 0U);
 }
 
 TEST_F(SliceGpus, PodsThatSayMoreOfTheirGpusMayGoThere) {
@@ -379,7 +380,7 @@ TEST_F(SliceGpus, WhatIsNotReadIsLeftToKubeScheduler) {
   AddDraNode("n");
   EXPECT_TRUE(On("n").spec().by_claims.empty());
   EXPECT_EQ(Filter(Pod(APod("p").Whole(2))), std::vector{kFits});
-  EXPECT_EQ(extender_.Explain(extender_.Now(), Pod(APod("p").Whole(2))).by_claim, 1U);
+  EXPECT_EQ(Inquiry(extender_, extender_.Now()).Explain(Pod(APod("p").Whole(2))).by_claim, 1U);
   PutClass(
       "h100", "example.com/h100",
       {kOfGpus, "device.attributes[\"gpu.nvidia.com\"].productName.startsWith(\"NVIDIA H100\")"});

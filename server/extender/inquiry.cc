@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/extender/inquiry.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace berth {
+
+PodExplanation Inquiry::Explain(const PodRequest& pod, const PodSaid& said) const {
+  const auto [budgets, limits] = extender_.LimitsNow();
+  return ExplainPod(*now_.policy->engine, {.snapshot = now_.snapshot,
+                                           .pod = pod,
+                                           .group = extender_.GroupOf(now_.snapshot, pod),
+                                           .limits = limits,
+                                           .behind_scheduler = parts_.behind_scheduler,
+                                           .guard = now_.policy->guard,
+                                           .said = said,
+                                           .reservations = &now_.reservations});
+}
+
+WhatIfAsk Inquiry::AskAbout(std::span<const PodRequest> pods, const NodeEdits& nodes,
+                            const EvictionLimits& limits,
+                            std::function<const char*()> stops) const {
+  return {.snapshot = now_.snapshot,
+          .pods = pods,
+          .nodes = nodes,
+          .levels = parts_.domains == nullptr ? TopologyLevels() : parts_.domains->levels(),
+          .starts_whole = StartsWhole(),
+          .limits = limits,
+          .guard = now_.policy->guard,
+          .reservations = &now_.reservations,
+          .stops = std::move(stops)};
+}
+
+Result<WhatIfAnswer> Inquiry::WouldPlace(std::span<const PodRequest> pods, const NodeEdits& nodes,
+                                         std::function<const char*()> stops,
+                                         std::span<const std::string_view> held_back) const {
+  const auto [budgets, limits] = extender_.LimitsNow();
+  WhatIfAsk ask = AskAbout(pods, nodes, limits, std::move(stops));
+  ask.held_back = held_back;
+  return WhatIf(*now_.policy->engine, ask, parts_.mix);
+}
+
+Result<Growth> Inquiry::WouldTake(std::span<const PodRequest> pods, const NodeEdits& nodes,
+                                  int most_nodes, std::span<const NodeSpec> at_zero,
+                                  std::function<const char*()> stops) const {
+  const auto [budgets, limits] = extender_.LimitsNow();
+  return GrowPools(*now_.policy->engine, AskAbout(pods, nodes, limits, std::move(stops)),
+                   most_nodes, at_zero);
+}
+
+RoomAsk Inquiry::AskForMoves(const EvictionLimits& limits) const {
+  return {.snapshot = now_.snapshot,
+          .goal = {},
+          .rules = {.now = limits.now,
+                    .budgets = limits.budgets,
+                    .keep_model = now_.policy->moves_keep_model},
+          .guard = now_.policy->guard,
+          .reservations = &now_.reservations};
+}
+
+RoomUnits Inquiry::WouldMakeRoom(std::span<const PodRequest> pods, const RoomGoals& goals,
+                                 const std::function<const char*()>& stops,
+                                 const RoomLimits& limits) const {
+  const auto [budgets, eviction_limits] = extender_.LimitsNow();
+  const Instant end = parts_.clock.Now() + limits.in_all;
+  RoomWish wish{.ask = AskForMoves(eviction_limits),
+                .pods = pods,
+                .idle_nodes = goals.idle_nodes,
+                .model = goals.model,
+                .most_moves = goals.most_moves,
+                .starts_whole = StartsWhole()};
+  wish.ask.rules.allows = limits.may_move;
+  if (parts_.domains != nullptr) wish.tree = parts_.domains->Of(now_.snapshot);
+  wish.limits = [&]() -> std::optional<SearchLimits> {
+    const Instant begin = parts_.clock.Now();
+    if (begin >= end || (stops && stops() != nullptr)) return std::nullopt;
+    const Instant until = std::min(end, begin + limits.for_one);
+    return SearchLimits{.enough = [this, until, &stops] {
+      return parts_.clock.Now() >= until || (stops && stops() != nullptr);
+    }};
+  };
+  return RoomFor(wish);
+}
+
+std::vector<RoomWithin> Inquiry::WouldBeIdle(Duration time) const {
+  const auto [budgets, limits] = extender_.LimitsNow();
+  RoomAsk ask = AskForMoves(limits);
+  ask.limits.enough = [this, end = parts_.clock.Now() + time] { return parts_.clock.Now() >= end; };
+  return FindRoomWithin(ask);
+}
+
+DeviceVictims Inquiry::VictimsForDevices(const PodRequest& pod,
+                                         const std::function<bool(const std::string& node)>& skips,
+                                         ClaimRoom* room, const ClaimEnds& ends) const {
+  const auto [budgets, limits] = extender_.LimitsNow();
+  return berth::VictimsForDevices(*now_.snapshot, pod, limits, skips, room, ends);
+}
+
+}  // namespace berth

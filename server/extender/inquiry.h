@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Inquiry: what would become of pods at one moment, for those who ask. It changes nothing and
+// remembers nothing.
+//
+//   const Extender::Moment now = extender.Now();
+//   const PodExplanation told = Inquiry(extender, now).Explain(pod);
+//
+// It takes some milliseconds per thousand nodes: not for threads that answer kube-scheduler. Pods
+// without GPUs are judged too, by what Berth knows.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "scoring/device_victims.h"
+#include "scoring/explain/explain_pod.h"
+#include "scoring/explain/pool_growth.h"
+#include "scoring/explain/what_if.h"
+#include "scoring/room/room_units.h"
+#include "scoring/room/room_within.h"
+#include "server/extender/extender.h"
+
+namespace berth {
+
+class Inquiry {
+ public:
+  // References: they outlive it.
+  Inquiry(const Extender& extender, const Extender::Moment& now)
+      : extender_(extender), parts_(extender.parts_), now_(now) {}
+
+  // Where the pod is and why, or why it waits.
+  [[nodiscard]] PodExplanation Explain(const PodRequest& pod, const PodSaid& said = {}) const;
+  // Where these pods would go (what_if.h). held_back, stops, and errors: as WhatIf.
+  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(
+      std::span<const PodRequest> pods, const NodeEdits& nodes,
+      std::function<const char*()> stops = {},
+      std::span<const std::string_view> held_back = {}) const;
+  // What the next nodes of each pool would take of these pods (pool_growth.h).
+  [[nodiscard]] Result<Growth> WouldTake(std::span<const PodRequest> pods, const NodeEdits& nodes,
+                                         int most_nodes, std::span<const NodeSpec> at_zero = {},
+                                         std::function<const char*()> stops = {}) const;
+
+  struct RoomGoals {
+    int idle_nodes = 0;
+    std::string model = {};
+    int most_moves = 0;
+  };
+  struct RoomLimits {
+    Duration in_all = std::chrono::seconds(10);
+    Duration for_one = std::chrono::seconds(1);               // pod or gang
+    std::function<bool(const PodRecord& pod)> may_move = {};  // empty: MoveRules alone say it
+  };
+  // Which pods to move so that these pods have room, and more (scoring/room/room_units.h).
+  [[nodiscard]] RoomUnits WouldMakeRoom(std::span<const PodRequest> pods, const RoomGoals& goals,
+                                        const std::function<const char*()>& stops,
+                                        const RoomLimits& limits) const;
+  // How many more idle nodes few moves would make (scoring/room/room_within.h), found within that
+  // time.
+  [[nodiscard]] std::vector<RoomWithin> WouldBeIdle(Duration time) const;
+
+  // Whom to evict for a pod that gets its GPUs by claims (device_victims.h).
+  [[nodiscard]] DeviceVictims VictimsForDevices(
+      const PodRequest& pod, const std::function<bool(const std::string& node)>& skips,
+      ClaimRoom* room, const ClaimEnds& ends = {}) const;
+
+ private:
+  // limits: they outlive the ask, as pods do.
+  [[nodiscard]] WhatIfAsk AskAbout(std::span<const PodRequest> pods, const NodeEdits& nodes,
+                                   const EvictionLimits& limits,
+                                   std::function<const char*()> stops) const;
+  // What plans of moves have in common.
+  [[nodiscard]] RoomAsk AskForMoves(const EvictionLimits& limits) const;
+  [[nodiscard]] std::function<bool(const PodRequest& pod)> StartsWhole() const {
+    return [&extender = extender_, policy = now_.policy](const PodRequest& pod) {
+      return extender.StartsWithGang(*policy, pod);
+    };
+  }
+
+  const Extender& extender_;
+  const Extender::Parts& parts_;
+  const Extender::Moment& now_;
+};
+
+}  // namespace berth
