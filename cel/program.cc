@@ -11,7 +11,6 @@
 #include "cel/check/functions.h"
 #include "cel/eval/evaluator.h"
 #include "cel/eval/library.h"
-#include "cel/plan.h"
 #include "cel/syntax/parser.h"
 
 namespace berth::cel {

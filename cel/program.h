@@ -24,8 +24,23 @@
 
 #include "cel/device.h"
 #include "cel/failure.h"
+#include "cel/syntax/node.h"
+#include "cel/value.h"
 
 namespace berth::cel {
+
+// Plan: a compiled expression, ready to be evaluated.
+
+class Plan {
+ public:
+  Plan() = default;
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  Arena constants;
+  NodePtr root;
+  int slots = 0;
+};
 
 inline constexpr std::size_t kLongestExpression = 10 * 1024;  // CELSelectorExpressionMaxLength
 inline constexpr std::uint64_t kMostCost = 1'000'000;         // CELSelectorExpressionMaxCost

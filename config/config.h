@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "scoring/node_guard.h"
+#include "scoring/admission.h"
 #include "scoring/profile.h"
 #include "scoring/waste/request_mix.h"
 #include "topology/domains/topology_levels.h"

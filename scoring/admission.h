@@ -7,6 +7,10 @@
 // check.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "cluster/node/node.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
@@ -26,5 +30,32 @@ bool IsWelcome(const NodeSpec& node, const PodRequest& pod);
 
 // Whether any node of the snapshot could refuse the pod; if none can, Admits need not be called.
 bool AdmissionMatters(const Snapshot& snapshot, const PodRequest& pod);
+
+// The guard of GPU nodes: pods that ask for no GPU stay away from nodes that have some, whose CPU
+// and memory are for those that do. Which other node they take is kube-scheduler's to say.
+
+enum class NodeGuard {
+  kOff,
+  kScore,   // they go there where no other node fits
+  kRefuse,  // never, but for those that belong on any node (PodRequest::belongs_on_any_node)
+};
+
+// Whether it has GPUs of any kind, given out or not, or is to have some: on a machine with GPUs
+// that joins nobody offers them yet.
+bool IsGpuNode(const NodeSpec& node);
+
+// Whether the guard keeps the pod off GPU nodes for good.
+inline bool IsTurnedAway(const PodRequest& pod, NodeGuard guard) {
+  return guard == NodeGuard::kRefuse && !pod.shape.wants_gpu() && !pod.belongs_on_any_node;
+}
+
+// How many GPU nodes have no taint of effect NoSchedule or NoExecute, but for those by which
+// Kubernetes tells the condition of a node (node.kubernetes.io/...): every pod may go there.
+int UnguardedGpuNodes(const Snapshot& snapshot);
+
+// Priorities for a pod that asks for no GPU: kMaxPriority for candidates without GPUs, 0 for those
+// with some. Empty where all of them have some: then it matters which.
+std::vector<std::uint8_t> GuardedPriorities(const Snapshot& snapshot,
+                                            std::span<const NodeIndex> candidates);
 
 }  // namespace berth

@@ -22,7 +22,7 @@
 #include "cluster/node/node.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/claims/claim_room.h"
+#include "scoring/claims/claim_question.h"
 #include "scoring/victims.h"
 
 namespace berth {

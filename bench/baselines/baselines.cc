@@ -5,7 +5,6 @@
 #include <array>
 #include <limits>
 
-#include "scoring/node_watts.h"
 #include "scoring/registry.h"
 #include "scoring/scorers/device_scorers.h"
 #include "scoring/scorers/workload_fit.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/power_meter.h"
 
-#include "scoring/node_watts.h"
+#include "scoring/scorers/device_scorers.h"
 
 namespace berth::replay {
 

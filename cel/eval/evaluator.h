@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cel/device.h"
-#include "cel/plan.h"
+#include "cel/program.h"
 #include "cel/value.h"
 
 namespace berth::cel {

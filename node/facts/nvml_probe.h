@@ -10,9 +10,73 @@
 
 #include "base/result.h"
 #include "node/facts/found_machine.h"
-#include "node/facts/nvml_library.h"
 
 namespace berth::node {
+
+// NvmlLibrary: the functions of NVIDIA's management library that the probe calls, found at run time
+// because the library comes with the driver. A function that a driver lacks is nullptr. The
+// declarations are our own, by the documented binary interface of NVML.
+
+struct NvmlDeviceHandle;       // opaque
+struct NvmlGpuInstanceHandle;  // opaque
+using NvmlDevice = NvmlDeviceHandle*;
+using NvmlGpuInstance = NvmlGpuInstanceHandle*;
+using NvmlReturn = int;
+
+inline constexpr NvmlReturn kNvmlSuccess = 0, kNvmlInvalidArgument = 2, kNvmlNotSupported = 3,
+                            kNvmlNotFound = 6;
+
+struct NvmlPci {
+  char old_bus_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+
+struct NvmlGpuInstanceInfo {
+  NvmlDevice device;
+  unsigned id, profile, start, size;
+};
+
+struct NvmlAttributes {
+  unsigned multiprocessors, copy_engines, decoders, encoders, jpegs, ofas, gpu_slices,
+      compute_slices;
+  unsigned long long memory_mib;
+};
+
+struct NvmlMemory {
+  unsigned long long total, free, used;  // bytes
+};
+
+struct NvmlLibrary {
+  NvmlReturn (*init)() = nullptr;
+  NvmlReturn (*shutdown)() = nullptr;
+  const char* (*error_text)(NvmlReturn) = nullptr;
+  NvmlReturn (*count)(unsigned*) = nullptr;
+  NvmlReturn (*device)(unsigned, NvmlDevice*) = nullptr;
+  NvmlReturn (*uuid)(NvmlDevice, char*, unsigned) = nullptr;
+  NvmlReturn (*name)(NvmlDevice, char*, unsigned) = nullptr;
+  NvmlReturn (*pci)(NvmlDevice, NvmlPci*) = nullptr;
+  NvmlReturn (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
+  NvmlReturn (*ancestor)(NvmlDevice, NvmlDevice, unsigned*) = nullptr;
+  NvmlReturn (*link_state)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  NvmlReturn (*link_remote_pci)(NvmlDevice, unsigned, NvmlPci*) = nullptr;
+  NvmlReturn (*link_remote_type)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  NvmlReturn (*mig_mode)(NvmlDevice, unsigned*, unsigned*) = nullptr;
+  NvmlReturn (*mig_most)(NvmlDevice, unsigned*) = nullptr;
+  NvmlReturn (*mig_device)(NvmlDevice, unsigned, NvmlDevice*) = nullptr;
+  NvmlReturn (*gpu_instance_id)(NvmlDevice, unsigned*) = nullptr;
+  NvmlReturn (*gpu_instance)(NvmlDevice, unsigned, NvmlGpuInstance*) = nullptr;
+  NvmlReturn (*gpu_instance_info)(NvmlGpuInstance, NvmlGpuInstanceInfo*) = nullptr;
+  NvmlReturn (*attributes)(NvmlDevice, NvmlAttributes*) = nullptr;
+
+  // "Driver Not Loaded", or "error 9".
+  [[nodiscard]] std::string ErrorText(NvmlReturn code) const;
+};
+
+// Looks below driver_root ("" = only where the linker looks), then where the linker looks. The
+// library stays loaded. Error: kNotFound with what the linker said, kUnavailable if it lacks a
+// function without which nothing can be asked.
+Result<NvmlLibrary> LoadNvml(const std::string& driver_root);
 
 // Error: kUnavailable where the library starts or lists no GPUs at all, with its own words.
 Result<FoundMachine> ProbeNvml(const NvmlLibrary& nvml);

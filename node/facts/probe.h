@@ -18,6 +18,12 @@
 
 namespace berth::node {
 
+// The GPUs of NVIDIA's driver without its library: what the kernel module says in
+// /proc/driver/nvidia/gpus. No NVLinks, no MIG.
+
+// By PCI address, which is nvidia-smi's order. No GPUs where the module is not loaded.
+FoundMachine ProbeNvidiaProc(const std::string& proc_root);
+
 struct ProbeRoots {
   std::string sys = "/sys";
   std::string proc = "/proc";

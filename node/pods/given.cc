@@ -9,7 +9,7 @@
 
 #include "node/kubelet/plugin_file.h"
 #include "server/kube/client/api_client.h"
-#include "server/wire/api/event_json.h"
+#include "server/wire/api/pod_writes.h"
 #include "server/wire/pod/given_json.h"
 
 namespace berth::node {

@@ -1,9 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/pods/own_pods.h"
 
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
+#include "node/kubelet/plugin_file.h"
+#include "server/wire/pod/devices_annotation.h"
+#include "server/wire/pod/given_json.h"
+
 namespace berth::node {
+
+namespace {
+
+using PodJson = nlohmann::json;
+
+constexpr std::size_t kMostContainers = 500;
+constexpr std::size_t kMostAsked = 1'000'000;
+// A Binding of Berth brings both; an admission policy refuses the second from anybody else.
+constexpr const char* kNotBound =
+    "berth.dev/devices: want berth.dev/decision beside it, which says that Berth bound the pod";
+
+const PodJson& At(const PodJson& object, std::string_view key) {
+  static const PodJson nothing;
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() ? nothing : *found;
+}
+
+std::string PodText(const PodJson& object, std::string_view key) {
+  const PodJson& found = At(object, key);
+  return found.is_string() ? found.get<std::string>() : std::string();
+}
+
+// Extended resources are whole numbers: "2", or 2 as some write it.
+std::size_t CountOf(const PodJson& amount) {
+  if (amount.is_number_unsigned()) return std::min(amount.get<std::size_t>(), kMostAsked);
+  if (!amount.is_string()) return 0;
+  const auto& text = amount.get_ref<const std::string&>();
+  std::size_t count = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const bool whole = problem == std::errc() && end == text.data() + text.size();
+  return whole ? std::min(count, kMostAsked) : 0;
+}
+
+void AddContainers(const PodJson& list, bool init, OwnPod& pod) {
+  if (!list.is_array()) return;
+  for (const PodJson& container : list) {
+    if (pod.containers.size() >= kMostContainers) return;
+    OwnContainer own;
+    own.name = PodText(container, "name");
+    own.ends_first = init && PodText(container, "restartPolicy") != "Always";
+    const PodJson& limits = At(At(container, "resources"), "limits");
+    if (!limits.is_object()) continue;
+    for (const auto& [resource, amount] : limits.items()) {
+      const std::size_t count = CountOf(amount);
+      if (count > 0 && CheckResourceName(resource)) own.asks.emplace(resource, count);
+    }
+    if (!own.asks.empty()) pod.containers.push_back(std::move(own));
+  }
+}
+
+void AddStatuses(const PodJson& list, OwnPod& pod) {
+  if (!list.is_array()) return;
+  for (const PodJson& status : list) {
+    const auto found =
+        std::ranges::find(pod.containers, PodText(status, "name"), &OwnContainer::name);
+    if (found == pod.containers.end()) continue;
+    found->running = At(At(status, "state"), "running").is_object();
+    const PodJson& devices = At(status, "allocatedResourcesStatus");
+    found->reports_devices = devices.is_array() && !devices.empty();
+  }
+}
+
+}  // namespace
+
+bool OwnPod::Asks(const std::string& resource) const {
+  return std::ranges::any_of(containers, [&resource](const OwnContainer& container) {
+    return container.asks.contains(resource);
+  });
+}
+
+Result<OwnPod> ParseOwnPod(std::string_view text, std::string_view node) {
+  const PodJson json = PodJson::parse(text, nullptr, false);
+  const PodJson& meta = At(json, "metadata");
+  OwnPod pod;
+  pod.namespace_name = PodText(meta, "namespace");
+  pod.name = PodText(meta, "name");
+  pod.uid = PodText(meta, "uid");
+  if (pod.name.empty() || pod.uid.empty()) {
+    return Invalid("pod: want metadata.name and metadata.uid");
+  }
+  pod.created = PodText(meta, "creationTimestamp");
+  pod.ending = At(meta, "deletionTimestamp").is_string();
+  const PodJson& status = At(json, "status");
+  const std::string phase = PodText(status, "phase");
+  pod.over = phase == "Succeeded" || phase == "Failed";
+  const PodJson& spec = At(json, "spec");
+  AddContainers(At(spec, "initContainers"), true, pod);
+  AddContainers(At(spec, "containers"), false, pod);
+  AddStatuses(At(status, "initContainerStatuses"), pod);
+  AddStatuses(At(status, "containerStatuses"), pod);
+  const PodJson& annotations = At(meta, "annotations");
+  pod.given = PodText(annotations, wire::kGivenKey);
+  if (const std::string devices = PodText(annotations, wire::kDevicesKey); !devices.empty()) {
+    const bool bound = !PodText(annotations, wire::kDecisionKey).empty();
+    Result<PodPlan> plan = bound ? ParsePlan(devices, node) : Invalid(kNotBound);
+    if (plan) {
+      pod.plan = *std::move(plan);
+    } else {
+      pod.plan_problem = plan.error().message;
+    }
+  }
+  return pod;
+}
+
 namespace {
 
 std::string KeyOf(const OwnPod& pod) { return pod.namespace_name + "/" + pod.name; }

@@ -13,19 +13,45 @@
 // again, less and less often. Calls return at once: they only note what is wanted.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "node/facts/node_facts.h"
 #include "server/kube/client/api_client.h"
 
 namespace berth::node {
+
+// The output of a child process that may hang, crash or print without end.
+
+struct ChildLimits {
+  Duration time = std::chrono::seconds(10);  // then it is killed
+  std::size_t bytes = std::size_t{256} << 10;
+  // Asked every 50 ms: true kills it at once.
+  std::function<bool()> give_up = [] { return false; };
+};
+
+// Not for concurrent use.
+class ChildRunner {
+ public:
+  // Starts the program (argv[0], a path) with its arguments and this process's environment, and
+  // returns what it printed on standard output; standard error stays ours. Error: kUnavailable if
+  // it cannot be started, ended by a signal or with a status other than 0, was given up, or one
+  // that was killed before has not ended yet; kDeadline; kInvalidArgument for too much output.
+  Result<std::string> Output(const std::vector<std::string>& argv, const ChildLimits& limits);
+
+ private:
+  // A process that waits inside the kernel does not end when it is killed. There is one at most.
+  std::optional<int> stuck_;
+};
 
 struct PublisherOptions {
   // The probe: a program and its arguments, such as {"/usr/bin/berth-node", "facts"}. Empty: no

@@ -5,7 +5,7 @@
 //
 // A refresh examines only the nodes that are not the same objects as last time: after a placement
 // that is one, so a decision costs a few evaluations and one pass over the nodes. Of nodes of one
-// kind (cluster/node/node_likeness.h) one is examined, unless the shape or the profile minds more,
+// kind (cluster/node/likeness_memo.h) one is examined, unless the shape or the profile minds more,
 // and nodes on which the same was found share one outcome: a node takes five bytes of a table.
 //
 // A refresh has a limited effort, so that no decision stalls on a new table: a number of nodes to

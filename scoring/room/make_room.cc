@@ -2,12 +2,165 @@
 #include "scoring/room/make_room.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "scoring/room/move_search.h"
 #include "scoring/room/room_nodes.h"
 
 namespace berth {
+
+namespace {
+
+constexpr int kMostSteps = 5000;
+
+class Orderer {
+ public:
+  Orderer(const Snapshot& snapshot, std::vector<PodMove> moves, const MoveRules& rules)
+      : snapshot_(snapshot), rules_(rules), moves_(std::move(moves)), made_(moves_.size()) {}
+
+  std::vector<PodMove> Order() {
+    while (!Finish(nodes_)) {
+      // All moves that need no choice, then one more pod leaves early.
+      while (MakeAny()) {
+      }
+      LeaveEarly();
+    }
+    std::vector<PodMove> ordered;
+    std::map<std::size_t, std::size_t> evicted_at;
+    for (const Step& step : steps_) {
+      if (step.evicted) {
+        evicted_at[step.move] = ordered.size();
+        ordered.push_back(moves_[step.move]);
+      } else if (const auto early = evicted_at.find(step.move); early != evicted_at.end()) {
+        ordered[early->second].waits_for = ordered.size() - 1;
+      } else {
+        ordered.push_back(moves_[step.move]);
+      }
+    }
+    return ordered;
+  }
+
+ private:
+  using Nodes = std::map<NodeIndex, Node>;
+  struct Step {
+    std::size_t move;
+    bool evicted = false;  // and nothing else
+  };
+  enum class Made : std::uint8_t { kNo, kEvicted, kYes };
+
+  Node& NodeIn(Nodes& nodes, NodeIndex index) const {
+    return nodes.try_emplace(index, snapshot_.node(index)).first->second;
+  }
+
+  // Makes the move; false: its place is not free, and nothing has changed.
+  bool Make(Nodes& nodes, std::size_t i) const {
+    const PodMove& move = moves_[i];
+    const std::string& uid = move.pod->pod.id.uid;
+    Node target = NodeIn(nodes, move.to);
+    if (made_[i] == Made::kNo && move.from == move.to) target.Remove(uid);
+    if (!target.CanTake(move.place)) return false;
+    if (made_[i] == Made::kNo) NodeIn(nodes, move.from).Remove(uid);
+    if (move.from == move.to) NodeIn(nodes, move.to).Remove(uid);
+    NodeIn(nodes, move.to)
+        .Put(std::make_shared<const PodRecord>(
+            PodRecord{move.pod->pod, move.place, PodState::kBound, {}}));
+    return true;
+  }
+
+  // All that are left, in an order that a search finds; false: it finds none.
+  bool Finish(const Nodes& nodes) {
+    std::vector<std::size_t> left;
+    for (std::size_t i = 0; i < moves_.size(); ++i) {
+      if (made_[i] != Made::kYes) left.push_back(i);
+    }
+    std::vector<std::size_t> order;
+    seen_.clear();
+    if (!Search(nodes, left, order)) return false;
+    for (const std::size_t i : order) steps_.push_back({i});
+    return true;
+  }
+
+  bool Search(const Nodes& nodes, const std::vector<std::size_t>& left,
+              std::vector<std::size_t>& order) {
+    if (left.empty()) return true;
+    if (seen_.size() >= kMostSteps || !seen_.insert(left).second) return false;
+    for (std::size_t k = 0; k < left.size(); ++k) {
+      Nodes next = nodes;
+      if (!Make(next, left[k])) continue;
+      std::vector<std::size_t> rest = left;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(k));
+      order.push_back(left[k]);
+      if (Search(next, rest, order)) return true;
+      order.pop_back();
+    }
+    return false;
+  }
+
+  bool MakeAny() {
+    for (std::size_t i = 0; i < moves_.size(); ++i) {
+      if (made_[i] == Made::kYes || !Make(nodes_, i)) continue;
+      made_[i] = Made::kYes;
+      steps_.push_back({i});
+      return true;
+    }
+    return false;
+  }
+
+  // The cheapest that opens the place of another one, else the cheapest.
+  void LeaveEarly() {
+    std::optional<std::pair<bool, std::int64_t>> best;
+    std::size_t who = 0;
+    for (std::size_t i = 0; i < moves_.size(); ++i) {
+      if (made_[i] != Made::kNo) continue;
+      Nodes without = nodes_;
+      NodeIn(without, moves_[i].from).Remove(moves_[i].pod->pod.id.uid);
+      bool opens = false;
+      for (std::size_t other = 0; other < moves_.size() && !opens; ++other) {
+        Nodes after = without;
+        opens = other != i && made_[other] != Made::kYes && Make(after, other);
+      }
+      const std::pair rank(!opens, moves_[i].cost);
+      if (best && rank >= *best) continue;
+      best = rank;
+      who = i;
+    }
+    if (!best) return;
+    NodeIn(nodes_, moves_[who].from).Remove(moves_[who].pod->pod.id.uid);
+    made_[who] = Made::kEvicted;
+    moves_[who].spare = SpareFor(moves_[who]);
+    steps_.push_back({who, true});
+  }
+
+  [[nodiscard]] NodeIndex SpareFor(const PodMove& move) const {
+    for (NodeIndex i = 0; i < snapshot_.size(); ++i) {
+      if (i == move.from) continue;  // there it is in the way
+      const auto found = nodes_.find(i);
+      const Node& node = found == nodes_.end() ? snapshot_.node(i) : found->second;
+      if (!MayMoveTo(node, move.pod->pod, snapshot_.node(move.from), rules_)) continue;
+      if (PlaceOnNode(node, move.pod->pod)) return i;
+    }
+    return kNoNode;
+  }
+
+  const Snapshot& snapshot_;
+  const MoveRules& rules_;
+  std::vector<PodMove> moves_;
+  std::vector<Made> made_;
+  Nodes nodes_;  // that are not as in the snapshot
+  std::vector<Step> steps_;
+  std::set<std::vector<std::size_t>> seen_;
+};
+
+}  // namespace
+
+std::vector<PodMove> OrderMoves(const Snapshot& snapshot, std::vector<PodMove> moves,
+                                const MoveRules& rules) {
+  return Orderer(snapshot, std::move(moves), rules).Order();
+}
+
 namespace {
 
 std::map<Stays, std::int64_t> StayingOf(const RoomAsk& ask) {

@@ -11,6 +11,10 @@
 // count as alike, as they do to the device picker.
 #pragma once
 
+#include <optional>
+
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/scorer.h"
 
 namespace berth {
@@ -51,7 +55,7 @@ class MigPacking final : public Scorer {
   [[nodiscard]] Normalization normalization() const override { return Normalization::kBestFirst; }
 };
 
-// Power: place where the pod's own part of the estimated power adds least (node_watts.h).
+// Power: place where the pod's own part of the estimated power adds least (below).
 //
 //   raw score = - OwnAddedWatts of that choice of devices
 //
@@ -68,5 +72,31 @@ class Power final : public Scorer {
              std::span<int> scores) const override;
   [[nodiscard]] Normalization normalization() const override { return Normalization::kBestFirst; }
 };
+
+// Watts of a node, estimated from what is given to pods on it.
+//
+//   GPUs   busy watts of each with any compute given + idle watts of each other one
+//   CPUs   busy watts of ceil(cores given / cores of a CPU) CPUs + idle watts of the others, where
+//          two vCPUs are a core, cores given = all, rounded up, - free ones, rounded down
+//
+// with the figures of gpu_model.h; CPUs only where these are known. MIG devices are left out. The
+// model of Lettich et al., "Power- and Fragmentation-aware Online Scheduling for GPU Datacenters",
+// CCGrid 2025, with the rounding of their simulator (Fr4nz83/PWR-plugin-kubernetes).
+//
+// Pure functions.
+
+// As it is. Nothing where the catalogue does not have the model of its GPUs, where it has no whole
+// GPUs, and where its GPUs are parts of GPUs.
+std::optional<int> EstimatedWatts(const Node& node);
+
+// How many more with that pod on it. Nothing as above. Requires: the choice fits.
+std::optional<int> AddedWatts(const Node& node, const RequestShape& shape,
+                              const DeviceChoice& choice);
+
+// The pod's own part of these: of each GPU that it is the first on the part that it gets, and of
+// CPUs that it is the first on at most the part of the cores that it asks for. What else it adds
+// will serve the pods that come after it.
+std::optional<int> OwnAddedWatts(const Node& node, const RequestShape& shape,
+                                 const DeviceChoice& choice);
 
 }  // namespace berth

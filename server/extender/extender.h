@@ -39,12 +39,9 @@
 #include "server/extender/binds_under_way.h"
 #include "server/extender/device_rooms.h"
 #include "server/extender/earmark_table.h"
-#include "server/extender/evictions.h"
 #include "server/extender/gang_table.h"
-#include "server/extender/move_holds.h"
 #include "server/extender/pending_pods.h"
 #include "server/extender/ports.h"
-#include "server/extender/recent_decisions.h"
 
 namespace berth {
 
@@ -55,7 +52,7 @@ struct FilterAnswer {
   bool fits = false;                 // some node takes the pod, one that we do not know perhaps
   // No node does, and...
   bool may_change = false;   // ...a newer state may say otherwise within moments
-  bool for_evicted = false;  // ...room is being made for the pod (evictions.h)
+  bool for_evicted = false;  // ...room is being made for the pod (pending_pods.h)
   // ...but for a room of others' (device_rooms.h): DeviceRooms::openings when it was asked.
   std::optional<std::uint64_t> kept_out = {};
   // The pod's gang keeps it from every node, also from those that are not known: why. "" = it does
@@ -262,7 +259,7 @@ class Extender {
   // FilterAnswer::kept_out.
   static std::optional<std::uint64_t> KeptOut(const Moment& now, const Question& question,
                                               std::span<const Reason> reasons);
-  // The same for a pod that is placed alone: the nodes that others are gone from (taken_away.h).
+  // The same for a pod that is placed alone: the nodes that others are gone from (scheduler_victims.h).
   static void LetPassWithoutOthers(const Snapshot& snapshot, const PodRequest& pod,
                                    std::span<const NodeIndex> candidates, FilterAnswer& answer);
   // For which of the nodes others may be evicted for such a pod (GangTable::Preempt).

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "scoring/taken_away.h"
+#include "scoring/scheduler_victims.h"
 #include "server/extender/extender.h"
 
 namespace berth {

@@ -15,7 +15,7 @@
 #include "cluster/claims/open_claims.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/claims/claim_room.h"
+#include "scoring/claims/claim_question.h"
 #include "scoring/gangs/gang_devices.h"
 
 namespace berth {

@@ -9,7 +9,7 @@
 #include "cluster/values/alike.h"
 #include "scoring/reason.h"
 #include "scoring/registry.h"
-#include "scoring/taken_away.h"
+#include "scoring/scheduler_victims.h"
 #include "server/extender/gang_limits.h"
 #include "server/extender/gang_table.h"
 

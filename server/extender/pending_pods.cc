@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/extender/pending_pods.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cluster/values/held_bytes.h"
+#include "scoring/priority.h"
 
 namespace berth {
+
 namespace {
 
 constexpr std::size_t kPerEntry = 192;  // what keeping a pod takes beside it and its UID
@@ -60,6 +63,123 @@ std::size_t PendingPods::size() const {
 std::size_t PendingPods::bytes() const {
   const MutexLock lock(mutex_);
   return recent_.bytes();
+}
+
+namespace {
+
+NodeIndex BestNode(const RecentDecision& decision, Engine& engine) {
+  const std::vector<std::uint8_t> priorities =
+      engine.Prioritize(decision.snapshot, decision.shape, decision.candidates, decision.pull);
+  NodeIndex best = kNoNode;  // the largest index there is
+  for (std::size_t i = 0; i < priorities.size(); ++i) {
+    // The best of those that fit has the highest priority; what does not fit has 0.
+    if (priorities[i] == kMaxPriority) best = std::min(best, decision.candidates[i]);
+  }
+  return best;
+}
+
+}  // namespace
+
+void RecentDecisions::Remember(const std::shared_ptr<const Snapshot>& snapshot,
+                               const RequestShape& shape, std::span<const NodeIndex> candidates,
+                               std::span<const int> pull) {
+  if (HeldBytes(shape) > kMostShapeBytes) return;
+  auto decision = std::make_shared<const RecentDecision>(RecentDecision{
+      snapshot, shape, {candidates.begin(), candidates.end()}, {pull.begin(), pull.end()}});
+  Ring dropped;  // destroyed after the lock is given back
+  const MutexLock lock(mutex_);
+  const RecentDecision* const newest = ring_[(next_ + kCapacity - 1) % kCapacity].get();
+  if (newest != nullptr && !newest->snapshot->SameNodes(*snapshot)) ring_.swap(dropped);
+  ring_[next_].swap(decision);  // as is the oldest one
+  next_ = (next_ + 1) % kCapacity;
+}
+
+RecentDecisions::List RecentDecisions::All() const {
+  List all;
+  all.reserve(kCapacity);
+  const MutexLock lock(mutex_);
+  for (std::size_t i = 0; i < kCapacity; ++i) {
+    const auto& decision = ring_[(next_ + i) % kCapacity];
+    if (decision != nullptr) all.push_back(decision);
+  }
+  return all;
+}
+
+DecisionChanges CompareDecisions(const RecentDecisions::List& decisions, Engine& before,
+                                 Engine& after) {
+  DecisionChanges changes{decisions.size(), 0};
+  for (const auto& decision : decisions) {
+    if (BestNode(*decision, before) != BestNode(*decision, after)) ++changes.changed;
+  }
+  return changes;
+}
+
+void Evictions::Agree(const std::string& pod_uid, Nodes nodes) {
+  std::size_t uids = 0;
+  for (const NodeVictims& victims : nodes) uids += victims.uids.size();
+  auto agreed = std::make_shared<const Nodes>(std::move(nodes));
+  const MutexLock lock(mutex_);
+  by_pod_.Put(pod_uid, {std::move(agreed), 0}, uids);
+}
+
+Evictions::Agreed Evictions::Find(const std::string& pod_uid) {
+  const MutexLock lock(mutex_);
+  const Agreed* const agreed = by_pod_.Find(pod_uid);
+  return agreed == nullptr ? Agreed() : *agreed;
+}
+
+std::shared_ptr<const Evictions::Nodes> Evictions::StillThere(const std::string& pod_uid,
+                                                              const Snapshot& snapshot) {
+  const Agreed known = Find(pod_uid);
+  if (known.nodes == nullptr || known.times >= kMostTimes) return nullptr;
+  const bool all = std::ranges::all_of(*known.nodes, [&](const NodeVictims& victims) {
+    const NodeIndex index = snapshot.names().Find(victims.node);
+    return index != kNoNode && std::ranges::any_of(victims.uids, [&](const std::string& uid) {
+             return snapshot.node(index).FindPod(uid) != nullptr;
+           });
+  });
+  if (all) return known.nodes;
+  const MutexLock lock(mutex_);
+  const Agreed* const now = by_pod_.Find(pod_uid);
+  if (now != nullptr && now->nodes == known.nodes) by_pod_.Erase(pod_uid);
+  return nullptr;
+}
+
+bool Evictions::Counted(const std::string& pod_uid, bool is_awaited) {
+  const MutexLock lock(mutex_);
+  Agreed* const agreed = is_awaited ? by_pod_.Find(pod_uid) : nullptr;
+  if (agreed != nullptr) ++agreed->times;
+  return is_awaited;
+}
+
+bool Evictions::Awaited(const std::string& pod_uid, const Snapshot& snapshot,
+                        std::span<const NodeIndex> candidates) {
+  const auto nodes = StillThere(pod_uid, snapshot);
+  const auto is_candidate = [&](const NodeVictims& victims) {
+    return std::ranges::find(candidates, snapshot.names().Find(victims.node)) != candidates.end();
+  };
+  return Counted(pod_uid, nodes != nullptr && std::ranges::any_of(*nodes, is_candidate));
+}
+
+bool Evictions::AwaitedElsewhere(const std::string& pod_uid, const Snapshot& snapshot,
+                                 std::span<const NodeVictims> asked) {
+  const auto nodes = StillThere(pod_uid, snapshot);
+  const auto is_asked = [&](const NodeVictims& victims) {
+    return std::ranges::find(asked, victims.node, &NodeVictims::node) != asked.end();
+  };
+  return Counted(pod_uid, nodes != nullptr && std::ranges::none_of(*nodes, is_asked));
+}
+
+NodeVictims Evictions::AgreedOn(const std::string& pod_uid, const std::string& node) {
+  const auto nodes = Find(pod_uid).nodes;
+  if (nodes == nullptr) return {node, {}};
+  const auto victims = std::ranges::find(*nodes, node, &NodeVictims::node);
+  return victims == nodes->end() ? NodeVictims{node, {}} : *victims;
+}
+
+void Evictions::Forget(const std::string& pod_uid) {
+  const MutexLock lock(mutex_);
+  by_pod_.Erase(pod_uid);
 }
 
 }  // namespace berth

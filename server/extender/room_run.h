@@ -11,9 +11,9 @@
 //        +---------------------- given up <----------------------------------+               done
 //
 // From the beginning the nodes from which pods leave, and those of the goal, are kept for the goal
-// (device_rooms.h), and what is free of the targets is held (move_holds.h). It is given up when
+// (device_rooms.h), and what is free of the targets is held (there too). It is given up when
 //   - the pod, or a member of the gang, that it is for is gone
-//   - a pod that is to move has changed its place, or stays now (move_cost.h)
+//   - a pod that is to move has changed its place, or stays now (room_within.h)
 //   - a target is taken or its node gone, or a pod from elsewhere comes to a node that is kept
 //   - the API server refuses the eviction, or does not answer
 //   - no successor comes in time, or it goes elsewhere
@@ -40,7 +40,6 @@
 #include "cluster/values/pod_request.h"
 #include "server/extender/device_rooms.h"
 #include "server/extender/extender.h"
-#include "server/extender/move_holds.h"
 #include "server/extender/ports.h"
 
 namespace berth {

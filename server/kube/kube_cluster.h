@@ -35,7 +35,6 @@
 #include "cluster/state/waiting_pods.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/lead/leader_elector.h"
-#include "server/kube/lead/leader_label.h"
 #include "server/kube/watch/cluster_sync.h"
 #include "server/kube/watch/gang_history.h"
 #include "server/kube/watch/kubelet_refusals.h"
@@ -44,7 +43,6 @@
 #include "server/kube/watch/watch_source.h"
 #include "server/kube/write/api_binder.h"
 #include "server/kube/write/api_node_holder.h"
-#include "server/kube/write/api_pod_evictor.h"
 #include "server/kube/write/api_pod_waker.h"
 #include "server/kube/write/event_recorder.h"
 

@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "cluster/state/snapshot.h"
+#include "scoring/admission.h"
 #include "scoring/mig/repartition_report.h"
-#include "scoring/node_guard.h"
-#include "scoring/node_watts.h"
+#include "scoring/scorers/device_scorers.h"
 #include "scoring/waste/waste_report.h"
 #include "server/pages/metrics_parts.h"
 #include "topology/domains/domain_tree.h"

@@ -35,7 +35,6 @@
 #include "server/service/routes.h"
 #include "server/service/signals.h"
 #include "server/settings/config_reload.h"
-#include "server/settings/http_options.h"
 #include "server/telemetry/decision_recorder.h"
 #include "server/telemetry/log.h"
 #include "server/why/explain_pages.h"

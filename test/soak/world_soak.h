@@ -28,8 +28,8 @@
 #include <string>
 #include <vector>
 
-#include "server/extender/evictions.h"
 #include "server/extender/extender.h"
+#include "server/extender/pending_pods.h"
 #include "server/extender/room_maker.h"
 #include "server/kube/watch/kubelet_refusals.h"
 #include "test/support/wire_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/pod/pod_series.h"
+#include "server/wire/pod/pod_needs.h"
 
 #include <gtest/gtest.h>
 

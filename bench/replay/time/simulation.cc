@@ -10,8 +10,8 @@
 #include "base/check.h"
 #include "bench/replay/power_meter.h"
 #include "bench/replay/time/event_loop.h"
-#include "scoring/room/move_cost.h"
-#include "server/wire/pod/pod_series.h"
+#include "scoring/room/room_within.h"
+#include "server/wire/pod/pod_needs.h"
 
 namespace berth::replay {
 namespace {

@@ -19,8 +19,6 @@
 #include "server/wire/pod/pod_mig.h"
 #include "server/wire/pod/pod_needs.h"
 #include "server/wire/pod/pod_object.h"
-#include "server/wire/pod/pod_series.h"
-#include "server/wire/pod/pod_spread.h"
 
 namespace berth::dialects {
 namespace {

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "server/dialects/dra/claim_json.h"
-#include "server/dialects/dra/class_match.h"
+#include "server/dialects/dra/dra_json.h"
 #include "server/wire/json/object_reader.h"
 #include "topology/gpu_vendor.h"
 
@@ -129,6 +131,134 @@ DeviceConfig ReadDeviceConfig(simdjson::ondemand::object fields) {
   });
   config.content += config.content.empty() ? "{}" : "}";
   return config;
+}
+
+namespace {
+
+// `device.driver == 'TEXT'`, or `device.attributes['DOMAIN'].ID == 'TEXT'`.
+struct DemandedText {
+  std::string domain;  // empty: the driver is demanded
+  std::string id;
+  std::string text;
+  friend bool operator==(const DemandedText&, const DemandedText&) = default;
+};
+
+// The parts of an expression between the && that stand in no bracket and in no text. One alone
+// where another operator of the top level may make them alternatives.
+std::vector<std::string_view> TermsOf(std::string_view expression) {
+  std::vector<std::string_view> terms;
+  std::size_t begin = 0;
+  int depth = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i < expression.size(); ++i) {
+    const char c = expression[i];
+    if (quote != 0) {
+      if (c == '\\') return {expression};
+      if (c == quote) quote = 0;
+      continue;
+    }
+    if (c == '\'' || c == '"') quote = c;
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (c == '?' || c == '/' || expression.substr(i, 2) == "||") return {expression};
+    if (depth != 0 || expression.substr(i, 2) != "&&") continue;
+    terms.push_back(expression.substr(begin, i - begin));
+    begin = ++i + 1;
+  }
+  terms.push_back(expression.substr(begin));
+  return terms;
+}
+
+// Reads a term from its beginning.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  bool Take(std::string_view word) {
+    SkipSpaces();
+    if (!text_.starts_with(word)) return false;
+    text_.remove_prefix(word.size());
+    return true;
+  }
+  bool TakeText(std::string& text) {
+    SkipSpaces();
+    if (text_.empty() || (text_.front() != '\'' && text_.front() != '"')) return false;
+    const std::size_t end = text_.find(text_.front(), 1);
+    if (end == std::string_view::npos) return false;
+    text = text_.substr(1, end - 1);
+    text_.remove_prefix(end + 1);
+    return text.find('\\') == std::string::npos;
+  }
+  bool TakeName(std::string& name) {
+    SkipSpaces();
+    const auto end = std::ranges::find_if_not(
+        text_, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    name.assign(text_.begin(), end);
+    text_.remove_prefix(name.size());
+    return !name.empty();
+  }
+  bool AtEnd() {
+    SkipSpaces();
+    return text_.empty();
+  }
+
+ private:
+  void SkipSpaces() {
+    while (!text_.empty() && std::isspace(static_cast<unsigned char>(text_.front())) != 0) {
+      text_.remove_prefix(1);
+    }
+  }
+  std::string_view text_;
+};
+
+std::optional<DemandedText> DemandOf(std::string_view term) {
+  DemandedText demand;
+  Reader reader(term);
+  if (!reader.Take("device") || !reader.Take(".")) return std::nullopt;
+  if (!reader.Take("driver")) {
+    const bool is_attribute = reader.Take("attributes") && reader.Take("[") &&
+                              reader.TakeText(demand.domain) && reader.Take("]") &&
+                              reader.Take(".") && reader.TakeName(demand.id);
+    if (!is_attribute || demand.domain.empty()) return std::nullopt;
+  }
+  if (!reader.Take("==") || !reader.TakeText(demand.text) || !reader.AtEnd()) return std::nullopt;
+  return demand;
+}
+
+}  // namespace
+
+cel::Expected<ClassMatch> ClassMatch::Of(const std::vector<std::string>& selectors) {
+  ClassMatch match;
+  for (const std::string& selector : selectors) {
+    auto program = cel::Program::Compile(selector);
+    if (!program) return tl::unexpected(std::move(program).error());
+    match.programs_.push_back(*std::move(program));
+  }
+  return match;
+}
+
+cel::Expected<bool> ClassMatch::Matches(const cel::Device& device, std::uint64_t& cost) const {
+  for (const cel::Program& program : programs_) {
+    cel::Program::Effort effort;
+    cel::Expected<bool> accepts = program.Matches(device, &effort);
+    cost += effort.cost;
+    if (!accepts || !*accepts) return accepts;
+  }
+  return true;
+}
+
+bool AcceptsOnlyWholeGpus(const std::vector<std::string>& selectors) {
+  const DemandedText driver{"", "", std::string(kGpuDriver)};
+  const DemandedText gpu{std::string(kGpuDriver), "type", "gpu"};
+  bool of_driver = false, whole = false;
+  for (const std::string& selector : selectors) {
+    for (const std::string_view term : TermsOf(selector)) {
+      const std::optional<DemandedText> demand = DemandOf(term);
+      of_driver = of_driver || demand == driver;
+      whole = whole || demand == gpu;
+    }
+  }
+  return of_driver && whole;
 }
 
 }  // namespace berth::dialects

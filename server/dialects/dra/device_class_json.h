@@ -5,12 +5,15 @@
 #pragma once
 
 #include <simdjson.h>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "cel/device.h"
+#include "cel/program.h"
 #include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_classes.h"
 #include "server/wire/json/object_reader.h"
@@ -25,7 +28,7 @@ namespace berth::dialects {
 //   device.attributes['gpu.nvidia.com'].profile == '1g.5gb'
 //
 // It is one of whole GPUs if its selectors demand the driver and the type 'gpu' and are read as
-// class_match.h says.
+// ClassMatch says.
 //
 // problem: why a class with a name like nvidia.com/mig-1g.5gb has no profile, or not that one, and
 // why one with the name of a vendor's GPUs is neither.
@@ -61,5 +64,27 @@ std::vector<std::string> ReadSelectors(simdjson::ondemand::array selectors, Unre
 
 // The names of the requests, and all else as it is written.
 DeviceConfig ReadDeviceConfig(simdjson::ondemand::object fields);
+
+// ClassMatch: which devices the selectors of a DeviceClass accept.
+
+class ClassMatch {
+ public:
+  // Error: as cel::Program, of the first selector that does not compile.
+  static cel::Expected<ClassMatch> Of(const std::vector<std::string>& selectors);
+
+  // Whether all selectors accept the device. Adds what it took to `cost` (cel/program.h). Error: as
+  // cel::Program.
+  [[nodiscard]] cel::Expected<bool> Matches(const cel::Device& device, std::uint64_t& cost) const;
+
+ private:
+  std::vector<cel::Program> programs_;
+};
+
+// Whether the selectors can accept nothing but whole GPUs of NVIDIA's driver: among the terms that
+// a top-level && joins are these two, with quotes of either kind.
+//
+//   device.driver == 'gpu.nvidia.com'
+//   device.attributes['gpu.nvidia.com'].type == 'gpu'
+bool AcceptsOnlyWholeGpus(const std::vector<std::string>& selectors);
 
 }  // namespace berth::dialects

@@ -12,7 +12,7 @@
 #include "cluster/claims/node_devices.h"
 #include "cluster/node/mig_library.h"
 #include "cluster/node/slice_gpus.h"
-#include "server/dialects/dra/class_match.h"
+#include "server/dialects/dra/device_class_json.h"
 
 namespace berth::dialects {
 

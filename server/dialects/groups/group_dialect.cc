@@ -2,7 +2,9 @@
 #include "server/dialects/groups/group_dialect.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,8 @@
 #include "server/dialects/groups/gang_by.h"
 #include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
+#include "server/kube/watch/gang_history.h"
+#include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {
 
@@ -91,6 +95,86 @@ std::string_view ConventionOf(std::string_view api_version) {
     return std::ranges::find(api.versions, version) == api.versions.end() ? "" : api.convention;
   }
   return "";
+}
+
+namespace {
+
+// One collection: its sink, and where it is listed.
+class Watched {
+ public:
+  using Sink = kube::TableSink<PodGroupTable>;
+
+  Watched(const kube::ExtensionContext& context, PodGroupTable& table, Sink::Decode decode,
+          const std::string& resource, const std::string& group,
+          const std::vector<std::string>& versions)
+      : name_(resource + "." + group),
+        paths_(kube::ApiPaths(group, versions, resource)),
+        sink_(table, std::move(decode), name_, context.on_unreadable) {}
+
+  [[nodiscard]] Sink& sink() { return sink_; }
+  // why_not_ready: a constant. to: its sink, or one that passes everything on to it.
+  kube::WatchSource Source(const char* why_not_ready, kube::ObjectSink& to) {
+    return {
+        .kind = {.name = name_, .paths = paths_, .optional = true, .why_not_ready = why_not_ready},
+        .sink = to,
+        .unreadable = [this] { return sink_.unreadable(); }};
+  }
+
+ private:
+  const std::string name_;
+  const std::vector<std::string> paths_;
+  Sink sink_;
+};
+
+class GroupWatch final : public kube::ClusterExtension {
+ public:
+  GroupWatch(const kube::ExtensionContext& context, PodGroups& groups, const wire::PodRules& rules,
+             JobEndTable* job_ends) {
+    for (const GroupApi& row : GroupApis()) {
+      const auto decode = [convention = row.convention, &rules](const PaddedText& text,
+                                                                std::string& problem) {
+        return DecodePodGroup(text, convention, rules.levels(), problem);
+      };
+      groups_.push_back(std::make_unique<Watched>(context, groups.Of(row.convention), decode,
+                                                  "podgroups", row.group, row.versions));
+    }
+    for (const ControllerApi& row : ControllerApis()) {
+      const auto decode = [kind = row.kind, &rules](const PaddedText& text, std::string& problem) {
+        return DecodeController(text, kind, rules, problem);
+      };
+      controllers_.push_back(std::make_unique<Watched>(context, groups.Of(row.kind), decode,
+                                                       row.resource, row.group, row.versions));
+      if (row.kind == kJob && job_ends != nullptr) {
+        jobs_.emplace(*job_ends, controllers_.back()->sink());
+      }
+    }
+  }
+
+  std::vector<kube::WatchSource> Sources() override {
+    std::vector<kube::WatchSource> sources;
+    for (const auto& of : groups_) {
+      sources.push_back(of->Source("waiting for the list of podgroups", of->sink()));
+    }
+    for (std::size_t i = 0; i < controllers_.size(); ++i) {
+      const ControllerApi& api = ControllerApis()[i];
+      kube::ObjectSink& own = controllers_[i]->sink();
+      kube::ObjectSink& to = api.kind == kJob && jobs_ ? *jobs_ : own;
+      sources.push_back(controllers_[i]->Source(api.why_not_ready, to));
+    }
+    return sources;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Watched>> groups_, controllers_;
+  std::optional<kube::JobDeadlineSink> jobs_;  // in front of the sink of the Jobs
+};
+
+}  // namespace
+
+std::unique_ptr<kube::ClusterExtension> WatchGroups(const kube::ExtensionContext& context,
+                                                    PodGroups& groups, const wire::PodRules& rules,
+                                                    JobEndTable* job_ends) {
+  return std::make_unique<GroupWatch>(context, groups, rules, job_ends);
 }
 
 }  // namespace berth::dialects

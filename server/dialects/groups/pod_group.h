@@ -59,7 +59,7 @@ inline constexpr std::string_view kVolcanoTier = "volcano.sh/network-topology-hi
 // The annotations above.
 std::span<const std::string_view> GroupAnnotations();
 
-// The conventions whose PodGroups have the minimum (group_watch.cc).
+// The conventions whose PodGroups have the minimum (group_dialect.cc).
 inline constexpr std::string_view kCoscheduling = "coscheduling";
 inline constexpr std::string_view kKubernetes = "kubernetes";
 inline constexpr std::string_view kVolcano = "volcano";

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/wire/pod/pod_spread.h"
+#include "server/wire/pod/pod_needs.h"
 
 namespace berth::dialects {
 namespace {

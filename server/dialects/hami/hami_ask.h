@@ -19,7 +19,7 @@
 //   annotation nvidia.com/use-gpuuuid: GPU-a,GPU-b and nouse-gpuuuid: GPU-c
 //              certain GPUs; those that are refused are refused too where they are accepted
 //   annotation hami.io/gpu-scheduler-policy: spread, or hami.io/node-scheduler-policy: spread
-//              as berth.dev/spread: card or node by the controller (wire/pod/pod_spread.h), where
+//              as berth.dev/spread: card or node by the controller (wire/pod/pod_needs.h), where
 //              the pod does not say that itself. HAMi takes the least used card or node for it,
 //              whatever uses the others; other policies choose nothing here
 //

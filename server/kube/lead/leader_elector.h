@@ -13,6 +13,7 @@
 // Only a Lease that its holder has released is taken at once.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -87,6 +88,48 @@ class LeaderElector final : public WriteFence {
   int writes_ BERTH_GUARDED_BY(mutex_) = 0;  // on their way
   // A write without an answer may be carried out until then.
   Instant in_doubt_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();
+};
+
+// LeaderLabel: the label kLeaderLabel on this process' own pod, by which the Service `berth` finds
+// the pod that leads. Every replica can then be ready.
+//
+// A container that starts anew finds the labels of the one before, so the label is taken off first.
+// Both ways it is written again now and then: somebody may have changed it by hand, and of two
+// requests, the first without an answer, the first may come last.
+
+inline constexpr const char* kLeaderLabel = "berth.dev/leader";  // "true", or not there
+
+// Step from one thread; the rest from any.
+class LeaderLabel {
+ public:
+  struct Options {
+    std::string namespace_name;
+    std::string pod;
+    Duration again_every = std::chrono::seconds(10);
+    Duration retry_every = std::chrono::seconds(1);  // after a write that failed
+  };
+
+  // References: they outlive the object.
+  LeaderLabel(ApiClient& client, const Clock& clock, Options options);
+
+  // Writes what is wanted, unless that was done a short while ago. Blocks for one request at most;
+  // call it some times a second. Error: of the newest write, until one succeeds.
+  Status Step(bool wanted);
+
+  // What the API server has taken; nothing before the first write, and while one is in doubt.
+  [[nodiscard]] std::optional<bool> written() const;
+
+ private:
+  Status Write(bool wanted);
+
+  ApiClient& client_;
+  const Clock& clock_;
+  const Options options_;
+  Instant next_{};
+  std::optional<bool> wanted_;  // at the last write
+  Status newest_;
+  enum class State { kUnknown, kAbsent, kThere };
+  std::atomic<State> state_{State::kUnknown};
 };
 
 }  // namespace berth::kube

@@ -17,7 +17,7 @@
 #include "server/extender/ports.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/write/work_queue.h"
-#include "server/wire/api/event_json.h"
+#include "server/wire/api/pod_writes.h"
 
 namespace berth::kube {
 

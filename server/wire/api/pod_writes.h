@@ -35,4 +35,18 @@ std::string EncodeWake(const PodId& pod, WallTime now);
 // It holds for the pod of that UID alone.
 std::string EncodeEviction(const PodId& pod);
 
+// The JSON of an Event about a pod, v1: what `kubectl describe pod` shows.
+
+struct PodEvent {
+  PodId pod;
+  bool warning = false;
+  std::string reason;   // CamelCase, a few words
+  std::string message;  // cut to 1024 bytes, the most that the API server takes
+  WallTime time;
+  std::string instance;  // who says so
+};
+
+// Requires: a name that is unique in the namespace.
+std::string EncodeEvent(const PodEvent& event, std::string_view name);
+
 }  // namespace berth::wire

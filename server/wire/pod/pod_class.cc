@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "server/wire/pod/pod_spread.h"
+#include "server/wire/pod/pod_needs.h"
 
 namespace berth::wire {
 namespace {

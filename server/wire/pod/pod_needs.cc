@@ -3,10 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/number.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth::wire {
 
@@ -78,6 +85,183 @@ Status ReadVersionNeeds(PodParts& parts) {
     }
     parts.constraints.versions.least[static_cast<std::size_t>(what)] = *version;
   }
+  return {};
+}
+
+namespace {
+
+constexpr std::string_view kNumerals = "0123456789", kJoints = "-._";
+// k8s.io/apimachinery/pkg/util/rand: names that are made of a generateName end so.
+constexpr std::string_view kDrawnFrom = "bcdfghjklmnpqrstvwxz2456789";
+constexpr std::size_t kDrawnBytes = 5;
+
+bool IsNumeral(char c) { return c >= '0' && c <= '9'; }
+
+bool LooksDrawn(std::string_view part) {
+  if (part.size() < kDrawnBytes) return false;
+  if (part.size() == kDrawnBytes && part.find_first_not_of(kDrawnFrom) == std::string_view::npos) {
+    return true;
+  }
+  int groups = IsNumeral(part.front()) ? 1 : 0;
+  for (std::size_t i = 1; i < part.size(); ++i) {
+    if (IsNumeral(part[i]) && !IsNumeral(part[i - 1])) ++groups;
+  }
+  return groups >= 2;
+}
+
+std::string_view WithoutEnd(std::string_view name, std::string_view characters) {
+  return name.substr(0, name.find_last_not_of(characters) + 1);  // npos + 1 is 0
+}
+
+}  // namespace
+
+std::string_view StemOf(std::string_view name) {
+  while (!name.empty()) {
+    const std::size_t joint = name.find_last_of(kJoints);
+    const std::size_t begin = joint == std::string_view::npos ? 0 : joint + 1;
+    std::string_view shorter = WithoutEnd(name, kNumerals);
+    // A name that is all one part may be a word.
+    if (begin > 0 && LooksDrawn(name.substr(begin))) shorter = name.substr(0, begin);
+    shorter = WithoutEnd(shorter, kJoints);
+    if (shorter.size() == name.size()) break;
+    name = shorter;
+  }
+  return name;
+}
+
+std::uint64_t SeriesOf(const PodParts& parts) {
+  if (!parts.completes || parts.of_daemon_set) return 0;
+  Digester series;
+  series.Add(parts.controller_kind);
+  series.Add(StemOf(parts.controller.empty() ? parts.id.name : parts.controller_name));
+  const std::uint64_t number = series.digest().high;
+  return number == 0 ? 1 : number;
+}
+
+namespace {
+
+struct Unit {
+  char letter;
+  std::int64_t seconds;
+};
+constexpr std::array<Unit, 4> kUnits = {{{'d', 86'400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
+
+// Empty: it is no duration, or one out of range.
+std::optional<std::int64_t> SecondsIn(std::string_view text) {
+  std::int64_t sum = 0;
+  for (const Unit& unit : kUnits) {
+    const std::size_t at = text.find(unit.letter);
+    if (at == std::string_view::npos) continue;
+    const auto number = ParseInt(text.substr(0, at), 0, kMostRunSeconds / unit.seconds);
+    if (!number) return std::nullopt;
+    sum += *number * unit.seconds;
+    text.remove_prefix(at + 1);
+  }
+  if (!text.empty() || sum < 1 || sum > kMostRunSeconds) return std::nullopt;
+  return sum;
+}
+
+}  // namespace
+
+Result<std::int64_t> ReadExpectedDuration(std::string_view text) {
+  if (const auto seconds = SecondsIn(text)) return *seconds;
+  return Invalid("annotation " + std::string(kExpectedDurationKey) +
+                 ": want a duration such as 2h30m, of d, h, m and s, up to 365d, got \"" +
+                 std::string(text.substr(0, 40)) + "\"");
+}
+
+namespace {
+
+constexpr std::string_view kSpreadKey = "berth.dev/spread";
+constexpr std::string_view kSpreadByKey = "berth.dev/spread-by";
+
+// The value is kept with every pod, so a longer one is cut and followed by its hash.
+std::string Shortened(std::string text) {
+  constexpr std::size_t kMostBytes = 1024;
+  if (text.size() <= kMostBytes) return text;
+  const std::string hash = std::to_string(std::hash<std::string>()(text));
+  text.resize(kMostBytes);
+  return text + "#" + hash;
+}
+
+// Texts of the three kinds never meet: a UID has no "=", and a label begins with "label ".
+std::string WorkloadOf(const PodParts& parts) {
+  std::string workload = parts.id.namespace_name + "/";
+  if (!parts.controller.empty()) return workload + parts.controller;
+  for (const auto& [key, value] : parts.labels) workload += key + "=" + value + ",";
+  return Shortened(std::move(workload));
+}
+
+Status ReadSpreadBy(const PodParts& parts, const std::string& label, RequestShape& shape) {
+  const std::string place = "annotation " + std::string(kSpreadByKey) + ": ";
+  if (!shape.wants_gpu()) return {};
+  if (shape.spread == Spread::kNone) {
+    return Invalid(place + "want " + std::string(kSpreadKey) + " (card or node) beside it");
+  }
+  const std::string* const value = FindLabel(parts.labels, label);
+  if (value == nullptr) {
+    return Invalid(place + "want a label that the pod has, got \"" + label.substr(0, 80) + "\"");
+  }
+  shape.workload = Shortened(parts.id.namespace_name + "/label " + label + "=" + *value);
+  return {};
+}
+
+}  // namespace
+
+bool IsSpreadKey(std::string_view key) { return key == kSpreadKey || key == kSpreadByKey; }
+
+Status ReadSpread(const PodParts& parts, RequestShape& shape) {
+  if (const auto said = parts.annotations.find(kSpreadKey); said != parts.annotations.end()) {
+    if (said->second != "card" && said->second != "node") {
+      return Invalid("annotation " + std::string(kSpreadKey) + ": want one of card, node, got \"" +
+                     said->second.substr(0, 40) + "\"");
+    }
+    SpreadByController(parts, said->second == "card" ? Spread::kCard : Spread::kNode, shape);
+  }
+  const auto by = parts.annotations.find(kSpreadByKey);
+  return by == parts.annotations.end() ? Status() : ReadSpreadBy(parts, by->second, shape);
+}
+
+void SpreadByController(const PodParts& parts, Spread spread, RequestShape& shape) {
+  if (!shape.wants_gpu()) return;
+  shape.spread = spread;
+  shape.workload = WorkloadOf(parts);
+}
+
+namespace {
+
+constexpr std::string_view kNearKey = "berth.dev/near";
+constexpr std::string_view kFarKey = "berth.dev/far";
+constexpr std::size_t kMostLabels = 16;  // pods of every node are compared with each
+
+Status ReadSelector(const PodParts& parts, std::string_view key, LabelSelector& selector) {
+  const auto said = parts.annotations.find(key);
+  if (said == parts.annotations.end()) return {};
+  const std::string place = "annotation " + std::string(key) + ": ";
+  const std::vector<std::string_view> words = PartsOf(said->second, ',');
+  if (words.empty() || words.size() > kMostLabels) {
+    return Invalid(place + "want 1.." + std::to_string(kMostLabels) +
+                   " labels of pods, such as app=prefill, got " + std::to_string(words.size()));
+  }
+  auto read = ParseSelector(std::vector<std::string>(words.begin(), words.end()));
+  if (!read) return Invalid(place + read.error().message);
+  selector = *std::move(read);
+  std::ranges::sort(selector);  // one order of what means the same
+  return {};
+}
+
+}  // namespace
+
+bool IsNeighbourKey(std::string_view key) { return key == kNearKey || key == kFarKey; }
+
+Status ReadNeighbours(const PodParts& parts, RequestShape& shape) {
+  Neighbours neighbours;
+  BERTH_TRY_STATUS(ReadSelector(parts, kNearKey, neighbours.near));
+  BERTH_TRY_STATUS(ReadSelector(parts, kFarKey, neighbours.far));
+  const bool has_devices = shape.wants_gpu() || !parts.claims.empty();
+  if (!has_devices || neighbours.empty()) return {};
+  neighbours.namespace_name = parts.id.namespace_name;
+  shape.neighbours = std::move(neighbours);
   return {};
 }
 

@@ -11,7 +11,6 @@
 #include "cluster/values/held_bytes.h"
 #include "server/wire/json/wall_time.h"
 #include "server/wire/pod/pod_needs.h"
-#include "server/wire/pod/pod_series.h"
 
 namespace berth::wire {
 namespace {

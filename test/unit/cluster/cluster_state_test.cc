@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cluster/state/shared_constraints.h"
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 

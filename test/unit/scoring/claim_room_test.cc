@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Room for pods with claims of their own, and whom to evict to make it.
-#include "scoring/claims/claim_room.h"
+#include "scoring/claims/claim_question.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/node_guard.h"
+#include "scoring/admission.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,6 @@
 //
 // Watts worked out by hand. T4: 10 idle, 70 busy, beside CPUs with 24 cores, 20 idle, 165 busy.
 // V100M16: 30 and 300, beside 16 cores, 20 and 185. Nodes of other names have no known CPU.
-#include "scoring/node_watts.h"
 
 #include <gtest/gtest.h>
 

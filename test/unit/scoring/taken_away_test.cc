@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/taken_away.h"
+#include "scoring/scheduler_victims.h"
 
 #include <gtest/gtest.h>
 

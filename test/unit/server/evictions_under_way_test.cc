@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/extender/evictions_under_way.h"
+#include "server/extender/room_maker.h"
 
 #include <chrono>
 #include <string>

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "server/dialects/hami/hami_binds.h"
+#include "server/dialects/hami/hami_binding.h"
 #include "server/kube/write/api_binder.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/lead/leader_label.h"
+#include "server/kube/lead/leader_elector.h"
 
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/extender/recent_decisions.h"
+#include "server/extender/pending_pods.h"
 
 #include <memory>
 #include <thread>

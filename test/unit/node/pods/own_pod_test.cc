@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/pods/own_pod.h"
+#include "node/pods/own_pods.h"
 
 #include <gtest/gtest.h>
 

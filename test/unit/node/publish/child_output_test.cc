@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/publish/child_output.h"
+#include "node/publish/node_publisher.h"
 
 #include <gtest/gtest.h>
 
