@@ -92,18 +92,18 @@ std::string ReadLinkAsk(std::string_view key, std::string_view value, LinkAsk& a
     }
     wanted.append(wanted.empty() ? "" : ", ").append(word.word);
   }
-  return "want one of " + wanted + ", got \"" + std::string(value.substr(0, 40)) + "\"";
+  return wire::WantedText("one of " + wanted, value);
 }
 
 // The models, or what is wrong with them.
 Status ReadModels(const std::string& key, std::string_view value, RequestShape& shape) {
   shape.models = ParseModels(value);
-  if (shape.models.empty()) return Invalid("annotation " + key + ": want GPU models joined by |");
+  if (shape.models.empty()) return wire::WrongAnnotation(key, "want GPU models joined by |");
   const std::size_t count = shape.models.size();
   if (count <= wire::kMostListed) return {};
   shape.models.clear();
-  return Invalid("annotation " + key + ": want at most " + std::to_string(wire::kMostListed) +
-                 " GPU models, got " + std::to_string(count));
+  return wire::WrongAnnotation(key, "want at most " + std::to_string(wire::kMostListed) +
+                                        " GPU models, got " + std::to_string(count));
 }
 
 // Names of resources by which pods ask unless it is configured otherwise.
@@ -154,27 +154,27 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
   if (key == kGpuModelKey) return ReadModels(key, value, shape);
   if (IsLinkKey(key)) {
     const std::string wrong = ReadLinkAsk(key, value, shape.links);
-    return wrong.empty() ? Status() : Invalid("annotation " + key + ": " + wrong);
+    return wrong.empty() ? Status() : wire::WrongAnnotation(key, wrong);
   }
   if (wire::IsMigNeedKey(key)) {
     const Status read = wire::ReadMigNeed(key, value, need);
-    return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
+    return read ? Status() : wire::WrongAnnotation(key, read.error().message);
   }
   if (wire::IsGpuNeedKey(key)) {
     const Status read = wire::ReadGpuNeed(key, value, shape);
-    return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
+    return read ? Status() : wire::WrongAnnotation(key, read.error().message);
   }
   if (IsKnown(key) || wire::IsSpreadKey(key) || wire::IsNeighbourKey(key) ||
       wire::IsVersionKey(key) || wire::IsClassKey(key)) {
     return {};
   }
   if (std::ranges::find(kResources, key) != kResources.end()) {
-    return Invalid("annotation " + key +
-                   ": want this as a resource, under resources.limits of a container");
+    return wire::WrongAnnotation(key,
+                                 "want this as a resource, under resources.limits of a container");
   }
   const std::string meant = MeantBy(key);
-  return Invalid("annotation " + key + ": not known to this version of berth" +
-                 (meant.empty() ? "" : ", did you mean " + meant + "?"));
+  return wire::WrongAnnotation(key, "not known to this version of berth" +
+                                        (meant.empty() ? "" : ", did you mean " + meant + "?"));
 }
 
 // "GPU-a,GPU-b": by index.

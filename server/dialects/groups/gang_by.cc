@@ -103,8 +103,8 @@ Result<NamedGang> NameByOwner(const PodParts& parts) {
   BERTH_TRY(std::optional<NamedGang> job, NameByJob(parts));
   if (job) return *std::move(job);
   if (parts.controller.empty()) {
-    return Invalid("annotation " + std::string(kGangBy) +
-                   ": want the key of a label of the pod, got \"owner\", and the pod has none");
+    return wire::WrongAnnotation(
+        kGangBy, "want the key of a label of the pod, got \"owner\", and the pod has none");
   }
   return NamedGang{.name = Joined(parts.controller_name, {parts.controller})};
 }
@@ -112,9 +112,9 @@ Result<NamedGang> NameByOwner(const PodParts& parts) {
 Result<NamedGang> NameByLabel(const PodParts& parts, const std::string& key) {
   const std::string* const value = FindLabel(parts.labels, key);
   if (value == nullptr) {
-    return Invalid("annotation " + std::string(kGangBy) +
-                   ": want owner, or the key of a label of the pod, got \"" + key.substr(0, 200) +
-                   "\", which the pod does not have");
+    return wire::WrongAnnotation(kGangBy, "want owner, or the key of a label of the pod, got \"" +
+                                              key.substr(0, 200) +
+                                              "\", which the pod does not have");
   }
   if (value->empty()) return Invalid("label " + key + ": want the name of a gang, got \"\"");
   return NamedGang{.name = key + "=" + *value};
@@ -164,13 +164,12 @@ Result<std::optional<NamedGang>> NameByController(const PodParts& parts,
 }
 
 Result<std::optional<int>> SizeOfGroup(const PodParts& parts) {
-  const auto said = parts.annotations.find(kLwsSize);
-  if (said == parts.annotations.end() || LabelOf(parts, kLwsName).empty()) return std::nullopt;
-  const auto pods = ParseInt(said->second, 1, kMaxGangPods);
+  const std::string* const said = parts.Annotation(kLwsSize);
+  if (said == nullptr || LabelOf(parts, kLwsName).empty()) return std::nullopt;
+  const auto pods = ParseInt(*said, 1, kMaxGangPods);
   if (pods) return static_cast<int>(*pods);
-  return Invalid("annotation " + std::string(kLwsSize) +
-                 ": want a number of pods from 1 to 10000, got \"" + said->second.substr(0, 200) +
-                 "\"");
+  return wire::WrongAnnotation(
+      kLwsSize, "want a number of pods from 1 to 10000, got \"" + said->substr(0, 200) + "\"");
 }
 
 bool LeadsGroup(const PodParts& parts) {

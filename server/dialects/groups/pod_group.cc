@@ -82,14 +82,9 @@ constexpr LevelKeys kKueueLevels = {"kueue.x-k8s.io/podset-required-topology",
                                     "kueue.x-k8s.io/podset-preferred-topology"};
 constexpr LevelKeys kKaiLevels = {kKaiRequired, kKaiPreferred};
 
-const std::string* FindAnnotation(const PodParts& parts, std::string_view key) {
-  const auto found = parts.annotations.find(key);
-  return found == parts.annotations.end() ? nullptr : &found->second;
-}
-
 const std::string* Find(const PodParts& parts, Where where, std::string_view key) {
   if (where == Where::kField) return parts.pod_group.empty() ? nullptr : &parts.pod_group;
-  return where == Where::kLabel ? FindLabel(parts.labels, key) : FindAnnotation(parts, key);
+  return where == Where::kLabel ? FindLabel(parts.labels, key) : parts.Annotation(key);
 }
 
 tl::unexpected<Error> Unreadable(Where where, std::string_view key, std::string_view wanted,
@@ -131,14 +126,14 @@ std::optional<Duration> ReadGoDuration(std::string_view text) {
 
 // What is said of Koordinator's gangs beside their sizes.
 Status ReadKoordinator(const PodParts& parts, Gang& gang) {
-  if (const std::string* const wait = FindAnnotation(parts, kKoordinatorWait)) {
+  if (const std::string* const wait = parts.Annotation(kKoordinatorWait)) {
     const std::optional<Duration> hold = ReadGoDuration(*wait);
     if (!hold) {
       return Unreadable(Where::kAnnotation, kKoordinatorWait, "a duration such as 600s", *wait);
     }
     if (*hold > Duration::zero()) gang.hold = hold;
   }
-  if (const std::string* const groups = FindAnnotation(parts, kKoordinatorGroups)) {
+  if (const std::string* const groups = parts.Annotation(kKoordinatorGroups)) {
     std::string names = *groups;
     std::erase(names, ' ');
     const std::string alone = "[\"" + gang.id.full_name() + "\"]";
@@ -147,7 +142,7 @@ Status ReadKoordinator(const PodParts& parts, Gang& gang) {
                         alone + ", since Berth does not support groups of gangs", *groups);
     }
   }
-  const std::string* const topology = FindAnnotation(parts, kKoordinatorTopology);
+  const std::string* const topology = parts.Annotation(kKoordinatorTopology);
   if (topology != nullptr && topology->find("MustGather") != topology->npos) {
     return Unreadable(Where::kAnnotation, kKoordinatorTopology,
                       "no MustGather (berth.dev/required-domain says the same)", *topology);
@@ -156,7 +151,7 @@ Status ReadKoordinator(const PodParts& parts, Gang& gang) {
 }
 
 Status ReadKueueGroup(const PodParts& parts, Gang& gang) {
-  const std::string* const fast = FindAnnotation(parts, kKueueFast);
+  const std::string* const fast = parts.Annotation(kKueueFast);
   if (fast == nullptr) return {};
   if (*fast != "true" && *fast != "false") {
     return Unreadable(Where::kAnnotation, kKueueFast, "true or false", *fast);
@@ -178,7 +173,7 @@ Status ReadPods(const PodParts& parts, const Convention& convention, std::string
 
 Status ReadLevel(const PodParts& parts, std::string_view key, const TopologyLevels& levels,
                  std::optional<std::size_t>& level) {
-  const std::string* const value = FindAnnotation(parts, key);
+  const std::string* const value = parts.Annotation(key);
   if (value == nullptr) return {};
   level = FindTopologyLevel(levels, *value);
   if (!level) return Unreadable(Where::kAnnotation, key, Names(levels), *value);
@@ -195,7 +190,7 @@ Result<DomainAsk> ReadLevels(const PodParts& parts, const LevelKeys& keys,
 
 bool HasAny(const PodParts& parts, std::span<const std::string_view> keys) {
   return std::ranges::any_of(
-      keys, [&](std::string_view key) { return FindAnnotation(parts, key) != nullptr; });
+      keys, [&](std::string_view key) { return parts.Annotation(key) != nullptr; });
 }
 bool HasAny(const PodParts& parts, const LevelKeys& keys) {
   return HasAny(parts, std::array{keys.required, keys.preferred});
@@ -204,11 +199,11 @@ bool HasAny(const PodParts& parts, const LevelKeys& keys) {
 // Whether a Kueue annotation names that node label. Constraints of slices are a list in JSON.
 bool IsLevelOfKueue(const PodParts& parts, std::string_view label) {
   for (const std::string_view key : {kKueueLevels.required, kKueueLevels.preferred}) {
-    const std::string* const value = FindAnnotation(parts, key);
+    const std::string* const value = parts.Annotation(key);
     if (value != nullptr && *value == label) return true;
   }
   return std::ranges::any_of(kKueueSlices, [&](std::string_view key) {
-    const std::string* const value = FindAnnotation(parts, key);
+    const std::string* const value = parts.Annotation(key);
     return value != nullptr &&
            (*value == label || value->find("\"" + std::string(label) + "\"") != std::string::npos);
   });
@@ -227,12 +222,12 @@ bool IsPlaced(const PodParts& parts, const TopologyLevels& levels) {
 
 Result<DomainAsk> ReadKueue(const PodParts& parts, const TopologyLevels& levels) {
   for (const std::string_view key : kKueueSlices) {
-    if (FindAnnotation(parts, key) == nullptr) continue;
-    return Invalid("annotation " + std::string(key) +
-                   ": want a node selector from Kueue beside it, got none; Berth places no slices");
+    if (parts.Annotation(key) == nullptr) continue;
+    return wire::WrongAnnotation(
+        key, "want a node selector from Kueue beside it, got none; Berth places no slices");
   }
   BERTH_TRY(DomainAsk ask, ReadLevels(parts, kKueueLevels, levels));
-  if (const std::string* const value = FindAnnotation(parts, kKueueUnconstrained)) {
+  if (const std::string* const value = parts.Annotation(kKueueUnconstrained)) {
     if (*value != "true" && *value != "false") {
       return Unreadable(Where::kAnnotation, kKueueUnconstrained, "true or false", *value);
     }
@@ -243,11 +238,11 @@ Result<DomainAsk> ReadKueue(const PodParts& parts, const TopologyLevels& levels)
 
 Result<DomainAsk> ReadVolcano(const PodParts& parts, const TopologyLevels& levels) {
   DomainAsk ask;
-  const std::string* const mode = FindAnnotation(parts, kVolcanoMode);
+  const std::string* const mode = parts.Annotation(kVolcanoMode);
   if (mode != nullptr && *mode != "hard" && *mode != "soft") {
     return Unreadable(Where::kAnnotation, kVolcanoMode, "hard or soft", *mode);
   }
-  const std::string* const tier = FindAnnotation(parts, kVolcanoTier);
+  const std::string* const tier = parts.Annotation(kVolcanoTier);
   if (tier == nullptr) return ask;  // as near as can be
   const auto number = ParseInt(*tier, 1, static_cast<std::int64_t>(levels.size()));
   if (!number) {
@@ -279,8 +274,8 @@ Status ReadSizes(const PodParts& parts, const Convention& convention, Gang& gang
 }
 
 tl::unexpected<Error> NoSize(std::string_view beside) {
-  return Invalid("annotation " + std::string(kBerthTotal) + ": want " + std::string(kPodsWanted) +
-                 " beside " + std::string(beside) + ", got none");
+  return wire::WrongAnnotation(kBerthTotal, "want " + std::string(kPodsWanted) + " beside " +
+                                                std::string(beside) + ", got none");
 }
 
 tl::unexpected<Error> TooLong(Where where, std::string_view key, const std::string& name) {
@@ -327,7 +322,7 @@ Status ReadNamed(const PodParts& parts, NamedGang named, Gang& gang) {
 }
 
 Status ReadGangBy(const PodParts& parts, const std::string& key, Gang& gang) {
-  const std::string* const name = FindAnnotation(parts, kConventions.front().key);
+  const std::string* const name = parts.Annotation(kConventions.front().key);
   if (name != nullptr && !name->empty()) {
     return Unreadable(Where::kAnnotation, kGangBy,
                       "none beside " + std::string(kConventions.front().key), key);
@@ -353,7 +348,7 @@ Status ReadFirst(const PodParts& parts, std::span<const std::string> controllers
     gang = {};
     return false;
   };
-  if (const std::string* const key = FindAnnotation(parts, kGangBy); key && !key->empty()) {
+  if (const std::string* const key = parts.Annotation(kGangBy); key && !key->empty()) {
     if (const Status read = ReadGangBy(parts, *key, gang); is_found(read)) return read;
   }
   for (const Convention& convention : kConventions) {
@@ -407,7 +402,7 @@ Status ReadGang(const PodParts& parts, Gang& gang, std::span<const std::string> 
 
 std::string RoleOf(const PodParts& parts, const Gang& gang) {
   const std::string* role = nullptr;
-  if (gang.id.convention == kVolcano) role = FindAnnotation(parts, kTaskOfVolcano);
+  if (gang.id.convention == kVolcano) role = parts.Annotation(kTaskOfVolcano);
   if (gang.id.convention == kKai) role = FindLabel(parts.labels, kSubgroupOfKai);
   return role == nullptr || role->size() > kLongestName ? "" : *role;
 }
@@ -415,7 +410,7 @@ std::string RoleOf(const PodParts& parts, const Gang& gang) {
 Result<DomainAsk> DomainAskOf(const PodParts& parts, const TopologyLevels& levels) {
   if (HasAny(parts, kOwnLevels)) return ReadLevels(parts, kOwnLevels, levels);
   if (HasAny(parts, kKueueLevels) || HasAny(parts, kKueueSlices) ||
-      FindAnnotation(parts, kKueueUnconstrained) != nullptr) {
+      parts.Annotation(kKueueUnconstrained) != nullptr) {
     if (IsPlaced(parts, levels)) return DomainAsk{};
     return ReadKueue(parts, levels);
   }

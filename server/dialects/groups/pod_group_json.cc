@@ -211,8 +211,8 @@ class PodGroupReader {
 
 // How near its members have to be, where how near they should be cannot be read.
 PodParts WithoutPreferences(PodParts parts) {
-  const auto mode = parts.annotations.find(kVolcanoMode);
-  if (mode != parts.annotations.end() && mode->second == "soft") {
+  const std::string* const mode = parts.Annotation(kVolcanoMode);
+  if (mode != nullptr && *mode == "soft") {
     parts.annotations.erase(std::string(kVolcanoTier));
   }
   for (const std::string_view key : PreferredLevelKeys()) {

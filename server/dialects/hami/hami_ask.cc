@@ -69,24 +69,23 @@ Status RefuseOthers(const PodParts& parts, bool gives_devices) {
                    "instead of nvidia.com/gpu");
   }
   if (!wants_gpus) return {};
-  const auto mode = parts.annotations.find(kModeKey);
-  const bool any_mode = mode == parts.annotations.end() || mode->second.empty() ||
-                        (gives_devices && mode->second == "hami-core");
+  const std::string* const mode = parts.Annotation(kModeKey);
+  const bool any_mode = mode == nullptr || mode->empty() || (gives_devices && *mode == "hami-core");
   if (!any_mode) {
-    return Invalid("annotation " + std::string(kModeKey) + ": want " +
-                   (gives_devices ? "mig or hami-core" : "mig") + ", got \"" +
-                   mode->second.substr(0, 40) + "\", which only HAMi's scheduler assigns");
+    const std::string_view want = gives_devices ? "mig or hami-core" : "mig";
+    return wire::WrongAnnotation(
+        kModeKey, wire::WantedText(want, *mode) + ", which only HAMi's scheduler assigns");
   }
   if (!parts.annotations.contains(kProfileKey)) return {};
-  return Invalid("annotation " + std::string(kProfileKey) +
-                 ": not understood; want a resource with the profile, nvidia.com/mig-PROFILE");
+  return wire::WrongAnnotation(
+      kProfileKey, "not understood; want a resource with the profile, nvidia.com/mig-PROFILE");
 }
 
 Status RefuseForMig(const PodParts& parts, std::span<const std::string_view> keys) {
   for (const std::string_view key : keys) {
     if (!parts.annotations.contains(key)) continue;
-    return Invalid("annotation " + std::string(key) +
-                   ": not understood for MIG devices; leave it to a node selector or affinity");
+    return wire::WrongAnnotation(
+        key, "not understood for MIG devices; leave it to a node selector or affinity");
   }
   return {};
 }
@@ -94,14 +93,14 @@ Status RefuseForMig(const PodParts& parts, std::span<const std::string_view> key
 }  // namespace
 
 Status FindHamiShares(PodParts& parts) {
-  const auto mode = parts.annotations.find(kModeKey);
-  if (mode != parts.annotations.end() && mode->second == "mig") return {};
+  const std::string* const mode = parts.Annotation(kModeKey);
+  if (mode != nullptr && *mode == "mig") return {};
   return FindVgpuShares(kHamiWords, parts);
 }
 
 Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts, bool gives_devices) {
-  const auto mode = parts.annotations.find(kModeKey);
-  if (mode == parts.annotations.end() || mode->second != "mig") {
+  const std::string* const mode = parts.Annotation(kModeKey);
+  if (mode == nullptr || *mode != "mig") {
     BERTH_TRY_STATUS(RefuseOthers(parts, gives_devices));
     return std::nullopt;
   }

@@ -28,9 +28,10 @@ class KaiDialect final : public wire::Dialect {
     if (pod.shape.wants_gpu() || !parts.annotations.contains(kFractionKey)) return {};
     // Its own scheduler places it, whatever that is called: not the one that is there by default.
     if (!parts.scheduler.empty() && parts.scheduler != "default-scheduler") return {};
-    return Invalid("annotation " + std::string(kFractionKey) +
-                   ": asks for a GPU fraction that only KAI's scheduler assigns; want its "
-                   "scheduler in spec.schedulerName, or the resource berth.dev/gpu-milli");
+    return wire::WrongAnnotation(
+        kFractionKey,
+        "asks for a GPU fraction that only KAI's scheduler assigns; want its "
+        "scheduler in spec.schedulerName, or the resource berth.dev/gpu-milli");
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,

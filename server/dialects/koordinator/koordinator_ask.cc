@@ -184,9 +184,10 @@ wire::RecordedAsk KoordinatorAskOf(const PodParts& parts) {
 Status RefuseKoordinatorChoices(const PodParts& parts) {
   for (const std::string_view key : kKoordinatorChoices) {
     if (!parts.annotations.contains(key)) continue;
-    return Invalid("annotation " + std::string(key) +
-                   ": not understood; want berth.dev/gpu-model, berth.dev/link, berth.dev/numa, a "
-                   "node selector or affinity");
+    return wire::WrongAnnotation(
+        key,
+        "not understood; want berth.dev/gpu-model, berth.dev/link, berth.dev/numa, a "
+        "node selector or affinity");
   }
   return {};
 }

@@ -73,14 +73,13 @@ void AddVgpuAsk(const VgpuWords& words, std::string_view resource, std::int64_t 
 }
 
 Result<std::set<std::string>> ListIn(const wire::PodParts& parts, std::string_view key) {
-  const auto said = parts.annotations.find(key);
-  if (said == parts.annotations.end()) return std::set<std::string>();
-  const std::vector<std::string_view> words = PartsOf(said->second, ',');
+  const std::string* const said = parts.Annotation(key);
+  if (said == nullptr) return std::set<std::string>();
+  const std::vector<std::string_view> words = PartsOf(*said, ',');
   std::set<std::string> list(words.begin(), words.end());
   if (list.size() <= wire::kMostListed) return list;
-  return Invalid("annotation " + std::string(key) + ": want at most " +
-                 std::to_string(wire::kMostListed) + " entries, got " +
-                 std::to_string(list.size()));
+  return wire::WrongAnnotation(key, "want at most " + std::to_string(wire::kMostListed) +
+                                        " entries, got " + std::to_string(list.size()));
 }
 
 Status ReadVgpuUuids(const wire::PodParts& parts, std::string_view use_key,

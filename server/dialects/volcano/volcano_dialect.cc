@@ -165,11 +165,10 @@ class VolcanoDialect final : public wire::Dialect {
                                  MigWant&) const override {
     if (!IsVolcanos(pod)) return {};
     BERTH_TRY_STATUS(ReadVgpuUuids(parts, kVolcanoUse, kVolcanoNoUse, pod.shape));
-    const auto mode = parts.annotations.find(kVolcanoMode);
-    if (mode == parts.annotations.end() || mode->second == kSharedMode) return {};
-    return Invalid("annotation " + std::string(kVolcanoMode) + ": want " +
-                   std::string(kSharedMode) + ", got \"" + mode->second.substr(0, 40) +
-                   "\", which only Volcano's scheduler assigns");
+    const std::string* const mode = parts.Annotation(kVolcanoMode);
+    if (mode == nullptr || *mode == kSharedMode) return {};
+    return wire::WrongAnnotation(kVolcanoMode, wire::WantedText(kSharedMode, *mode) +
+                                                   ", which only Volcano's scheduler assigns");
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,

@@ -50,20 +50,18 @@ bool WorkloadClasses::Class::Matches(const PodParts& parts) const {
 Status WorkloadClasses::Apply(const PodParts& parts, PodRequest& request) const {
   if (!request.shape.wants_gpu()) return {};
   BERTH_TRY_STATUS(Choose(parts, request));
-  const auto said = parts.annotations.find(kPreferKey);
-  return said == parts.annotations.end() ? Status() : Prefer(said->second, request.shape.nodes);
+  const std::string* const said = parts.Annotation(kPreferKey);
+  return said == nullptr ? Status() : Prefer(*said, request.shape.nodes);
 }
 
 Status WorkloadClasses::Choose(const PodParts& parts, PodRequest& request) const {
   if (classes_.empty()) return {};
   const Class* own = nullptr;
-  const auto said = parts.annotations.find(kClassKey);
-  if (said != parts.annotations.end()) {
-    const auto named = std::ranges::find(classes_, said->second, &Class::name);
+  if (const std::string* const said = parts.Annotation(kClassKey)) {
+    const auto named = std::ranges::find(classes_, *said, &Class::name);
     if (named == classes_.end()) {
-      return Invalid("annotation " + std::string(kClassKey) + ": want one of " +
-                     Join(classes_, ", ", &Class::name) + ", got \"" + said->second.substr(0, 80) +
-                     "\"");
+      return WrongAnnotation(kClassKey, "want one of " + Join(classes_, ", ", &Class::name) +
+                                            ", got \"" + said->substr(0, 80) + "\"");
     }
     own = &*named;
     request.classes.push_back(own->name);
@@ -84,17 +82,18 @@ Status WorkloadClasses::Choose(const PodParts& parts, PodRequest& request) const
 Status WorkloadClasses::Prefer(const std::string& said, NodeWishes& nodes) const {
   const std::vector<std::string_view> words = PartsOf(said, ',');
   if (words.size() > kMostListed) {
-    return Invalid("annotation " + std::string(kPreferKey) + ": want at most " +
-                   std::to_string(kMostListed) + " traits, got " + std::to_string(words.size()));
+    return WrongAnnotation(kPreferKey, "want at most " + std::to_string(kMostListed) +
+                                           " traits, got " + std::to_string(words.size()));
   }
   for (const std::string_view word : words) {
     const std::string trait(word);
     const bool known = std::ranges::find(kBuiltinTraits, trait) != kBuiltinTraits.end() ||
                        std::ranges::find(traits_, trait) != traits_.end() || IsFamily(trait);
     if (!known) {
-      return Invalid("annotation " + std::string(kPreferKey) + ": want traits of nodes: " +
-                     Join(kBuiltinTraits, ", ") + ", " + std::string(kFamilyPrefix) +
-                     "F or one of the configuration, got \"" + trait.substr(0, 80) + "\"");
+      return WrongAnnotation(kPreferKey, "want traits of nodes: " + Join(kBuiltinTraits, ", ") +
+                                             ", " + std::string(kFamilyPrefix) +
+                                             "F or one of the configuration, got \"" +
+                                             trait.substr(0, 80) + "\"");
     }
     std::erase_if(nodes.wishes, [&](const TraitWish& wish) { return wish.trait == trait; });
     nodes.wishes.push_back({trait, WishConfig().weight});

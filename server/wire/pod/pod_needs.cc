@@ -42,8 +42,7 @@ Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& s
   const auto word =
       std::ranges::find(kIsolationWords, value, [](const auto& entry) { return entry.first; });
   if (word == kIsolationWords.end()) {
-    return Invalid("want one of hardware, memory, none, got \"" + std::string(value.substr(0, 40)) +
-                   "\"");
+    return Invalid(WantedText("one of hardware, memory, none", value));
   }
   shape.isolation = word->second;
   return {};
@@ -51,13 +50,14 @@ Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& s
 
 Status CheckGpuNeeds(const RequestShape& shape) {
   if (shape.min_gpu_memory_mib > 0 && !std::holds_alternative<WholeGpus>(shape.gpus)) {
-    return Invalid("annotation " + std::string(kMinMemoryKey) +
-                   ": want a pod that also asks for whole GPUs (nvidia.com/gpu); shares and MIG "
-                   "profiles state their memory themselves");
+    return WrongAnnotation(
+        kMinMemoryKey,
+        "want a pod that also asks for whole GPUs (nvidia.com/gpu); shares and MIG "
+        "profiles state their memory themselves");
   }
   if (shape.isolation == Isolation::kHardware && shape.is_share()) {
-    return Invalid("annotation " + std::string(kIsolationKey) +
-                   ": want memory or none for a share of a GPU, got \"hardware\"");
+    return WrongAnnotation(kIsolationKey,
+                           "want memory or none for a share of a GPU, got \"hardware\"");
   }
   return {};
 }
@@ -75,11 +75,11 @@ bool IsVersionKey(std::string_view key) {
   return std::ranges::any_of(kVersionKeys, [key](const auto& row) { return row.first == key; });
 }
 
-Status ReadVersionNeeds(PodParts& parts) {
+Status ReadVersionNeeds(PodParts& parts, PodRequest&) {
   for (const auto& [key, what] : kVersionKeys) {
-    const auto said = parts.annotations.find(key);
-    if (said == parts.annotations.end()) continue;
-    auto version = ParseVersion(said->second);
+    const std::string* const said = parts.Annotation(key);
+    if (said == nullptr) continue;
+    auto version = ParseVersion(*said);
     if (!version) {
       return tl::unexpected(std::move(version).error().Within("annotation " + std::string(key)));
     }
@@ -165,9 +165,9 @@ std::optional<std::int64_t> SecondsIn(std::string_view text) {
 
 Result<std::int64_t> ReadExpectedDuration(std::string_view text) {
   if (const auto seconds = SecondsIn(text)) return *seconds;
-  return Invalid("annotation " + std::string(kExpectedDurationKey) +
-                 ": want a duration such as 2h30m, of d, h, m and s, up to 365d, got \"" +
-                 std::string(text.substr(0, 40)) + "\"");
+  return WrongAnnotation(
+      kExpectedDurationKey,
+      WantedText("a duration such as 2h30m, of d, h, m and s, up to 365d", text));
 }
 
 namespace {
@@ -211,15 +211,14 @@ Status ReadSpreadBy(const PodParts& parts, const std::string& label, RequestShap
 bool IsSpreadKey(std::string_view key) { return key == kSpreadKey || key == kSpreadByKey; }
 
 Status ReadSpread(const PodParts& parts, RequestShape& shape) {
-  if (const auto said = parts.annotations.find(kSpreadKey); said != parts.annotations.end()) {
-    if (said->second != "card" && said->second != "node") {
-      return Invalid("annotation " + std::string(kSpreadKey) + ": want one of card, node, got \"" +
-                     said->second.substr(0, 40) + "\"");
+  if (const std::string* const said = parts.Annotation(kSpreadKey)) {
+    if (*said != "card" && *said != "node") {
+      return WrongAnnotation(kSpreadKey, WantedText("one of card, node", *said));
     }
-    SpreadByController(parts, said->second == "card" ? Spread::kCard : Spread::kNode, shape);
+    SpreadByController(parts, *said == "card" ? Spread::kCard : Spread::kNode, shape);
   }
-  const auto by = parts.annotations.find(kSpreadByKey);
-  return by == parts.annotations.end() ? Status() : ReadSpreadBy(parts, by->second, shape);
+  const std::string* const by = parts.Annotation(kSpreadByKey);
+  return by == nullptr ? Status() : ReadSpreadBy(parts, *by, shape);
 }
 
 void SpreadByController(const PodParts& parts, Spread spread, RequestShape& shape) {
@@ -235,10 +234,10 @@ constexpr std::string_view kFarKey = "berth.dev/far";
 constexpr std::size_t kMostLabels = 16;  // pods of every node are compared with each
 
 Status ReadSelector(const PodParts& parts, std::string_view key, LabelSelector& selector) {
-  const auto said = parts.annotations.find(key);
-  if (said == parts.annotations.end()) return {};
+  const std::string* const said = parts.Annotation(key);
+  if (said == nullptr) return {};
   const std::string place = "annotation " + std::string(key) + ": ";
-  const std::vector<std::string_view> words = PartsOf(said->second, ',');
+  const std::vector<std::string_view> words = PartsOf(*said, ',');
   if (words.empty() || words.size() > kMostLabels) {
     return Invalid(place + "want 1.." + std::to_string(kMostLabels) +
                    " labels of pods, such as app=prefill, got " + std::to_string(words.size()));

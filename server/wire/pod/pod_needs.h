@@ -33,7 +33,7 @@ Status CheckGpuNeeds(const RequestShape& shape);
 [[nodiscard]] bool IsVersionKey(std::string_view key);
 
 // Reads the annotations into the constraints. Error: kInvalidArgument "annotation KEY: want ...".
-Status ReadVersionNeeds(PodParts& parts);
+Status ReadVersionNeeds(PodParts& parts, PodRequest&);
 
 // What a pod is one run of (PodRequest::series): the kind and the name of its controller, or its
 // own name where it has none, without what each run has anew. nightly-28374650 of a CronJob,

@@ -122,4 +122,12 @@ ResourceAsk EffectiveAsk(const PodParts& parts) {
   return together;
 }
 
+tl::unexpected<Error> WrongAnnotation(std::string_view key, std::string_view what) {
+  return Invalid("annotation " + std::string(key) + ": " + std::string(what));
+}
+
+std::string WantedText(std::string_view want, std::string_view got) {
+  return "want " + std::string(want) + ", got \"" + std::string(got.substr(0, 40)) + '"';
+}
+
 }  // namespace berth::wire

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/pod_request.h"
@@ -134,7 +135,18 @@ struct PodParts {
   OwnToScheduler own_to_scheduler;  // without the resources
   Labels labels;
   NodeConstraints constraints;
+
+  // nullptr: it has none of that key.
+  [[nodiscard]] const std::string* Annotation(std::string_view key) const {
+    const auto found = annotations.find(key);
+    return found == annotations.end() ? nullptr : &found->second;
+  }
 };
+
+// kInvalidArgument "annotation KEY: WHAT".
+tl::unexpected<Error> WrongAnnotation(std::string_view key, std::string_view what);
+// `want WANT, got "GOT"`, of which only the beginning.
+std::string WantedText(std::string_view want, std::string_view got);
 
 // What the containers ask for together, by the rule of Kubernetes (pod_rules.h).
 ResourceAsk EffectiveAsk(const PodParts& parts);

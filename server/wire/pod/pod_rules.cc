@@ -90,40 +90,37 @@ Status CheckContainers(const PodParts& parts) {
 Status CheckLengths(const PodParts& parts, const PodRequest& request) {
   const auto& [key, bytes] = parts.too_long;
   if (key.empty() || !(request.shape.wants_gpu() || key.starts_with("berth.dev/"))) return {};
-  return Invalid("annotation " + key + ": want at most " + std::to_string(kMostAnnotationBytes) +
-                 " bytes, got " + std::to_string(bytes));
+  return WrongAnnotation(key, "want at most " + std::to_string(kMostAnnotationBytes) +
+                                  " bytes, got " + std::to_string(bytes));
 }
 
 // A pod writes it while it runs. So it is read after everything else: what is wrong with it takes
 // nothing from what the pod is known to hold.
-Status ReadCheckpoint(const PodParts& parts, PodRequest& request) {
+Status ReadCheckpoint(PodParts& parts, PodRequest& request) {
   constexpr std::string_view kKey = "berth.dev/checkpointed-at";
-  const auto said = parts.annotations.find(kKey);
-  if (said == parts.annotations.end()) return {};
-  request.checkpointed = ParseTime(said->second);
+  const std::string* const said = parts.Annotation(kKey);
+  if (said == nullptr) return {};
+  request.checkpointed = ParseTime(*said);
   if (request.checkpointed) return {};
-  return Invalid("annotation " + std::string(kKey) +
-                 ": want a time such as 2026-11-23T00:15:00Z, got \"" + said->second.substr(0, 40) +
-                 "\"");
+  return WrongAnnotation(kKey, WantedText("a time such as 2026-11-23T00:15:00Z", *said));
 }
 
 // As for ReadCheckpoint, whatever is wrong with it.
-Status ReadKeep(const PodParts& parts, PodRequest& request) {
+Status ReadKeep(PodParts& parts, PodRequest& request) {
   constexpr std::string_view kKey = "berth.dev/keep";
-  const auto said = parts.annotations.find(kKey);
-  if (said == parts.annotations.end()) return {};
-  request.keep = said->second == "true";
-  if (request.keep || said->second == "false") return {};
-  return Invalid("annotation " + std::string(kKey) + ": want one of true, false, got \"" +
-                 said->second.substr(0, 40) + "\"");
+  const std::string* const said = parts.Annotation(kKey);
+  if (said == nullptr) return {};
+  request.keep = *said == "true";
+  if (request.keep || *said == "false") return {};
+  return WrongAnnotation(kKey, WantedText("one of true, false", *said));
 }
 
 // As for ReadCheckpoint.
-Status ReadRunTime(const PodParts& parts, PodRequest& request) {
+Status ReadRunTime(PodParts& parts, PodRequest& request) {
   request.deadline_seconds = parts.deadline_seconds;
-  const auto said = parts.annotations.find(kExpectedDurationKey);
-  if (said == parts.annotations.end()) return {};
-  BERTH_TRY(request.expected_seconds, ReadExpectedDuration(said->second));
+  const std::string* const said = parts.Annotation(kExpectedDurationKey);
+  if (said == nullptr) return {};
+  BERTH_TRY(request.expected_seconds, ReadExpectedDuration(*said));
   return {};
 }
 
@@ -317,17 +314,9 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
       request.refusal = named.error().message;
     }
   }
-  if (const Status read = ReadVersionNeeds(parts); !read && request.refusal.empty()) {
-    request.refusal = read.error().message;
-  }
-  if (const Status read = ReadCheckpoint(parts, request); !read && request.refusal.empty()) {
-    request.refusal = read.error().message;
-  }
-  if (const Status read = ReadKeep(parts, request); !read && request.refusal.empty()) {
-    request.refusal = read.error().message;
-  }
-  if (const Status read = ReadRunTime(parts, request); !read && request.refusal.empty()) {
-    request.refusal = read.error().message;
+  for (const auto& reads : {ReadVersionNeeds, ReadCheckpoint, ReadKeep, ReadRunTime}) {
+    const Status read = reads(parts, request);
+    if (!read && request.refusal.empty()) request.refusal = read.error().message;
   }
   if (request.shape.wants_gpu()) request.series = SeriesOf(parts);
   if (!request.shape.wants_gpu()) parts.constraints.versions = {};
