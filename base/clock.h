@@ -4,6 +4,7 @@
 // wall clock changes nothing. The wall clock is for texts that people and other programs read.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace berth {
@@ -40,5 +41,11 @@ class SimClock final : public Clock {
  private:
   Instant now_{};
 };
+
+// AgeAt: how long ago that was. Another machine has said when, and its clock may be ahead.
+
+inline Duration AgeAt(WallTime now, WallTime then) {
+  return std::max(Duration::zero(), std::chrono::duration_cast<Duration>(now - then));
+}
 
 }  // namespace berth

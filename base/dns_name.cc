@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/number.h"
+#include "base/text.h"
 
 namespace berth {
 namespace {

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/result.h"
 
 namespace berth {
 
@@ -65,5 +68,10 @@ std::size_t EditDistance(std::string_view a, std::string_view b);
 // The word that a typo may stand for: the candidate with the least EditDistance, the first of
 // several. Empty if none is within a third of the word's length.
 std::string NearestWord(std::string_view word, std::span<const std::string> candidates);
+
+// Strict decimal numbers: the whole text or an Error, no leading blanks, no locale.
+
+// An integer in [low, high]. Error: kInvalidArgument "want an integer from LOW to HIGH, got TEXT".
+Result<std::int64_t> ParseInt(std::string_view text, std::int64_t low, std::int64_t high);
 
 }  // namespace berth

@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "cel/amount.h"
-#include "cel/version.h"
 
 namespace berth::cel {
 

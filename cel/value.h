@@ -14,7 +14,6 @@
 
 #include "cel/amount.h"
 #include "cel/device.h"
-#include "cel/version.h"
 
 namespace berth::cel {
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "config/describe.h"
 #include "config/parse_yaml.h"

@@ -5,7 +5,6 @@
 #include <sstream>
 #include <vector>
 
-#include "base/number.h"
 #include "base/text.h"
 
 namespace berth {

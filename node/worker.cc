@@ -15,7 +15,6 @@
 #include "config/kubeconfig.h"
 #include "node/guard/hand_back.h"
 #include "node/guard/heartbeat.h"
-#include "node/guard/resident.h"
 #include "node/interposer/interposer.h"
 #include "node/kubelet/plugin_file.h"
 #include "node/pods/given.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "base/number.h"
+#include "base/text.h"
 
 namespace berth {
 namespace {

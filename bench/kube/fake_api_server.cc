@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "bench/kube/api_pages.h"
 #include "server/http/http_server.h"
 

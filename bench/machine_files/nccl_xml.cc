@@ -6,7 +6,7 @@
 #include <map>
 #include <pugixml.hpp>
 
-#include "base/number.h"
+#include "base/text.h"
 
 namespace berth {
 namespace {

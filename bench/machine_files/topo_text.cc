@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "bench/machine_files/topo_text_line.h"
 
 namespace berth {

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 
-#include "base/number.h"
 #include "base/text.h"
 
 namespace berth::topo_text {

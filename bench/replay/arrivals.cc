@@ -6,8 +6,8 @@
 #include <numeric>
 #include <string_view>
 
-#include "base/number.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "bench/replay/csv.h"
 
 namespace berth::replay {

@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "base/file.h"
-#include "base/number.h"
 #include "base/text.h"
 
 namespace berth::replay {

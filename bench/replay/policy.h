@@ -12,7 +12,7 @@
 // What pods say of how long they run follows, for those that look at it: "+words" what is true
 // (berth.dev/expected-duration), "+words/10" and "+words*10" a tenth and ten times of it,
 // "+deadlines" what is true, as a promise (activeDeadlineSeconds). With "+learned" they say
-// nothing, and it is learned from those that end (scoring/earmarks/run_times.h). With "+in-turn" no
+// nothing, and it is learned from those that end (scoring/earmarks/pod_ends.h). With "+in-turn" no
 // pod with GPUs passes the first one that waits.
 //
 // Berth's filters stand for the plugins that say what fits. Of a node's GPUs a share gets the one

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "scoring/scheduler_score.h"
+#include "scoring/scheduler_victims.h"
 
 namespace berth::replay {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <queue>
 
-#include "base/number.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "topology/links/wiring_tables.h"
 
 namespace berth::replay {

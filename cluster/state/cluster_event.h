@@ -16,7 +16,6 @@
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
-#include "cluster/values/refused_ask.h"
 
 namespace berth {
 

@@ -20,10 +20,8 @@
 #include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/node_wishes.h"
-#include "cluster/values/other_resources.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
-#include "cluster/values/refused_ask.h"
 
 namespace berth {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "base/number.h"
+#include "base/text.h"
 
 namespace berth {
 

@@ -3,7 +3,9 @@
 // PodRequest: what one pod asks for, in Berth's own terms. A value.
 #pragma once
 
+#include <algorithm>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,11 +20,51 @@
 #include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/node_wishes.h"
-#include "cluster/values/other_resources.h"
 #include "topology/links/gpu_links.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth {
+
+// OtherResources: amounts of what Berth gives to nobody and kube-scheduler counts: the devices of
+// other plugins ("rdma/hca") and huge pages. A node has them, pods ask for them; plans count them
+// (scoring/explain/other_limits.h).
+
+struct OtherResource {
+  std::string name;         // as Kubernetes has it
+  std::int64_t amount = 0;  // >= 0; of huge pages bytes
+  friend auto operator<=>(const OtherResource&, const OtherResource&) = default;
+};
+using OtherResources = std::vector<OtherResource>;  // sorted by name, each once
+
+// Of one pod, and of one node. Others are left out.
+inline constexpr std::size_t kMostOtherResources = 32;
+inline constexpr std::size_t kMostOtherNameBytes = 317;  // a domain, and a name in it
+// Sums over thousands of pods cannot overflow.
+inline constexpr std::int64_t kMostOtherAmount = std::int64_t{1} << 52;
+
+// nullptr: it is not there.
+inline const OtherResource* FindOther(const OtherResources& all, std::string_view name) {
+  const auto at = std::ranges::lower_bound(all, name, {}, &OtherResource::name);
+  return at == all.end() || at->name != name ? nullptr : &*at;
+}
+
+// Its amount there, 0 at first; nullptr where there is no room for it.
+inline std::int64_t* AmountOf(OtherResources& all, std::string_view name) {
+  const auto at = std::ranges::lower_bound(all, name, {}, &OtherResource::name);
+  if (at != all.end() && at->name == name) return &at->amount;
+  if (all.size() >= kMostOtherResources || name.size() > kMostOtherNameBytes) return nullptr;
+  return &all.insert(at, {std::string(name), 0})->amount;
+}
+
+// Whether it is one of them, unless Berth reads it: an extended resource, which has a domain that
+// is not Kubernetes' own, or huge pages.
+inline bool IsExtendedResource(std::string_view name) {
+  const std::size_t domain = name.find('/');
+  return domain != std::string_view::npos && !name.substr(0, domain).ends_with("kubernetes.io");
+}
+inline bool IsOtherResource(std::string_view name) {
+  return IsExtendedResource(name) || name.starts_with("hugepages-");
+}
 
 // A pod asks for whole GPUs, or for shares of GPUs, or for MIG devices, or for none.
 struct NoGpu {
@@ -285,11 +327,40 @@ struct PodRequest {
   std::string controller = {};
   // Of a pod with GPUs that ends with its work: stands for what it is one run of, by the kind and
   // the name of its controller without the part that each run has anew. Pods of one series in a
-  // namespace run about as long (scoring/earmarks/run_times.h). 0: it is of none, or not known.
+  // namespace run about as long (scoring/earmarks/pod_ends.h). 0: it is of none, or not known.
   std::uint64_t series = 0;
 
   // So many pods that ask for what it asks come when it runs.
   [[nodiscard]] int followers() const { return leads ? gang.followers : 0; }
 };
+
+// RefusedAsk: what pods asked for that the kubelet of a node refused. The node goes on taking pods
+// that ask for something else, so it is remembered beside the node, not for all of it.
+
+struct RefusedAsk {
+  // Pods with more containers that ask for GPUs are not remembered.
+  static constexpr std::size_t kMostContainers = 16;
+
+  GpuAsk gpus;                     // of the whole pod
+  std::vector<GpuAsk> containers;  // of each container that asks for GPUs, in the pod's order
+  // Any of these may have been why: pods that ask for less may be admitted.
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t ephemeral_bytes = 0;
+  OtherResources others = {};
+  friend bool operator==(const RefusedAsk&, const RefusedAsk&) = default;
+
+  // Returns whether the pod / the other asks for the same GPUs, container by container, and for no
+  // less of all the rest.
+  [[nodiscard]] bool Covers(const PodRequest& pod) const;
+  [[nodiscard]] bool Covers(const RefusedAsk& other) const;
+};
+
+// What the pod asks for; nullopt: no GPUs, or too many containers.
+std::optional<RefusedAsk> RefusedAskOf(const PodRequest& pod);
+
+// Those of one node, at most kMostRefusedAsks; nullptr: none.
+using RefusedAsks = std::shared_ptr<const std::vector<RefusedAsk>>;
+constexpr std::size_t kMostRefusedAsks = 8;
 
 }  // namespace berth

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "node/facts/node_facts.h"
 

@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "node/guard/hand_back.h"
-#include "node/guard/resident.h"
-#include "node/kubelet/direct.h"
+#include "node/guard/heartbeat.h"
 #include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "node/kubelet/direct.h"
+#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {

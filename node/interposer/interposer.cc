@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "node/kubelet/direct.h"
 #include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {

@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "node/kubelet/direct.h"
 #include "node/kubelet/plugin_file.h"
 #include "node/kubelet/registrar.h"
 

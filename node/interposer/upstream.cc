@@ -4,7 +4,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include "node/kubelet/direct.h"
 #include "node/kubelet/registrar.h"
 
 namespace berth::node {

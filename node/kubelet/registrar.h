@@ -3,10 +3,9 @@
 // Registering a device plugin with the kubelet.
 #pragma once
 
+#include <grpcpp/grpcpp.h>
 #include <memory>
 #include <string>
-
-#include <grpcpp/grpcpp.h>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -25,7 +24,7 @@ struct PluginAddress {
   std::string resource;  // "nvidia.com/gpu"
   std::string endpoint;
   PluginOptions options;
-  // With which sockets the kubelet had it directly (direct.h); "" = never.
+  // With which sockets the kubelet had it directly; "" = never.
   std::string direct;
   // The devices that it called unhealthy and has forgotten, and whose socket it was:
   // "179543...:g1,g2" (resource_proxy.h); "" = none.
@@ -53,5 +52,24 @@ std::chrono::system_clock::time_point After(Duration limit);
 
 // "Register: deadline exceeded: ...", cut to a bounded length.
 Error CallFailed(const std::string& call, const grpc::Status& status);
+
+// Registering a plugin with the kubelet under its own socket, instead of the agent or beside it.
+//
+// Each registration is under a new name, a link DIR/berth/run/back-*.sock. The kubelet of 1.37
+// knows plugins by the path of their socket: one that registers twice under the same path is
+// refused, and the kubelet misses its end from then on.
+
+// When the socket was made, in nanoseconds since 1970; 0: there is none.
+std::int64_t MadeAt(const std::string& path);
+
+// Whether the kubelet has the plugin directly: a registration lasts as long as the sockets of both.
+bool IsDirect(const std::string& folder, const PluginAddress& plugin);
+
+// Registers the plugin, and notes it in plugin.direct. `folder` is the kubelet's. Error as of
+// RegisterWithKubelet.
+Status RegisterDirectly(const std::string& folder, PluginAddress& plugin, Duration limit);
+
+// Removes the links of earlier registrations. The kubelet needs one until it has connected.
+void RemoveDirectLinks(const std::string& folder);
 
 }  // namespace berth::node

@@ -25,7 +25,6 @@
 #include "base/text.h"
 #include "config/kubeconfig.h"
 #include "node/kubelet/plugin_file.h"
-#include "node/publish/kubelet_policies.h"
 #include "node/publish/node_annotations.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/client/http_api_client.h"

@@ -4,7 +4,7 @@
 // carries its choice out:
 //
 //   berth.dev/carries-out   the resources for which this agent stands in the path
-//   berth.dev/kubelet       policies of the kubelet (kubelet_policies.h)
+//   berth.dev/kubelet       policies of the kubelet (node_annotations.h)
 //   berth.dev/gpu-health    the devices that are not well
 //   berth.dev/gpu-uuids, berth.dev/topology, berth.dev/mig   what the probe found (node_facts.h)
 //

@@ -48,7 +48,6 @@
 #include "scoring/earmarks/earmarks.h"
 #include "scoring/earmarks/job_ends.h"
 #include "scoring/earmarks/pod_ends.h"
-#include "scoring/earmarks/run_times.h"
 #include "scoring/reservations/reservations.h"
 
 namespace berth {

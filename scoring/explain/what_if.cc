@@ -18,7 +18,7 @@
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/judgement.h"
-#include "scoring/scheduler_score.h"
+#include "scoring/scheduler_victims.h"
 
 namespace berth {
 namespace {

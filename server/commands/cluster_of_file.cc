@@ -8,7 +8,7 @@
 
 #include "config/reload.h"
 #include "server/dialects/cluster_loader.h"
-#include "server/settings/config_reload.h"
+#include "server/settings/config_file.h"
 
 namespace berth {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "base/age.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include "scoring/by_claim.h"
 #include "scoring/devices/link_report.h"

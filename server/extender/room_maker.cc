@@ -15,7 +15,6 @@
 #include "scoring/victims.h"
 #include "server/extender/inquiry.h"
 #include "server/extender/room_run.h"
-#include "server/extender/room_unit.h"
 
 namespace berth {
 

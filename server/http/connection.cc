@@ -12,7 +12,6 @@
 
 #include <boost/asio/post.hpp>
 
-#include "server/http/read_buffer.h"
 #include "server/http/request_parser.h"
 #include "server/http/shard.h"
 

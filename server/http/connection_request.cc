@@ -9,7 +9,6 @@
 #include <chrono>
 
 #include "server/http/connection.h"
-#include "server/http/read_buffer.h"
 #include "server/http/shard.h"
 
 namespace berth::http {

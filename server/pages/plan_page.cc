@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "server/extender/inquiry.h"
-#include "server/extender/room_unit.h"
 #include "server/why/growth_json.h"
 #include "server/why/plan_json.h"
 #include "server/why/room_json.h"

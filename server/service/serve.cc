@@ -34,7 +34,7 @@
 #include "server/service/held_memory.h"
 #include "server/service/routes.h"
 #include "server/service/signals.h"
-#include "server/settings/config_reload.h"
+#include "server/settings/config_file.h"
 #include "server/telemetry/decision_recorder.h"
 #include "server/telemetry/log.h"
 #include "server/why/explain_pages.h"

@@ -18,7 +18,7 @@ struct ServeTarget {
 };
 
 // Serves until SIGTERM or SIGINT, then drains. Changes of the configuration file are applied while
-// it runs (server/settings/config_reload.h). Prints "berth: listening on http://HOST:PORT" to
+// it runs (server/settings/config_file.h). Prints "berth: listening on http://HOST:PORT" to
 // stdout once it answers. Call it from the main thread, before any other thread is started. Error:
 // what kept it from starting.
 Status Serve(ConfigFile config_file, const ServeTarget& target);

@@ -4,14 +4,22 @@
 #include <openssl/evp.h>
 #include <sys/stat.h>
 #include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "config/load.h"
 #include "config/print.h"
+#include "config/reload.h"
+#include "server/why/plan_json.h"
 
 namespace berth {
+
 namespace {
 
 constexpr std::size_t kHashDigits = 12;
@@ -93,6 +101,141 @@ std::string Sha256Hex(std::string_view bytes) {
     hex += kDigits[digest[i] & 15];
   }
   return hex;
+}
+
+namespace {
+
+std::optional<EarmarkLimits> EarmarksOf(const EarmarksConfig& config) {
+  if (!config.keep) return std::nullopt;
+  return EarmarkLimits{config.most_gpus_percent, std::chrono::minutes(config.gang_minutes),
+                       std::chrono::minutes(config.reserve_after_minutes),
+                       std::chrono::minutes(config.reserve_idle_minutes),
+                       std::chrono::minutes(config.reserve_within_minutes)};
+}
+
+}  // namespace
+
+Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) {
+  return {std::move(engine),
+          std::chrono::seconds(config.reservation_seconds),
+          static_cast<std::size_t>(config.nodes_to_score),
+          {config.gangs.conventions, std::chrono::seconds(config.gangs.hold_seconds),
+           static_cast<std::size_t>(MostHeldBinds(config.server)), config.gangs.may_break},
+          config.gpu_nodes.guard,
+          EarmarksOf(config.earmarks),
+          config.make_room.keep_model};
+}
+
+ConfigReload::ConfigReload(ConfigFile file, const Parts& parts)
+    : file_(std::move(file)), parts_(parts), now_(file_.config()) {
+  parts_.metrics.ShowConfig(file_.hash(), false);
+}
+
+void ConfigReload::Look() {
+  const std::optional<ConfigReading> reading = file_.Look();
+  if (!reading) return;
+  if (!reading->config) {
+    Refuse(*reading);
+  } else {
+    Apply(reading->hash, *reading->config);
+  }
+}
+
+void ConfigReload::Refuse(const ConfigReading& reading) {
+  parts_.metrics.CountReload(ReloadResult::kRefused, true);
+  if (!reading.is_new) return;  // the log has it
+  parts_.log.Write(LogLevel::kError, "config_refused",
+                   {{"hash", reading.hash}, {"error", reading.config.error().message}});
+}
+
+void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
+  const Config next = Reloaded(now_, wanted);
+  const bool changes = next != now_;
+  if (!SamePolicy(now_, next)) {
+    ApplyPolicy(next);
+  } else {
+    parts_.extender.Use(PolicyOf(next, parts_.extender.policy()->engine));
+  }
+  if (parts_.on_make_room && next.make_room != now_.make_room) parts_.on_make_room(next);
+  // After the policy: a class may name a profile that is new.
+  if (parts_.on_classes && next.workload_classes != now_.workload_classes) parts_.on_classes(next);
+  parts_.log.SetLevel(LevelNamed(next.log_level));
+  now_ = next;
+  const std::vector<std::string> waiting = NeedsRestart(now_, wanted);
+  parts_.metrics.ShowConfig(hash, !waiting.empty());
+  parts_.metrics.CountReload(changes ? ReloadResult::kApplied : ReloadResult::kUnchanged, false);
+  parts_.log.Write(LogLevel::kInfo, changes ? "config_applied" : "config_unchanged",
+                   {{"hash", hash}, {"profile", now_.profile}});
+  if (!waiting.empty()) {
+    parts_.log.Write(LogLevel::kWarn, "config_needs_restart",
+                     {{"hash", hash}, {"settings", Join(waiting, ", ")}});
+  }
+}
+
+void ConfigReload::ApplyPolicy(const Config& next) {
+  // Neither of these answers requests: without a background they are complete at once.
+  const std::shared_ptr<const Snapshot> snapshot = parts_.extender.Current();
+  const std::shared_ptr<Engine> before = EngineFor(now_, parts_.mix, *snapshot),
+                                after = EngineFor(next, parts_.mix, *snapshot);
+  const DecisionChanges changes =
+      CompareDecisions(parts_.extender.recent_decisions().All(), *before, *after);
+  parts_.extender.Use(PolicyOf(next, EngineFor(next, parts_.mix, *snapshot, parts_.background)));
+  parts_.metrics.ShowDecisionsChanged(changes.ratio());
+  parts_.log.Write(LogLevel::kInfo, "policy_changed",
+                   {{"from", now_.profile},
+                    {"to", next.profile},
+                    {"decisions_compared", changes.compared},
+                    {"decisions_changed", changes.changed}});
+}
+
+namespace {
+
+// Each holds some 30 KiB for its keys and a buffer, and up to 60 KiB during the handshake.
+constexpr int kTlsConnections = 2500;
+
+constexpr int kDebugConnections = 500;
+
+int MostConnections(const ServerConfig& config) {
+  const bool is_plain = config.tls.certificate_file.empty();
+  return is_plain ? http::HttpServerOptions().max_connections : kTlsConnections;
+}
+
+}  // namespace
+
+int MostHeldBinds(const ServerConfig& config) { return MostConnections(config) / 4 * 3; }
+
+http::HttpServerOptions ServiceOptions(const ServerConfig& config, Log& log) {
+  http::HttpServerOptions options;
+  options.listen = config.listen;
+  options.threads = config.threads;
+  options.max_body_bytes = static_cast<std::size_t>(config.max_body_bytes);
+  options.max_connections = MostConnections(config);
+  if (!config.tls.certificate_file.empty()) {
+    http::TlsOptions tls;
+    tls.certificate_file = config.tls.certificate_file;
+    tls.key_file = config.tls.key_file;
+    tls.client_ca_file = config.tls.client_ca_file;
+    tls.on_reload = [&log](const Status& status) {
+      if (status) {
+        log.Write(LogLevel::kInfo, "certificate_reloaded", {});
+      } else {
+        log.Write(LogLevel::kError, "certificate_refused", {{"error", status.error().message}});
+      }
+    };
+    options.tls = std::move(tls);
+  }
+  return options;
+}
+
+http::HttpServerOptions DebugOptions(const ServerConfig& config) {
+  http::HttpServerOptions options;
+  options.listen = config.debug_listen;
+  options.threads = 1;
+  options.max_body_bytes = wire::kMostPlanBytes;
+  options.max_request_bytes = kDebugRequestBytes;
+  options.max_answer_bytes = kDebugAnswerBytes;
+  options.max_connections = kDebugConnections;
+  return options;
 }
 
 }  // namespace berth

@@ -9,7 +9,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
-#include "cluster/values/other_resources.h"
+#include "cluster/values/pod_request.h"
 #include "server/why/plan_objects.h"
 
 namespace berth::wire {

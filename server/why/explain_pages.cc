@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/age.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cluster/state/waiting_pods.h"
 #include "server/extender/inquiry.h"

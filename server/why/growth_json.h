@@ -18,7 +18,7 @@ struct GrowthReport {
   const PlanRequest& request;
   std::span<const PodRequest> pods;  // that were asked about: of the request, or those that wait
   Growth told = {};
-  std::size_t gated = 0, beyond = 0;  // of those that wait (server/extender/room_unit.h)
+  std::size_t gated = 0, beyond = 0;  // of those that wait (server/extender/inquiry.h)
 };
 
 std::string EncodeGrowth(const GrowthReport& report);

@@ -16,7 +16,6 @@
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/template_node.h"
-#include "server/wire/pod/pod_group_object.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::wire {

@@ -5,7 +5,6 @@
 
 #include "scoring/room/room_units.h"
 #include "server/extender/inquiry.h"
-#include "server/extender/room_unit.h"
 
 namespace berth {
 std::optional<RoomAdvice> AdviseRoom(const Live& live, const Extender::Moment& now,

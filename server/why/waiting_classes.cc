@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/age.h"
+#include "base/clock.h"
 #include "cluster/values/pod_request.h"
 
 namespace berth {

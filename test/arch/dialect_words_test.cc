@@ -130,9 +130,8 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
         "topology/machine_types.cc", "topology/mig/mig_catalog.cc", "topology/mig/mig_layout.h"}},
       // A way to share GPUs, beside time slicing, which plugins of several make use of.
       {"mps",
-       {"cluster/node/gpu_places.h", "scoring/filters/device_fit.cc",
-        "server/pages/cluster_metrics.cc", "server/wire/file/cluster_file.h",
-        "server/wire/file/value_json.cc"}},
+       {"cluster/node/node.h", "scoring/filters/device_fit.cc", "server/pages/cluster_metrics.cc",
+        "server/wire/file/cluster_file.h", "server/wire/file/value_json.cc"}},
   };
   return files;
 }

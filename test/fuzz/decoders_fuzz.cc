@@ -27,7 +27,7 @@
 #include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
 #include "server/dialects/hami/hami_node_lock.h"
-#include "server/dialects/koordinator/koordinator_json.h"
+#include "server/dialects/koordinator/koordinator_links.h"
 #include "server/extender/extender.h"
 #include "server/extender/inquiry.h"
 #include "server/why/growth_json.h"

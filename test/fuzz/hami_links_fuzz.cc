@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scores, a line break, and the register.
-#include "server/dialects/hami/hami_links.h"
+#include "server/dialects/hami/hami_dialect.h"
 
 #include <cstdint>
 #include <string_view>

@@ -18,7 +18,7 @@
 #include "scoring/explain/what_if.h"
 #include "scoring/judgement.h"
 #include "scoring/registry.h"
-#include "scoring/scheduler_score.h"
+#include "scoring/scheduler_victims.h"
 #include "scoring/waste/learned_mix.h"
 #include "test/support/random_world.h"
 #include "test/support/worlds.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "server/wire/json/wall_time.h"
+#include "server/wire/json/json_text.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire::job_json_test {

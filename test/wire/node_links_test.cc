@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where the links of a node are read: annotations and labels as their writers write them.
-#include "server/wire/node/node_links.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "server/dialects/hami/hami_links.h"
+#include "server/dialects/hami/hami_dialect.h"
 #include "server/wire/file/cluster_file.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/node/topology_json.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/json/wall_time.h"
+#include "server/wire/json/json_text.h"
 
 #include <gtest/gtest.h>
 

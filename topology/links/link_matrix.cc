@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text.h"
 
 namespace berth {
 namespace {

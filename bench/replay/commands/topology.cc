@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/number.h"
 #include "base/text.h"
 #include "bench/machine_files/machine_file.h"
 #include "bench/machine_files/show_topology.h"

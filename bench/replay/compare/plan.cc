@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "bench/replay/missing_models.h"
 
 namespace berth::replay {

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/number.h"
 #include "base/text.h"
 #include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/kubelet_annotation.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "cluster/node/inventory.h"
 #include "server/wire/node/node_gpu_facts.h"
 #include "server/wire/pod/gpu_words.h"

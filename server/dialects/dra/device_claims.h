@@ -37,7 +37,7 @@
 #include "cluster/node/mig_library.h"
 #include "cluster/state/cluster_state.h"
 #include "server/dialects/dra/dra_json.h"
-#include "server/dialects/dra/taint_rule_json.h"
+#include "server/dialects/dra/slice_json.h"
 #include "server/dialects/dra/whole_gpus.h"
 #include "server/kube/watch/table_sink.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "cluster/node/node.h"
 #include "server/dialects/dra/slice_json.h"
 #include "server/wire/json/object_reader.h"

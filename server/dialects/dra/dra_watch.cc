@@ -13,7 +13,7 @@
 #include "server/dialects/dra/device_claims.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
-#include "server/dialects/dra/taint_rule_json.h"
+#include "server/dialects/dra/slice_json.h"
 #include "server/dialects/dra/whole_gpus.h"
 #include "server/kube/watch/table_sink.h"
 

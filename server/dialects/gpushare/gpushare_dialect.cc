@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "server/wire/pod/recorded_devices.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "cluster/values/labels.h"
 
 namespace berth::dialects {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "server/dialects/groups/gang_by.h"
 
 namespace berth::dialects {

@@ -9,7 +9,7 @@
 //
 //   no mode, or hami-core
 //   resources  nvidia.com/gpu with nvidia.com/gpumem, nvidia.com/gpumem-percentage and
-//              nvidia.com/gpucores: a part of a GPU (vgpu/vgpu_ask.h), if Berth gives the devices
+//              nvidia.com/gpucores: a part of a GPU (vgpu/vgpu_devices.h), if Berth gives the devices
 //              of HAMi's agent
 //
 //   annotation nvidia.com/use-gputype: A100,H100 and nouse-gputype: T4
@@ -34,7 +34,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "server/dialects/vgpu/vgpu_ask.h"
+#include "server/dialects/vgpu/vgpu_devices.h"
 #include "server/wire/pod/pod_parts.h"
 
 namespace berth::dialects {

@@ -6,9 +6,9 @@
 
 #include "server/kube/client/api_client.h"
 #include "server/wire/api/lease_json.h"
+#include "server/wire/json/json_text.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/strict_json.h"
-#include "server/wire/json/wall_time.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::dialects {

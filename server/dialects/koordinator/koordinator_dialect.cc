@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/dialects/koordinator/koordinator_ask.h"
-#include "server/dialects/koordinator/koordinator_json.h"
+#include "server/dialects/koordinator/koordinator_links.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/pod/recorded_devices.h"
 

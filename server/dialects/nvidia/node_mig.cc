@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "cluster/node/node.h"
 #include "server/wire/node/mig_announcement.h"
 #include "server/wire/node/node_gpu_facts.h"

@@ -7,9 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/number.h"
 #include "base/text.h"
-#include "server/dialects/vgpu/vgpu_ask.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
 
 namespace berth::dialects {

@@ -7,7 +7,7 @@
 //         per GPU, by index: UUID, how many pods it serves, MiB, type, healthy, mode. Of another
 //         mode (mig, mps) Berth gives none.
 //   pod   resources volcano.sh/vgpu-number with -memory, -memory-percentage, -cores
-//         (vgpu/vgpu_ask.h), of main containers: the plugin serves no others
+//         (vgpu/vgpu_devices.h), of main containers: the plugin serves no others
 //   pod   annotations volcano.sh/vgpu-use-gpuuuid: GPU-a,GPU-b and vgpu-nouse-gpuuuid: GPU-c, and
 //         those of HAMi (hami/hami_ask.h)
 //   pod   what Volcano's scheduler writes, and Berth with the Binding:

@@ -15,7 +15,7 @@
 #include <boost/asio/ssl.hpp>
 
 #include "base/file.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "server/kube/client/body_queue.h"
 #include "server/kube/client/client_tls.h"

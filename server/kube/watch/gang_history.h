@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "scoring/earmarks/job_ends.h"
-#include "scoring/earmarks/run_times.h"
+#include "scoring/earmarks/pod_ends.h"
 #include "server/extender/ports.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/watch/reflector.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ApiNodeHolder: holds nodes by their annotations (wire/node/node_hold.h), with a thread of its
+// ApiNodeHolder: holds nodes by their annotations (wire/node/node_traits.h), with a thread of its
 // own. Without the right to write them, that is reported once, and nodes are not held.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "server/kube/client/api_client.h"
 #include "server/kube/lead/write_journal.h"
 #include "server/kube/write/work_queue.h"
-#include "server/wire/node/node_hold.h"
+#include "server/wire/node/node_traits.h"
 
 namespace berth::kube {
 

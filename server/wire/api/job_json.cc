@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "server/wire/json/json_text.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/selector_json.h"
-#include "server/wire/json/wall_time.h"
 
 namespace berth::wire {
 

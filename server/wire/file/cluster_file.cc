@@ -16,9 +16,7 @@
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/mig_json.h"
-#include "server/wire/node/node_links.h"
 #include "server/wire/node/topology_json.h"
-#include "server/wire/pod/pod_group_object.h"
 #include "server/wire/pod/pod_object.h"
 #include "topology/gpu_model.h"
 

@@ -6,9 +6,11 @@
 #include <charconv>
 #include <concepts>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace berth::wire {
@@ -35,5 +37,12 @@ constexpr std::size_t kMostJsonTokens = std::size_t{24} << 20;
 // Error (kInvalidArgument): "JSON: byte 17: want a value", also for a text beyond these limits and
 // for one with something behind its one value. UTF-8 is left to simdjson, which checks all of it.
 Status CheckJson(std::string_view text);
+
+// Times as Kubernetes and its agents write them.
+
+// RFC 3339: "2026-11-23T00:15:00Z", "2026-11-23T00:15:00+01:00"; fractions of a second are passed
+// over. Empty where the text is no time, or one that the clock may not hold: before 1970, or from
+// 2200 on.
+std::optional<WallTime> ParseTime(std::string_view text);
 
 }  // namespace berth::wire

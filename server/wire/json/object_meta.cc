@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "server/wire/json/object_reader.h"
 
 namespace berth::wire {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "topology/gpu_model.h"
 
 namespace berth::wire {

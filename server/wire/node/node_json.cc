@@ -12,13 +12,13 @@
 
 #include "base/check.h"
 #include "base/quantity.h"
+#include "server/wire/json/json_text.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/selector_json.h"
-#include "server/wire/json/wall_time.h"
 #include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_gpu_facts.h"
-#include "server/wire/node/node_links.h"
+#include "server/wire/node/topology_json.h"
 
 namespace berth::wire {
 namespace {

@@ -13,7 +13,6 @@
 #include "cluster/node/mig_library.h"
 #include "cluster/node/node.h"
 #include "config/config.h"
-#include "server/wire/node/node_hold.h"
 #include "server/wire/node/node_traits.h"
 #include "server/wire/pod/dialect.h"
 #include "server/wire/pod/gpu_words.h"
@@ -50,7 +49,7 @@ struct DecodedNode {
 
 // Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. CPU, memory
 // and ephemeral storage are those of status.allocatable, GPUs and MIG devices as the dialects say,
-// their model and memory as in node_gpu_facts.h, links as in node_links.h. Error:
+// their model and memory as in node_gpu_facts.h, links as in topology_json.h. Error:
 // kInvalidArgument with the place ("items[3].metadata.name: ...") of what is no Node. Labels and
 // taints come along; a node that is cordoned (spec.unschedulable) has the taint
 // node.kubernetes.io/unschedulable.

@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
 #include "base/check.h"
+#include "server/wire/json/strict_json.h"
 #include "server/wire/pod/gpu_words.h"
 #include "topology/machine_types.h"
 
 namespace berth::wire {
+
 namespace {
 
 struct LabelValue {
@@ -166,6 +169,39 @@ std::string NodeTraits::AddTo(NodeSpec& spec, std::span<const std::string> resou
   }
   spec.gpu_price = *price / gpus;
   return "";
+}
+
+namespace {
+
+constexpr std::string_view kSet = "true";
+constexpr std::size_t kMostText = 256;  // others may write what they like
+
+}  // namespace
+
+void NodeHold::Take(std::string_view key, std::string_view text) {
+  text = text.substr(0, kMostText);
+  if (key == kHoldMark) mark = text;
+  for (std::size_t i = 0; i < kHoldKeys.size(); ++i) {
+    if (key == kHoldKeys[i]) texts[i] = text.empty() ? " " : text;
+  }
+}
+
+std::string EncodeHold(const NodeHold& now, bool hold) {
+  Json annotations = Json::object();
+  std::string mark;
+  for (std::size_t i = 0; i < kHoldKeys.size(); ++i) {
+    const std::string key(kHoldKeys[i]);
+    const bool is_ours = now.mark.find(key) != std::string::npos && now.texts[i] == kSet;
+    if (hold && (is_ours || now.texts[i].empty())) {
+      mark += (mark.empty() ? "" : ",") + key;
+      annotations[key] = kSet;
+    } else if (!hold && is_ours) {
+      annotations[key] = nullptr;
+    }
+  }
+  if (hold ? mark.empty() || mark == now.mark : now.mark.empty()) return "";
+  annotations[std::string(kHoldMark)] = hold ? Json(mark) : Json(nullptr);
+  return JsonText({{"metadata", {{"annotations", std::move(annotations)}}}});
 }
 
 }  // namespace berth::wire

@@ -11,9 +11,9 @@
 
 #include "base/text.h"
 #include "cluster/node/mig_use.h"
+#include "server/wire/json/json_text.h"
 #include "server/wire/json/object_meta.h"
 #include "server/wire/json/selector_json.h"
-#include "server/wire/json/wall_time.h"
 #include "server/wire/pod/given_json.h"
 
 namespace berth::wire {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <tuple>
 
-#include "base/number.h"
+#include "base/text.h"
 
 namespace berth::wire {
 namespace {

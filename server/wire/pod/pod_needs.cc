@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/number.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "cluster/values/pod_request.h"
@@ -176,7 +175,7 @@ constexpr std::string_view kSpreadKey = "berth.dev/spread";
 constexpr std::string_view kSpreadByKey = "berth.dev/spread-by";
 
 // The value is kept with every pod, so a longer one is cut and followed by its hash.
-std::string Shortened(std::string text) {
+std::string Bounded(std::string text) {
   constexpr std::size_t kMostBytes = 1024;
   if (text.size() <= kMostBytes) return text;
   const std::string hash = std::to_string(std::hash<std::string>()(text));
@@ -189,7 +188,7 @@ std::string WorkloadOf(const PodParts& parts) {
   std::string workload = parts.id.namespace_name + "/";
   if (!parts.controller.empty()) return workload + parts.controller;
   for (const auto& [key, value] : parts.labels) workload += key + "=" + value + ",";
-  return Shortened(std::move(workload));
+  return Bounded(std::move(workload));
 }
 
 Status ReadSpreadBy(const PodParts& parts, const std::string& label, RequestShape& shape) {
@@ -202,7 +201,7 @@ Status ReadSpreadBy(const PodParts& parts, const std::string& label, RequestShap
   if (value == nullptr) {
     return Invalid(place + "want a label that the pod has, got \"" + label.substr(0, 80) + "\"");
   }
-  shape.workload = Shortened(parts.id.namespace_name + "/label " + label + "=" + *value);
+  shape.workload = Bounded(parts.id.namespace_name + "/label " + label + "=" + *value);
   return {};
 }
 

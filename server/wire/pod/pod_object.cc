@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/padded_text.h"
 #include "base/text.h"
 #include "server/wire/json/object_meta.h"
 #include "server/wire/json/object_reader.h"
@@ -15,6 +16,7 @@
 #include "server/wire/pod/recorded_devices.h"
 
 namespace berth::wire {
+
 namespace {
 
 using Annotation = std::map<std::string, std::string, std::less<>>::node_type;
@@ -177,6 +179,46 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   if (!observed.node.empty()) Place(observed, believed, grants, asked);
   TakeGiven(fields, agents, rules, observed);
   return observed;
+}
+
+namespace {
+
+// The object with its kind, which a list says once, and with a namespace.
+PaddedText WholeObject(const Json& object, std::string_view kind) {
+  Json whole = object;
+  whole["kind"] = kind;
+  Json& metadata = whole["metadata"];
+  if (metadata.is_object()) {
+    Json& space = metadata["namespace"];
+    if (space.is_null() || space == "") space = "default";
+  }
+  return PaddedText(JsonText(whole));
+}
+
+}  // namespace
+
+Result<bool> TakePodGroup(const Json& object, const PodRules& rules, PodGroups& groups,
+                          std::string& problem) {
+  const auto api = object.find("apiVersion");
+  if (api == object.end() || !api->is_string()) return false;
+  const auto version = api->get<std::string>();
+  const PaddedText text = WholeObject(object, "PodGroup");
+  for (const Dialect& dialect : rules.dialects()) {
+    if (!dialect.ReadsPodGroups(version)) continue;
+    BERTH_TRY_STATUS(dialect.ReadPodGroup(version, text, rules.levels(), groups, problem));
+    return true;
+  }
+  return false;
+}
+
+Result<bool> TakeController(const Json& object, std::string_view kind, const PodRules& rules,
+                            PodGroups& groups, std::string& problem) {
+  const PaddedText text = WholeObject(object, kind);
+  for (const Dialect& dialect : rules.dialects()) {
+    BERTH_TRY(const bool is_read, dialect.ReadController(kind, text, rules, groups, problem));
+    if (is_read) return true;
+  }
+  return false;
 }
 
 }  // namespace berth::wire

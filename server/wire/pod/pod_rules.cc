@@ -9,7 +9,7 @@
 #include "base/quantity.h"
 #include "cluster/node/node.h"
 #include "cluster/values/held_bytes.h"
-#include "server/wire/json/wall_time.h"
+#include "server/wire/json/json_text.h"
 #include "server/wire/pod/pod_needs.h"
 
 namespace berth::wire {

@@ -135,7 +135,7 @@ TEST_F(ServeTls, OthersAreServedBesideTheHeldBindsOfAGang) {
   for (const auto& one : held) ASSERT_EQ(Read(*one), Json({{"Error", ""}}));
 }
 
-// A bound on 1,875 of them (config_reload.h) is a bound on memory: it was 90 KiB each.
+// A bound on 1,875 of them (config_file.h) is a bound on memory: it was 90 KiB each.
 TEST_F(ServeTls, AHeldBindTakesLessThan40KiB) {
   const auto client = Connect();
   for (int i = 0; i < kMembers; ++i) Filter(*client, Member(i));

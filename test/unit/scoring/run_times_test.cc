@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is known of how long pods run, and what a tenant can do to it.
-#include "scoring/earmarks/run_times.h"
+#include "scoring/earmarks/pod_ends.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A changed configuration file becomes the policy in use, or is refused and changes nothing.
-#include "server/settings/config_reload.h"
 
 #include <memory>
 #include <sstream>

@@ -11,7 +11,7 @@
 #include "cluster/state/node_domains.h"
 #include "config/reload.h"
 #include "server/extender/embedded_cluster.h"
-#include "server/settings/config_reload.h"
+#include "server/settings/config_file.h"
 #include "server/why/explain_pages.h"
 #include "server/wire/file/cluster_file.h"
 #include "server/wire/pod/pod_object.h"

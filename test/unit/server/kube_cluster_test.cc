@@ -20,7 +20,7 @@
 #include "server/dialects/registry.h"
 #include "server/kube/lead/write_journal.h"
 #include "server/kube/write/api_binder.h"
-#include "server/wire/node/node_links.h"
+#include "server/wire/node/topology_json.h"
 #include "test/support/config_places.h"
 #include "test/support/dialects.h"
 #include "test/support/eventually.h"

@@ -30,7 +30,7 @@
 #include "server/kube/write/api_pod_waker.h"
 #include "server/pages/page_writer.h"
 #include "server/pages/plan_page.h"
-#include "server/settings/config_reload.h"
+#include "server/settings/config_file.h"
 #include "server/telemetry/log.h"
 #include "server/why/plan_json.h"
 #include "server/why/plan_request.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/extender/room_unit.h"
+#include "server/extender/inquiry.h"
 
 #include <chrono>
 #include <memory>

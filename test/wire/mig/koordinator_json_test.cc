@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/koordinator/koordinator_json.h"
+#include "server/dialects/koordinator/koordinator_links.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "node/pods/plan.h"
+#include "node/pods/own_pods.h"
 #include "node/pods/plan_chooser.h"
 
 namespace berth::test::matching_test {

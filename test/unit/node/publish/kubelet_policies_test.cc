@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/publish/kubelet_policies.h"
+#include "node/publish/node_annotations.h"
 
 #include <gtest/gtest.h>
 
