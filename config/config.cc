@@ -64,28 +64,6 @@ const ProfileSpec& ChosenProfile(const Config& config) {
   return *FindProfile(config, config.profile);
 }
 
-RequestMix TypicalMix() {
-  RequestMix mix;
-  const auto add = [&mix](std::int64_t cpu_milli, const GpuAsk& gpus, double weight) {
-    RequestClass& entry = mix.emplace_back();
-    entry.shape.cpu_milli = cpu_milli;
-    entry.shape.gpus = gpus;
-    entry.weight = weight;
-  };
-  add(8000, GpuAsk(), 13.3);
-  add(6000, GpuShare{250, 0}, 8.0);
-  add(8000, GpuShare{500, 0}, 16.5);
-  add(12000, GpuShare{810, 0}, 13.2);
-  add(12000, WholeGpus{1}, 48.0);
-  add(24000, WholeGpus{2}, 0.2);
-  add(48000, WholeGpus{4}, 0.2);
-  add(88000, WholeGpus{8}, 0.6);
-  double sum = 0;
-  for (const RequestClass& entry : mix) sum += entry.weight;
-  for (RequestClass& entry : mix) entry.weight /= sum;
-  return mix;
-}
-
 std::int64_t UnitFactor(const ResourceRule& rule) {
   switch (rule.meaning) {
     case ResourceMeaning::kWholeGpus:

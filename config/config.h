@@ -12,9 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "scoring/admission.h"
-#include "scoring/profile.h"
-#include "scoring/waste/request_mix.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/profile_spec.h"
 #include "topology/domains/topology_levels.h"
 #include "topology/machine_types.h"
 
@@ -254,11 +253,6 @@ std::vector<ProfileSpec> ClassProfiles(const Config& config);
 
 // The profile that the configuration chooses. Requires: Validate(config).
 const ProfileSpec& ChosenProfile(const Config& config);
-
-// A mix for what knows no arrivals: shaped like the openb trace of 2023 (Weng et al., USENIX
-// ATC'23). Of its tasks 13 % ask for no GPU, 38 % for a share (most often .81), 48 % for one GPU,
-// 1 % for more.
-RequestMix TypicalMix();
 
 // The size of one unit of the rule's resource, in GPUs, thousandths of a GPU or bytes of GPU
 // memory. 0 for a unit that does not belong to the meaning.

@@ -29,6 +29,11 @@ bool SamePolicy(const Config& a, const Config& b);
 
 // Builds the engine of a configuration.
 
+// A mix for what knows no arrivals: shaped like the openb trace of 2023 (Weng et al., USENIX
+// ATC'23). Of its tasks 13 % ask for no GPU, 38 % for a share (most often .81), 48 % for one GPU,
+// 1 % for more.
+RequestMix TypicalMix();
+
 // An engine with the chosen profile and those of the workload classes. Its request mix is the
 // learned one, else (nullptr) a typical one. snapshot: the nodes of the cluster. Requires:
 // Validate(config).

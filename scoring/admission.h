@@ -14,6 +14,7 @@
 #include "cluster/node/node.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/profile_spec.h"
 #include "scoring/reason.h"
 
 namespace berth {
@@ -30,15 +31,6 @@ bool IsWelcome(const NodeSpec& node, const PodRequest& pod);
 
 // Whether any node of the snapshot could refuse the pod; if none can, Admits need not be called.
 bool AdmissionMatters(const Snapshot& snapshot, const PodRequest& pod);
-
-// The guard of GPU nodes: pods that ask for no GPU stay away from nodes that have some, whose CPU
-// and memory are for those that do. Which other node they take is kube-scheduler's to say.
-
-enum class NodeGuard {
-  kOff,
-  kScore,   // they go there where no other node fits
-  kRefuse,  // never, but for those that belong on any node (PodRequest::belongs_on_any_node)
-};
 
 // Whether it has GPUs of any kind, given out or not, or is to have some: on a machine with GPUs
 // that joins nobody offers them yet.

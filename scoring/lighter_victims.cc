@@ -62,13 +62,6 @@ Room Lacking(const Node& node, const RequestShape& shape) {
   return need;
 }
 
-bool FitsWithout(const Node& node, const RequestShape& shape, Pods gone) {
-  std::ranges::sort(gone);
-  const Node left = node.Without(
-      [&gone](const PodRecord& held) { return std::ranges::binary_search(gone, &held); });
-  return Fits(left, shape);
-}
-
 // How many of the pods kube-scheduler would say exceed a budget, the most important first.
 std::int64_t Exceeding(Pods pods, std::span<const PodDisruptionBudget> budgets) {
   if (budgets.empty()) return 0;
@@ -199,11 +192,11 @@ class LighterSearch {
   }
 
   [[nodiscard]] bool AllAreNeeded() const {
-    if (!FitsWithout(node_, pod_.shape, proposed_)) return false;
+    if (!Fits(WithoutPods(node_, proposed_), pod_.shape)) return false;
     return std::ranges::none_of(proposed_, [this](const PodRecord* held) {
       Pods others = proposed_;
       std::erase(others, held);
-      return FitsWithout(node_, pod_.shape, others);
+      return Fits(WithoutPods(node_, others), pod_.shape);
     });
   }
 
@@ -225,7 +218,7 @@ class LighterSearch {
     if (!is_lighter || !IsNoWorse(chosen_)) return;
     if (!chosen_.empty() && room.Covers(need_)) {
       ++judged_;
-      if (FitsWithout(node_, pod_.shape, chosen_)) {
+      if (Fits(WithoutPods(node_, chosen_), pod_.shape)) {
         best_ = chosen_;
         best_lost_ = lost;
         return;

@@ -147,9 +147,7 @@ class Choice {
   [[nodiscard]] Node Without(const Set& set) const {
     std::vector<const PodRecord*> gone;
     for (const Unit* unit : set) gone.insert(gone.end(), unit->pods.begin(), unit->pods.end());
-    std::ranges::sort(gone);
-    return node_.Without(
-        [&gone](const PodRecord& held) { return std::ranges::binary_search(gone, &held); });
+    return WithoutPods(node_, std::move(gone));
   }
 
   [[nodiscard]] bool FitsWithout(const Set& set) const {
@@ -438,6 +436,10 @@ Node WithoutPods(const Node& node, std::span<const std::string> uids) {
   for (const std::string& uid : uids) {
     if (const PodRecord* const held = node.FindPod(uid)) gone.push_back(held);
   }
+  return WithoutPods(node, std::move(gone));
+}
+
+Node WithoutPods(const Node& node, std::vector<const PodRecord*> gone) {
   std::ranges::sort(gone);
   return node.Without(
       [&gone](const PodRecord& held) { return std::ranges::binary_search(gone, &held); });

@@ -54,8 +54,9 @@ struct EvictionLimits {
 
 using NodeSuffices = std::function<bool(const Node& left)>;
 
-// The node without the pods with these UIDs; UIDs of others change nothing.
+// The node without the pods with these UIDs (UIDs of others change nothing) / without these.
 Node WithoutPods(const Node& node, std::span<const std::string> uids);
+Node WithoutPods(const Node& node, std::vector<const PodRecord*> gone);
 
 // Everything on the node that may be evicted for the pod, gangs whole and as many pods of a budget
 // as it allows, those of the lowest priority first; also pods without GPUs.

@@ -11,6 +11,7 @@
 #include "cluster/node/node.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
+#include "scoring/profile_spec.h"
 #include "scoring/scorer.h"
 #include "topology/gpu_mask.h"
 
@@ -19,21 +20,6 @@ namespace berth {
 // RequestShape::gpu_resource of whole GPUs that a pod gets by its own ResourceClaims: where
 // kube-scheduler picks whole GPUs, Berth chooses these all the same (claims/claim_choice.h).
 inline constexpr std::string_view kOfClaims = "resourceclaims";
-
-// How the GPU of a share is chosen, or the GPUs of several (share_choices.h). Whole GPUs are always
-// the idle ones that GpuLinks::Choose takes, given who holds the others, among those that the
-// kubelet offers (aligned_gpus.h); the lowest indices if the node's links are unknown. Where
-// kube-scheduler picks them (NodeSpec::by_claims) they are those that it will take.
-//
-// "First": if the links are known, the GPU that other pods miss least: one in use rather than an
-// idle one; among idle ones the one that leaves the rest worth most, else the one with the least
-// bandwidth to the idle ones. Then, and if the links are unknown, the lowest index.
-enum class DeviceRule {
-  kFirst,      // the lowest index that fits, whatever the links
-  kTightest,   // the least free that fits; the first among equals
-  kBestScore,  // every GPU that fits is offered to the scorers; the first among equals
-  kRandom,     // any that fits, drawn by a hash of the node and its free amounts
-};
 
 // What a share takes of GPU `gpu` of this node: both amounts filled in, the open one in
 // proportion. Empty if the GPU can never hold it: unhealthy, too small, asked by memory that is

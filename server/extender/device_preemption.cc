@@ -55,7 +55,7 @@ void DevicePreemption::Look() {
     tried.push_back(waiting.pod);
     std::optional<ClaimRoom> room;
     if (HasOwnClaims(pod)) {
-      auto found = parts_.extender.RoomOfClaims(pod);
+      auto found = Inquiry(parts_.extender, moment).RoomOfClaims(pod);
       if (!found) {
         if (Short* const known = short_.Find(pod.id.uid)) known->since = {};
         continue;
@@ -170,7 +170,7 @@ ClaimEnds DevicePreemption::EndingClaims(const Snapshot& snapshot, Instant now) 
 }
 
 bool DevicePreemption::HasRoom(const DeviceRoom& room, const PodRequest& pod) const {
-  auto claims = parts_.extender.RoomOfClaims(pod);
+  auto claims = Inquiry(parts_.extender, parts_.extender.Now()).RoomOfClaims(pod);
   if (!claims) return true;  // they have devices by now, or are others' to allocate
   const Extender::Moment now = parts_.extender.Now();
   const NodeIndex index = now.snapshot->names().Find(room.node);
@@ -197,7 +197,7 @@ void DevicePreemption::Drop(const DeviceRoom& room, Instant now, Duration pause)
 }
 
 std::vector<WaitingPod> DevicePreemption::InNeed(Instant now) {
-  const std::set<std::string> askers = parts_.extender.Askers();
+  const std::set<std::string> askers = parts_.extender.pending().Schedulers();
   const auto rooms = parts_.rooms.Current();
   std::set<std::string> served;
   if (rooms != nullptr) {
@@ -226,7 +226,7 @@ bool DevicePreemption::IsShort(const Extender::Moment& moment, const PodRequest&
                                ClaimRoom* room, Instant now) {
   Short* known = short_.Touch(pod.id.uid);
   if (known == nullptr) known = &short_.Put(pod.id.uid);
-  if (parts_.extender.WouldFit(moment, pod, room)) {
+  if (Inquiry(parts_.extender, moment).WouldFit(pod, room)) {
     known->since = {};
     known->next = now + kRetry;
     return false;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <utility>
 
 #include "scoring/by_claim.h"
@@ -43,27 +42,6 @@ bool Extender::IsToGetDevices(const PodRequest& pod) const {
 void Extender::PassBy(const Moment& now, const PodRequest& pod) {
   if (pending_.Remember(pod)) Arrived(*now.policy->engine, now.snapshot, pod.shape);
   parts_.sink.Record({.verb = Verb::kFilter, .pod = &pod.id});
-}
-
-bool Extender::WouldFit(const Moment& now, const PodRequest& asked, ClaimRoom* room) const {
-  if (!asked.refusal.empty()) return false;
-  PodRequest pod = asked;
-  if (room != nullptr) pod.shape = room->shape();
-  std::vector<NodeIndex> all(now.snapshot->size());
-  std::iota(all.begin(), all.end(), NodeIndex{0});
-  Question question = QuestionAbout(now, pod, all);
-  question.claims = room != nullptr;
-  const auto reasons = ReasonsFor(*now.policy->engine, now.snapshot, question);
-  for (const NodeIndex node : all) {
-    if (reasons[node] != Reason::kFits) continue;
-    if (room == nullptr || room->Has(now.snapshot->node(node)) || room->ran_out()) return true;
-  }
-  return false;
-}
-
-Result<ClaimRoom> Extender::RoomOfClaims(const PodRequest& pod) const {
-  if (parts_.claims == nullptr) return Invalid("Berth does not choose devices of claims");
-  return parts_.claims->RoomOf(pod);
 }
 
 FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
@@ -356,7 +334,7 @@ void Extender::StandInLine(const Moment& now, const PodRequest& pod) {
 void Extender::StandUnasked(const Moment& now) {
   if (!now.policy->earmarks || parts_.waiting == nullptr || !parts_.watches_arrivals) return;
   if (!earmarks_.IsTimeForUnasked(parts_.clock.Now())) return;
-  const std::set<std::string> askers = Askers();
+  const std::set<std::string> askers = pending_.Schedulers();
   for (auto& [pod, created] :
        parts_.waiting->LackingRoom(EarmarkTable::kMostUnasked, EarmarkTable::kMostOfNamespace)) {
     if (!askers.contains(pod->scheduler) || parts_.state.FindPod(pod->id.uid)) continue;

@@ -126,8 +126,8 @@ class Extender {
   void Use(Policy policy) BERTH_EXCLUDES(policy_mutex_);
   [[nodiscard]] std::shared_ptr<const Policy> policy() const BERTH_EXCLUDES(policy_mutex_);
   [[nodiscard]] const RecentDecisions& recent_decisions() const { return recent_; }
-  // What the pods that it remembers between verbs take.
-  [[nodiscard]] std::size_t pending_bytes() const { return pending_.bytes(); }
+  // What it remembers of pods between verbs.
+  [[nodiscard]] const PendingPods& pending() const { return pending_; }
 
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
   [[nodiscard]] Moment Now() const;
@@ -158,25 +158,11 @@ class Extender {
   // others. An empty list says only that the nodes may have changed for the first time.
   void Arrived(std::span<const std::shared_ptr<const PodRequest>> pods);
 
-  // Whether Filter would find a node for the pod among all that there are. Remembers nothing.
-  [[nodiscard]] bool WouldFit(const Moment& now, const PodRequest& pod) const {
-    return WouldFit(now, pod, nullptr);
-  }
-  // room: of its own claims (RoomOfClaims). True too where that cannot be found out.
-  [[nodiscard]] bool WouldFit(const Moment& now, const PodRequest& pod, ClaimRoom* room) const;
-  // Of the claims of a pod that asks for no GPUs otherwise. Error: none is to get devices, or why
-  // Berth cannot say.
-  [[nodiscard]] Result<ClaimRoom> RoomOfClaims(const PodRequest& pod) const;
   // The request as it was filtered last; nullptr when that is forgotten.
   [[nodiscard]] std::shared_ptr<const PodRequest> Remembered(const PodId& pod) {
     return pending_.Find(pod.uid);
   }
-  [[nodiscard]] std::shared_ptr<const PodRequest> RememberedNamed(std::string_view namespace_name,
-                                                                  std::string_view name) const {
-    return pending_.FindNamed(namespace_name, name);
-  }
-  // The schedulers (spec.schedulerName) that have asked about pods.
-  [[nodiscard]] std::set<std::string> Askers() const { return pending_.Schedulers(); }
+
   // One priority 0..10 per candidate. Requires: as for Filter.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(const Moment& now, const PodRequest& pod,
                                                      std::span<const NodeIndex> candidates);

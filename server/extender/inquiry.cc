@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <unordered_set>
@@ -94,6 +95,27 @@ std::vector<RoomWithin> Inquiry::WouldBeIdle(Duration time) const {
   RoomAsk ask = AskForMoves(limits);
   ask.limits.enough = [this, end = parts_.clock.Now() + time] { return parts_.clock.Now() >= end; };
   return FindRoomWithin(ask);
+}
+
+bool Inquiry::WouldFit(const PodRequest& asked, ClaimRoom* room) const {
+  if (!asked.refusal.empty()) return false;
+  PodRequest pod = asked;
+  if (room != nullptr) pod.shape = room->shape();
+  std::vector<NodeIndex> all(now_.snapshot->size());
+  std::iota(all.begin(), all.end(), NodeIndex{0});
+  Question question = extender_.QuestionAbout(now_, pod, all);
+  question.claims = room != nullptr;
+  const auto reasons = ReasonsFor(*now_.policy->engine, now_.snapshot, question);
+  for (const NodeIndex node : all) {
+    if (reasons[node] != Reason::kFits) continue;
+    if (room == nullptr || room->Has(now_.snapshot->node(node)) || room->ran_out()) return true;
+  }
+  return false;
+}
+
+Result<ClaimRoom> Inquiry::RoomOfClaims(const PodRequest& pod) const {
+  if (parts_.claims == nullptr) return Invalid("Berth does not choose devices of claims");
+  return parts_.claims->RoomOf(pod);
 }
 
 DeviceVictims Inquiry::VictimsForDevices(const PodRequest& pod,

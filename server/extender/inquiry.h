@@ -71,6 +71,12 @@ class Inquiry {
   // time.
   [[nodiscard]] std::vector<RoomWithin> WouldBeIdle(Duration time) const;
 
+  // Whether Filter would find a node for the pod among all that there are. room: of its own claims
+  // (RoomOfClaims); true too where that cannot be found out.
+  [[nodiscard]] bool WouldFit(const PodRequest& pod, ClaimRoom* room = nullptr) const;
+  // Of the claims of a pod that asks for no GPUs otherwise. Error: none is to get devices, or why
+  // Berth cannot say.
+  [[nodiscard]] Result<ClaimRoom> RoomOfClaims(const PodRequest& pod) const;
   // Whom to evict for a pod that gets its GPUs by claims (device_victims.h).
   [[nodiscard]] DeviceVictims VictimsForDevices(
       const PodRequest& pod, const std::function<bool(const std::string& node)>& skips,

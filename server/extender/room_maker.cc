@@ -249,7 +249,7 @@ std::string RoomMaker::NameOf(const PodRequest& pod) {
 std::optional<WaitingPod> RoomMaker::MostInNeed(std::vector<WaitingPod> everybody) {
   const Instant instant = parts_.run.clock.Now();
   const WallTime wall = parts_.run.clock.Wall();
-  const std::set<std::string> askers = parts_.run.extender.Askers();
+  const std::set<std::string> askers = parts_.run.extender.pending().Schedulers();
   std::optional<WaitingPod> most;
   PlaceInLine first;
   for (WaitingPod& waiting : everybody) {

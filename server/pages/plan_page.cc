@@ -109,7 +109,7 @@ Result<std::string> MakePlan(const Live& live, std::string_view request, bool as
   }
   if (plan.grow > 0) return MakeGrowth(live, plan, as_text, stops);
   if (plan.room) return MakeRoomPlan(live, plan, as_text, stops);
-  wire::NoteSchedulers(live.extender.Askers(), plan);
+  wire::NoteSchedulers(live.extender.pending().Schedulers(), plan);
   std::vector<std::string_view> held_back;
   for (const auto& notes : plan.notes) {
     held_back.push_back(notes == nullptr ? std::string_view() : notes->held_back);

@@ -23,6 +23,7 @@
 #include "server/extender/device_preemption.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/extender/held_nodes.h"
+#include "server/extender/inquiry.h"
 #include "server/extender/room_maker.h"
 #include "server/http/http_server.h"
 #include "server/kube/client/http_api_client.h"
@@ -147,7 +148,7 @@ class Service {
     if (kube_) {
       const auto fits = [this](const std::shared_ptr<const Snapshot>& snapshot,
                                const PodRequest& pod) {
-        return extender_.WouldFit({snapshot, extender_.policy()}, pod);
+        return Inquiry(extender_, {snapshot, extender_.policy()}).WouldFit(pod);
       };
       second_look_ = std::make_unique<SecondLook>(
           SecondLook::Parts{state_, kube_->pod_waker(), &groups_, rooms_, fits});
@@ -394,7 +395,7 @@ class Service {
             {"answers", http.answer_bytes + debug.answer_bytes,
              limits.max_answer_bytes + kDebugAnswerBytes},
             {"pages", pages_->held_bytes(), PageWriter::kMostSentBytes},
-            {"pending_pods", extender_.pending_bytes(), PendingPods::kMostBytes},
+            {"pending_pods", extender_.pending().bytes(), PendingPods::kMostBytes},
             {"waiting_pods", waiting_.bytes(), WaitingPods::kMostBytes},
             {"refused_pods", refused_bytes_.load(), RefusedPods::kMostBytes},
             {"log", log_.held_bytes(), Log::kMostHeldBytes}};

@@ -162,7 +162,7 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
   if (report.gang && report.gang->state == "waiting" && !report.told.placed) {
     report.holders = HoldersFor(*now.snapshot, pod, kMostHolders);
   }
-  report.sentence = SentenceOf(report, live.extender.Askers());
+  report.sentence = SentenceOf(report, live.extender.pending().Schedulers());
   return report;
 }
 
@@ -179,7 +179,7 @@ wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
   report.told.sentence = LineOf(report.told.line, RoomBehind(pod.id.full_name()));
   report.scheduler = pod.scheduler;
   TakeWaiting(waiting, report);
-  report.sentence = SentenceOf(report, live.extender.Askers());
+  report.sentence = SentenceOf(report, live.extender.pending().Schedulers());
   return report;
 }
 
@@ -262,7 +262,7 @@ HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std
     return http::ErrorResponse(
         404, "pod " + std::string(full) + " is not known: it does not exist, or it has ended");
   }
-  if (const auto asked = live.extender.RememberedNamed(space, name)) {
+  if (const auto asked = live.extender.pending().FindNamed(space, name)) {
     return Answer(ReportOn(live, now, *asked, std::nullopt), query);
   }
   return http::ErrorResponse(404, "pod " + std::string(full) +

@@ -66,7 +66,7 @@ void WaitingNews::Refill(Instant now) {
   const OwnRooms rooms = OwnRoomsIn(live_.extender.Now().reservations.earmarks());
   std::map<std::string, Told> kept;
   std::vector<WaitingPod> due;
-  const std::set<std::string> askers = live_.extender.Askers();
+  const std::set<std::string> askers = live_.extender.pending().Schedulers();
   for (WaitingPod& pod : live_.waiting.Everybody()) {
     const std::string& uid = pod.pod->id.uid;
     const auto known = told_.find(uid);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engine's promises over random clusters, profiles and requests.
+#include "scoring/devices/device_picker.h"
 #include "scoring/engine/engine.h"
 
 #include <gtest/gtest.h>

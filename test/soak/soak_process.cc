@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "config/reload.h"
 #include "test/soak/soak_process.h"
 
 #include <algorithm>

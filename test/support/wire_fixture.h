@@ -19,6 +19,7 @@
 
 #include "base/padded_text.h"
 #include "config/config.h"
+#include "config/reload.h"
 #include "scoring/registry.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/extender/extender.h"

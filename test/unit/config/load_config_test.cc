@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "config/print.h"
+#include "config/reload.h"
 
 namespace berth::load_config_test {
 namespace {

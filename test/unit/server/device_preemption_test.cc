@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/extender/inquiry.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
@@ -265,7 +266,7 @@ TEST_F(DevicePreemptionTest, WhatComesFreeIsThePods) {
   EXPECT_EQ(Filter(other)[0], kKept) << "nobody of its priority or below gets in";
   EXPECT_EQ(Filter(higher)[0], kFits);
   EXPECT_NE(Filter(kHigh)[0], kFits) << "half of it is there";
-  EXPECT_FALSE(extender_.WouldFit(extender_.Now(), Pod(other)));
+  EXPECT_FALSE(Inquiry(extender_, extender_.Now()).WouldFit(Pod(other)));
   Ends("low-n1-1", "n1");
   EXPECT_EQ(Filter(other)[0], kKept);
   After(seconds(1));

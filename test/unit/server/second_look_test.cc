@@ -3,6 +3,7 @@
 // Filters that find no node, on a service without sockets: how long their answers are held back,
 // and who is woken.
 #include "server/service/second_look.h"
+#include "server/extender/inquiry.h"
 
 #include <future>
 #include <memory>
@@ -46,7 +47,7 @@ class SecondLookTest : public testing::Test {
   void Start(const SecondLook::Waits& waits) {
     const auto fits = [this](const std::shared_ptr<const Snapshot>& snapshot,
                              const PodRequest& pod) {
-      return service_.extender().WouldFit({snapshot, service_.extender().policy()}, pod);
+      return Inquiry(service_.extender(), {snapshot, service_.extender().policy()}).WouldFit(pod);
     };
     second_look_.emplace(SecondLook::Parts{service_.state(), waker_, nullptr, rooms_, fits}, waits);
     service_.verbs().LookTwice(*second_look_);
