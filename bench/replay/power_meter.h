@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PowerMeter: the estimated power of all nodes of a cluster (scoring/scorers/device_scorers.h), moment after
-// moment.
+// PowerMeter: the estimated power of all nodes of a cluster (scoring/scorers/device_scorers.h),
+// moment after moment.
 #pragma once
 
 #include <cstdint>

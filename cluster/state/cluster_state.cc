@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "base/check.h"
-#include "base/reserve.h"
 #include "cluster/node/given_grants.h"
+#include "cluster/state/held_devices.h"
 #include "cluster/values/alike.h"
 
 namespace berth {

@@ -39,8 +39,8 @@
 
 namespace berth {
 
-// Where a pod or gang stands among those that wait. What one line does not tell apart is the same for
-// all that stand in it.
+// Where a pod or gang stands among those that wait. What one line does not tell apart is the same
+// for all that stand in it.
 struct PlaceInLine {
   Instant turn = {};  // the last one of its namespace; none yet: the earliest
   int priority = 0;

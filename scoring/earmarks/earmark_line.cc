@@ -8,6 +8,7 @@
 
 #include "cluster/values/held_bytes.h"
 #include "scoring/admission.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
 #include "scoring/victims.h"
 

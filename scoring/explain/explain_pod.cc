@@ -13,6 +13,7 @@
 #include "cluster/node/mig_use.h"
 #include "scoring/admission.h"
 #include "scoring/by_claim.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/explain/other_limits.h"
 
 namespace berth {

@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "cluster/state/node_domains.h"
-#include "cluster/state/transaction.h"
+#include "cluster/state/snapshot.h"
 #include "cluster/values/alike.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/other_limits.h"

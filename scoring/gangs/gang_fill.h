@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "cluster/state/transaction.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/engine/engine.h"
 #include "scoring/engine/profile_tables.h"
 #include "scoring/gangs/gang_class.h"

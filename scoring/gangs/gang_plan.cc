@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "cluster/state/transaction.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/admission.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/gangs/gang_class.h"
 #include "scoring/gangs/gang_counts.h"
 #include "scoring/gangs/gang_fill.h"

@@ -245,7 +245,8 @@ class Extender {
   // FilterAnswer::kept_out.
   static std::optional<std::uint64_t> KeptOut(const Moment& now, const Question& question,
                                               std::span<const Reason> reasons);
-  // The same for a pod that is placed alone: the nodes that others are gone from (scheduler_victims.h).
+  // The same for a pod that is placed alone: the nodes that others are gone from
+  // (scheduler_victims.h).
   static void LetPassWithoutOthers(const Snapshot& snapshot, const PodRequest& pod,
                                    std::span<const NodeIndex> candidates, FilterAnswer& answer);
   // For which of the nodes others may be evicted for such a pod (GangTable::Preempt).

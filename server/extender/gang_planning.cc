@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cluster/state/transaction.h"
+#include "cluster/state/snapshot.h"
 #include "cluster/values/alike.h"
 #include "scoring/admission.h"
 #include "scoring/gangs/gang_evictions.h"

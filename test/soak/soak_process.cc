@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/reload.h"
 #include "test/soak/soak_process.h"
 
 #include <algorithm>
 #include <chrono>
+
+#include "config/reload.h"
 
 namespace berth::test {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "cluster/state/node_domains.h"
-#include "cluster/state/transaction.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/registry.h"
 

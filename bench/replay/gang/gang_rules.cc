@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "bench/rules/kube_choice.h"
-#include "cluster/state/transaction.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/groups/group_domains.h"

@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "cluster/state/snapshot.h"
-#include "cluster/state/transaction.h"
 #include "scoring/reservations/reservations.h"
 
 namespace berth::replay {

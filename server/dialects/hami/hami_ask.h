@@ -9,8 +9,8 @@
 //
 //   no mode, or hami-core
 //   resources  nvidia.com/gpu with nvidia.com/gpumem, nvidia.com/gpumem-percentage and
-//              nvidia.com/gpucores: a part of a GPU (vgpu/vgpu_devices.h), if Berth gives the devices
-//              of HAMi's agent
+//              nvidia.com/gpucores: a part of a GPU (vgpu/vgpu_devices.h), if Berth gives the
+//              devices of HAMi's agent
 //
 //   annotation nvidia.com/use-gputype: A100,H100 and nouse-gputype: T4
 //              parts of the names of models, whatever the case

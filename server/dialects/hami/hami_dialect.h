@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HAMi's dialect: what its device plugin publishes on Nodes (hami_mig.h, and links as below), what its
-// users write on Pods (hami_ask.h), and what its plugin reads of a pod that Berth binds
+// HAMi's dialect: what its device plugin publishes on Nodes (hami_mig.h, and links as below), what
+// its users write on Pods (hami_ask.h), and what its plugin reads of a pod that Berth binds
 // (hami_binding.h).
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/state/transaction.h"
+#include "cluster/state/snapshot.h"
 
 #include <gtest/gtest.h>
 

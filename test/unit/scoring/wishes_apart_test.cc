@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "cluster/state/cluster_state.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/engine/evaluation_table.h"
 #include "scoring/engine/profile_tables.h"
 #include "scoring/registry.h"

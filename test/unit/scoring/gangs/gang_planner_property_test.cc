@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cluster/state/node_domains.h"
-#include "cluster/state/transaction.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/gangs/gang_plan.h"
