@@ -10,8 +10,17 @@
 
 namespace berth {
 
+namespace {
+
+// Also by what kube-scheduler counts there.
+bool FitsIn(const Node& node, const PodRequest& pod) {
+  return Fits(node, pod.shape) && LackOf(node, pod).empty();
+}
+
+}  // namespace
+
 std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod) {
-  if (!Fits(node, pod.shape) || !LackOf(node, pod).empty()) return nullptr;
+  if (!FitsIn(node, pod)) return nullptr;
   const auto choices = DeviceChoices(node, pod.shape, DeviceRule::kTightest);
   if (choices.empty()) return nullptr;
   auto record = std::make_shared<PodRecord>();
@@ -54,7 +63,7 @@ bool IsAnOwner(const Earmarks::OnNode& on, const PodRequest& pod) {
 }  // namespace
 
 bool LeavesAwaited(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends) {
-  return on.then == nullptr || GoesBefore(pod, on.awaiting) || Fits(*on.then, pod.shape) ||
+  return on.then == nullptr || GoesBefore(pod, on.awaiting) || FitsIn(*on.then, pod) ||
          EndsByThen(on, pod, ends);
 }
 
@@ -95,7 +104,7 @@ const EarmarkOwner* Earmarks::KeptFor(const PodRequest& pod, const Snapshot& sna
   if (IsAnOwner(*on, pod)) return nullptr;
   if (!LeavesAwaited(*on, pod, ends_)) return &on->awaiting;
   if (AreAllFree(*on, pod)) return nullptr;
-  return Fits(*on->as_if, pod.shape) ? nullptr : &on->owners.front();
+  return FitsIn(*on->as_if, pod) ? nullptr : &on->owners.front();
 }
 
 bool Earmarks::IsKeptWithout(const PodRequest& pod, const Snapshot& snapshot, NodeIndex node,
@@ -108,13 +117,13 @@ bool Earmarks::IsKeptWithout(const PodRequest& pod, const Snapshot& snapshot, No
     const auto goes = [&](const PodRecord& held) {
       return now.FindPod(held.pod.id.uid) != nullptr && left.FindPod(held.pod.id.uid) == nullptr;
     };
-    if (!Fits(on->then->Without(goes), pod.shape)) return true;
+    if (!FitsIn(on->then->Without(goes), pod)) return true;
   }
   if (AreAllFree(*on, pod)) return false;
   for (const auto& owner : on->pods) {  // as the line puts them there once the pods have gone
     if (auto with = WithPod(beside == nullptr ? left : *beside, *owner)) beside = std::move(with);
   }
-  return beside != nullptr && !Fits(*beside, pod.shape);
+  return beside != nullptr && !FitsIn(*beside, pod);
 }
 
 }  // namespace berth

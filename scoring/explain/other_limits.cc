@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/explain/other_limits.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace berth {
 namespace {
@@ -17,20 +19,43 @@ std::int64_t TakenOf(const Node& node, const std::string& name) {
   return taken;
 }
 
+// Of what the node has enough of it is kMostOtherAmount.
+std::int64_t FreeOf(const Node& node, const std::string& name) {
+  const NodeSpec& spec = node.spec();
+  if (spec.most_pods < 0) return kMostOtherAmount;
+  if (name == kPods) return spec.most_pods - std::ssize(node.pods());
+  const OtherResource* const has = FindOther(spec.others, name);
+  if (has == nullptr && spec.others.size() == kMostOtherResources)
+    return kMostOtherAmount;  // maybe
+  return (has == nullptr ? 0 : has->amount) - TakenOf(node, name);
+}
+
 }  // namespace
 
 std::string LackOf(const Node& node, const PodRequest& pod) {
-  const NodeSpec& spec = node.spec();
-  if (spec.most_pods < 0) return "";
-  if (std::ssize(node.pods()) >= spec.most_pods) return kPods;
+  if (FreeOf(node, kPods) < 1) return kPods;
   if (pod.others == nullptr) return "";
   for (const OtherResource& asked : *pod.others) {
-    const OtherResource* const has = FindOther(spec.others, asked.name);
-    if (has == nullptr && spec.others.size() == kMostOtherResources) continue;  // it may have some
-    const std::int64_t amount = has == nullptr ? 0 : has->amount;
-    if (asked.amount > 0 && amount - TakenOf(node, asked.name) < asked.amount) return asked.name;
+    if (asked.amount > 0 && FreeOf(node, asked.name) < asked.amount) return asked.name;
   }
   return "";
+}
+
+int PodsByOthers(const Node& node, const PodRequest& pod) {
+  std::int64_t pods = FreeOf(node, kPods);
+  if (pod.others != nullptr) {
+    for (const OtherResource& asked : *pod.others) {
+      if (asked.amount > 0) pods = std::min(pods, FreeOf(node, asked.name) / asked.amount);
+    }
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(pods, 0, std::numeric_limits<int>::max()));
+}
+
+bool HaveSameOthers(const Node& a, const Node& b, const PodRequest& pod, std::int64_t pods) {
+  if (std::min(FreeOf(a, kPods), pods) != std::min(FreeOf(b, kPods), pods)) return false;
+  return pod.others == nullptr || std::ranges::all_of(*pod.others, [&](const OtherResource& one) {
+           return FreeOf(a, one.name) == FreeOf(b, one.name);
+         });
 }
 
 std::vector<std::string> NotJudgedOf(const PodRequest& pod) {

@@ -6,6 +6,7 @@
 // Pure functions; some microseconds for a pod that asks for such resources.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ namespace berth {
 // What the node has too little of for one more pod: the name of a resource, or "pods". "": nothing.
 // Requires: the pod is not on the node.
 std::string LackOf(const Node& node, const PodRequest& pod);
+// How many such pods it has enough for. Requires: as for LackOf.
+int PodsByOthers(const Node& node, const PodRequest& pod);
+// Whether both have as much of that; of the places for pods so many count.
+bool HaveSameOthers(const Node& a, const Node& b, const PodRequest& pod, std::int64_t pods);
 
 // What kube-scheduler alone judges of the pod, by name: "host ports", "volumes".
 std::vector<std::string> NotJudgedOf(const PodRequest& pod);

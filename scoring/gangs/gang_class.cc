@@ -6,6 +6,7 @@
 
 #include "cluster/values/alike.h"
 #include "scoring/admission.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_devices.h"
 
 namespace berth {
@@ -23,11 +24,12 @@ void FindRoom(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& memo, c
               const GangMember& member, GangClass& alike) {
   const PodRequest& pod = member.pod;
   alike.room = memo.Of(snapshot, pod.shape);
-  if (AdmissionMatters(*snapshot, pod)) {
-    for (NodeIndex i = 0; i < snapshot->size(); ++i) {
-      if (alike.room[i] == 0) continue;
-      if (Admits(snapshot->node(i).spec(), pod) != Reason::kFits) alike.room[i] = 0;
-    }
+  const bool admission_matters = AdmissionMatters(*snapshot, pod);
+  for (NodeIndex i = 0; i < snapshot->size(); ++i) {
+    if (alike.room[i] == 0) continue;
+    const Node& node = snapshot->node(i);
+    alike.room[i] = std::min(alike.room[i], PodsByOthers(node, pod));
+    if (admission_matters && Admits(node.spec(), pod) != Reason::kFits) alike.room[i] = 0;
   }
   for (const NodeIndex node : member.excluded) alike.room[node] = 0;
   if (!pod.refusal.empty()) std::ranges::fill(alike.room, 0);

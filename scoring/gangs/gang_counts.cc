@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "scoring/devices/device_picker.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_devices.h"
 #include "scoring/registry.h"
 
@@ -104,6 +105,7 @@ class CountSearch {
         devices_(devices),
         numbering_(classes),
         steps_(steps) {
+    for (const GangClass& of : classes) members_ += of.count();
     for (const NodeIndex node : nodes) {
       const bool takes_some =
           std::ranges::any_of(classes, [node](const GangClass& of) { return of.room[node] > 0; });
@@ -149,6 +151,10 @@ class CountSearch {
     for (std::size_t c = 0; c < most.size(); ++c) most[c] = MostOf(c, index);
     for (const auto& known : fronts_) {
       if (known->most != most || !Interchangeable(known->node, node)) continue;
+      const auto has_same = [&](const GangClass& of) {
+        return HaveSameOthers(known->node, node, *of.pod, members_);
+      };
+      if (!std::ranges::all_of(classes_, has_same)) continue;
       if (devices_ != nullptr && !devices_->Alike(known->index, index)) continue;
       front_of_.push_back(&known->front);
       return front_of_.back();
@@ -218,6 +224,7 @@ class CountSearch {
       if (found.size() == kStatesKept) break;
       if (!Spend(kStepsPerTry)) return false;
       if (FirstObjection(packing.node, pod.shape) != Reason::kFits) continue;
+      if (!LackOf(packing.node, pod).empty()) continue;
       auto choices = DeviceChoices(packing.node, pod.shape, DeviceRule::kTightest);
       for (const DeviceChoice& other :
            DeviceChoices(packing.node, pod.shape, DeviceRule::kBestScore)) {
@@ -314,6 +321,7 @@ class CountSearch {
   const std::span<const GangClass> classes_;
   GangDevices* const devices_;
   const Numbering numbering_;
+  std::int64_t members_ = 0;
   SearchSteps& steps_;
   std::vector<NodeIndex> nodes_;
   std::vector<std::unique_ptr<Known>> fronts_;     // of distinct nodes

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "scoring/devices/device_picker.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_devices.h"
 #include "scoring/scorers/workload_fit.h"
 
@@ -265,6 +266,7 @@ bool GangFill::HasDevices(std::size_t c, NodeIndex node) const {
 
 bool GangFill::Put(std::size_t c, NodeIndex node, PlanTable& table) {
   if (!HasDevices(c, node)) return false;
+  if (!LackOf(transaction_.now()->node(node), *classes_[c].pod).empty()) return false;
   const std::int64_t position = put_[c];
   Placement placement = table.PlaceOn(node);
   PodRequest pod = *classes_[c].pod;

@@ -10,6 +10,7 @@
 #include "cluster/state/snapshot.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_class.h"
 #include "scoring/gangs/gang_counts.h"
 #include "scoring/gangs/gang_fill.h"
@@ -56,7 +57,10 @@ class Planner {
       if (Admits(node.spec(), member.pod) != Reason::kFits) return false;
       PlanTable table = with_.engine.TableFor(with_.snapshot, member.pod.shape);
       table.Follow(transaction_.now());
-      if (!table.Fits(member.fixed)) return false;
+      if (!table.Fits(member.fixed) ||
+          !LackOf(transaction_.now()->node(member.fixed), member.pod).empty()) {
+        return false;
+      }
       Placement placement = table.PlaceOn(member.fixed);
       if (!transaction_.Put(member.pod, placement)) return false;
       fixed_.push_back({i, member.fixed, std::move(placement)});

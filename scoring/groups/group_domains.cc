@@ -9,6 +9,7 @@
 
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/mig/mig_plan.h"
 #include "scoring/registry.h"
 #include "scoring/scorer.h"
@@ -56,7 +57,7 @@ std::vector<int> RoomFor(const Snapshot& snapshot, const PodRequest& pod) {
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     if (admission_matters && Admits(node.spec(), pod) != Reason::kFits) continue;
-    room[i] = PodsThatFit(node, pod.shape);
+    room[i] = PodsThatFit(node, pod);
   }
   return room;
 }
@@ -200,11 +201,11 @@ bool HoldsRestOfGroup(const Snapshot& snapshot, const DomainTree& tree, const Po
   if (!pod.domain.required) return true;
   const std::size_t level = *pod.domain.required;
   if (!DomainsWithMembers(tree, members, level).empty()) return true;
-  std::int64_t missing = Missing(pod, members) - PodsThatFit(instead, pod.shape);
+  std::int64_t missing = Missing(pod, members) - PodsThatFit(instead, pod);
   for (NodeIndex other = 0; other < snapshot.size() && missing > 0; ++other) {
     if (other == index || tree.DomainOf(other, level) != tree.DomainOf(index, level)) continue;
     const Node& node = snapshot.node(other);
-    if (Admits(node.spec(), pod) == Reason::kFits) missing -= PodsThatFit(node, pod.shape);
+    if (Admits(node.spec(), pod) == Reason::kFits) missing -= PodsThatFit(node, pod);
   }
   return missing <= 0;
 }
@@ -290,6 +291,10 @@ int PodsThatFit(const Node& node, const RequestShape& shape) {
                 Times(node.free_memory_bytes(), shape.memory_bytes),
                 Times(node.free_ephemeral_bytes(), shape.ephemeral_bytes)});
   return static_cast<int>(std::clamp<std::int64_t>(pods, 1, kMostPods));
+}
+
+int PodsThatFit(const Node& node, const PodRequest& pod) {
+  return std::min(PodsThatFit(node, pod.shape), PodsByOthers(node, pod));
 }
 
 }  // namespace berth

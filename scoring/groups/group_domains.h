@@ -71,5 +71,7 @@ std::vector<int> PullOf(const Snapshot& snapshot, const DomainTree& tree, const 
 // most kMostPods, for a pod that asks for nothing.
 constexpr int kMostPods = 1 << 16;
 int PodsThatFit(const Node& node, const RequestShape& shape);
+// So many of them too as kube-scheduler counts room for beside (other_limits.h).
+int PodsThatFit(const Node& node, const PodRequest& pod);
 
 }  // namespace berth

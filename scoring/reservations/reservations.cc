@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "scoring/admission.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -51,7 +52,7 @@ bool Reservations::IsKeptWithout(const PodRequest& pod, const Snapshot& snapshot
     auto with = WithPod(beside == nullptr ? left : *beside, other);
     if (with == nullptr) continue;
     beside = std::move(with);
-    if (!Fits(*beside, pod.shape)) return true;
+    if (!Fits(*beside, pod.shape) || !LackOf(*beside, pod).empty()) return true;
   }
   return false;
 }

@@ -252,6 +252,8 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& now, const PodRequest& 
     }
   }
   if (kept.empty()) kept = going = std::move(breaking);
+  // Its own filters may have left kube-scheduler no node to ask about.
+  if (!kept.empty() && !StartsWithGang(*now.policy, pod)) StandInLine(now, pod);
   AgreeOn(*snapshot, pod, std::move(going));
   parts_.sink.Record(
       {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = kept.size()});
@@ -323,7 +325,7 @@ bool Extender::StillWaits(const PodRequest& pod) const {
 void Extender::StandInLine(const Moment& now, const PodRequest& pod) {
   if (!now.policy->earmarks || !pod.refusal.empty() || !pod.shape.wants_gpu()) return;
   auto waits = pending_.Find(pod.id.uid);
-  if (waits == nullptr) return;
+  if (waits == nullptr) waits = std::make_shared<const PodRequest>(pod);
   const WallTime since = CreatedOf(pod.id).value_or(parts_.clock.Wall());
   earmarks_.Stand({{std::move(waits)}, since}, now.snapshot);
 }

@@ -171,7 +171,7 @@ bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant n
 // said of the cluster without them for what it says now.
 void GangTable::PlanAtLast(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
                            Instant now, GangActions& actions) {
-  if (!MayPlan(unit) || !unit.clearing.nominated.contains(pod->id.uid)) return;
+  if (!MayPlan(unit, now) || !unit.clearing.nominated.contains(pod->id.uid)) return;
   if (unit.wait.refused_on == GroundOf(unit)) return;
   Plan(engine, unit, RosterOf(unit, pod), now, actions);
 }

@@ -11,6 +11,7 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/alike.h"
 #include "scoring/admission.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_evictions.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/groups/group_domains.h"
@@ -213,7 +214,8 @@ GangClearing GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& 
   Transaction as_it_is(left.lifted);
   for (const GangPlan::Place& place : plan->places) {
     const PodRequest& pod = *left.ask.members[place.member];
-    const bool fits = as_it_is.Put(pod, place.placement).has_value();
+    const bool lacks = !LackOf(as_it_is.now()->node(place.node), pod).empty();
+    const bool fits = !lacks && as_it_is.Put(pod, place.placement).has_value();
     (fits ? clearing.beside : clearing.to_clear).emplace(pod.id.uid, place.placement.node);
   }
   return clearing;
@@ -222,7 +224,7 @@ GangClearing GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& 
 bool GangPlanning::Keep(Engine& engine, const PodRequest& pod, const std::string& node) {
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
   const NodeIndex index = snapshot->names().Find(node);
-  if (index == kNoNode) return false;
+  if (index == kNoNode || !LackOf(snapshot->node(index), pod).empty()) return false;
   auto placement = engine.PlaceOn(snapshot, pod.shape, index);
   if (!placement) return false;
   const PodPlacement planned{pod, *std::move(placement)};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cluster/values/alike.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/reason.h"
 #include "scoring/registry.h"
 #include "scoring/scheduler_victims.h"
@@ -22,7 +23,10 @@ bool MayStillCome(const Snapshot& snapshot, const PodRequest& pod, const std::st
   if (index == kNoNode) return false;
   const Node& node = snapshot.node(index);
   const Reason reason = AfterEvictions(node, pod, FirstObjection(node, pod.shape));
-  return VerdictOf(reason) != Verdict::kUnresolvable;
+  if (VerdictOf(reason) == Verdict::kUnresolvable) return false;
+  const Node left = node.Without(
+      [&pod](const PodRecord& held) { return held.leaving || held.pod.priority < pod.priority; });
+  return LackOf(left, pod).empty();
 }
 
 bool HasLeaving(const Snapshot& snapshot, const std::string& name) {
@@ -53,7 +57,7 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   // kube-scheduler found no room for it, perhaps without asking filter.
   unit.wait.asleep.insert_or_assign(pod.id.uid, pod.id);
   const bool is_enough = unit.roll.Missing(roster.all) == 0;
-  if (!is_enough || !MayPlan(unit)) return nowhere;
+  if (!is_enough || !MayPlan(unit, now)) return nowhere;
   if (!unit.clearing.nominated.empty()) KeepWhatIsFree(engine, unit, roster);
   PlanToClear(engine, unit, roster, limits, now);
   const Offered offered{*snapshot, candidates};
@@ -91,8 +95,9 @@ void GangTable::MoveToAsked(Unit& unit, const Roster& roster, const PodRequest& 
   }
 }
 
-bool GangTable::MayPlan(const Unit& unit) const {
-  return unit.plan.phase == GangPlanned::Phase::kNone && !lets_go_ && !unit.forgotten;
+bool GangTable::MayPlan(const Unit& unit, Instant now) const {
+  return unit.plan.phase == GangPlanned::Phase::kNone && !lets_go_ && !unit.forgotten &&
+         now >= unit.wait.not_before && MayHold(unit);
 }
 
 bool GangTable::MayTell(const Unit& unit, const Roster& roster, const PodRequest& pod,
@@ -123,7 +128,7 @@ GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
   Unit& unit = *known;
   const MutexLock lock(unit.mutex);
   unit.may_give_way = false;
-  if (!unit.roll.says.minimum || !MayPlan(unit)) return nowhere;
+  if (!unit.roll.says.minimum || !MayPlan(unit, now)) return nowhere;
   if (ClaimsOf(unit, pod) != ClaimState::kNone) return nowhere;
   const Roster roster = RosterOf(unit, std::make_shared<const PodRequest>(pod));
   const std::int64_t needed = unit.roll.Missing(roster.placed);

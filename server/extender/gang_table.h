@@ -381,8 +381,8 @@ class GangTable {
   // Sees to it that unit.clearing is of this moment.
   void PlanToClear(Engine& engine, Unit& unit, const Roster& roster, const EvictionLimits& limits,
                    Instant now) BERTH_REQUIRES(unit.mutex);
-  // Whether room may be made for the gang: it has no plan, and may have one.
-  [[nodiscard]] bool MayPlan(const Unit& unit) const BERTH_REQUIRES(unit.mutex);
+  // Whether room may be made for the gang: it has no plan, and may have one now.
+  [[nodiscard]] bool MayPlan(const Unit& unit, Instant now) const BERTH_REQUIRES(unit.mutex);
   // The pod changes places of that plan with one like it whose node is asked about, if its own is
   // not, and both may move.
   static void MoveToAsked(Unit& unit, const Roster& roster, const PodRequest& pod,

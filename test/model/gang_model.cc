@@ -63,6 +63,16 @@ class SimBerth final : public PodBinder {
   const int& leader_;
 };
 
+class LogSink final : public DecisionSink {
+ public:
+  explicit LogSink(SimWorld& world) : world_(world) {}
+  void Record(const Decision& /*decision*/) override {}
+  void Record(const GangNews& news) override { world_.Log("news of", news.gang.name, news.text); }
+
+ private:
+  SimWorld& world_;
+};
+
 class Model final : public PodWaker {
  public:
   Model(std::uint64_t seed, Planted planted, std::vector<std::string>* log)
@@ -318,6 +328,9 @@ class Model final : public PodWaker {
     scheduler_.WakeAll();
     LetTimePass(seconds(200));
     api_.CheckGangs();
+    for (const GangView& gang : berth_->gangs.Views(world_.clock.Now())) {
+      world_.Log("at the end", gang.id.name, gang.state, gang.why);
+    }
     scheduler_.ResetLooks();
     LetTimePass(seconds(60));
     if (const int looks = scheduler_.MostLooks(); looks > kMostLooksInAMinute) {
@@ -354,7 +367,7 @@ class Model final : public PodWaker {
 
   SimWorld world_;
   const HalfClock half_clock_{world_.clock};
-  SilentSink sink_;
+  LogSink sink_{world_};
   const std::shared_ptr<Engine> engine_ = EngineOf("best-fit");
   SimCalls calls_{world_};
   SimApi api_{world_, calls_};

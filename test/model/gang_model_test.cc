@@ -17,11 +17,12 @@ namespace {
 // Some runs are long, and some have hardly begun when the dust settles.
 constexpr std::uint64_t kShortRun = 500, kLongRun = 4500;
 
-// BERTH_SOAK_STEPS: another number of steps in all, for `make soak`.
-std::uint64_t Steps() {
-  const char* const wanted = std::getenv("BERTH_SOAK_STEPS");
-  return wanted == nullptr ? 50'000 : std::strtoull(wanted, nullptr, 10);
+// BERTH_SOAK_STEPS: another number of steps in all, for `make soak`. BERTH_SOAK_SEED: the first.
+std::uint64_t Asked(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
+std::uint64_t Steps() { return Asked("BERTH_SOAK_STEPS", 50'000); }
 
 // What happened last in that run.
 std::string EndOf(std::uint64_t seed, std::uint64_t steps) {
@@ -35,7 +36,7 @@ std::string EndOf(std::uint64_t seed, std::uint64_t steps) {
 
 TEST(GangModel, NothingGoesWrongWhateverHappens) {
   int whole = 0, restarts = 0, handovers = 0, evictions = 0, ended = 0, dropped = 0, unbound = 0;
-  for (std::uint64_t seed = 1, steps = 0; steps < Steps(); ++seed) {
+  for (std::uint64_t seed = Asked("BERTH_SOAK_SEED", 1), steps = 0; steps < Steps(); ++seed) {
     const std::uint64_t length = seed % 2 == 0 ? kLongRun : kShortRun;
     const ModelReport report = RunGangModel(seed, length, Planted::kNothing);
     steps += report.steps;

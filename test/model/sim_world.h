@@ -3,6 +3,7 @@
 // What all parts of the model share: the seed, the clock, what is planted, and what was found.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <sstream>
 #include <string>
@@ -67,7 +68,9 @@ struct SimWorld {
   void Log(const Parts&... parts) {
     if (log == nullptr) return;
     std::ostringstream line;
-    line << report.steps;
+    const auto now =
+        std::chrono::duration_cast<std::chrono::milliseconds>(clock.Now().time_since_epoch());
+    line << report.steps << " at " << now.count() << " ms:";
     ((line << ' ' << parts), ...);
     log->push_back(line.str());
   }

@@ -38,7 +38,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 struct Tally {
-  int asks = 0, fitted = 0, evictions = 0, on_kept = 0, beside_others = 0;
+  int asks = 0, fitted = 0, evictions = 0, on_kept = 0, beside_others = 0, behind_line = 0;
 };
 
 class NoWaker final : public PodWaker {
@@ -54,6 +54,7 @@ class Driver {
       const int nodes = random_.Between(3, 6);
       for (int i = 0; i < nodes; ++i) {
         Apply(NodeUpserted{ANode("n" + std::to_string(i)).Gpus(8).Spec()});
+        if (is_full_) Fill("n" + std::to_string(i));
       }
     } else {
       world_.Populate(state_);
@@ -65,11 +66,12 @@ class Driver {
   void Run(int steps) {
     for (int step = 0; step < steps && !testing::Test::HasFailure(); ++step) {
       clock_.Advance(seconds(random_.Between(5, 60)));
-      if (random_.Chance(30)) EndSomebody();
+      if (random_.Chance(is_full_ ? 3 : 30)) EndSomebody();
       if (random_.Chance(50) && waits_.size() < 12) Comes(NewPod());
-      if (random_.Chance(10)) KeepANode();
+      if (!is_full_ && random_.Chance(10)) KeepANode();
       if (random_.Chance(15)) OpenANode();
       extender_.LookAtEarmarks();
+      if (is_full_) TryAll();
       if (!waits_.empty()) Ask(AnyWaiting());
     }
   }
@@ -81,12 +83,25 @@ class Driver {
 
   void Apply(const ClusterEvent& event) { ASSERT_TRUE(state_.Apply(std::span(&event, 1))); }
 
+  // All of the node's GPUs.
+  void Fill(const std::string& node) {
+    for (int gpu = 0; gpu < 8; gpu += 2) {
+      APod pod("p" + std::to_string(serial_++));
+      pod.Whole(2).Priority(random_.OneOf<int>({0, 0, 50}));
+      Apply(PodBound{.pod = pod.Request(), .placement = pod.On(node, {gpu, gpu + 1})});
+    }
+  }
+
   PodRequest NewPod() {
     if (seed_ % 3 != 0) return world_.APod();
     APod pod("p" + std::to_string(serial_++));
     pod.Whole(random_.OneOf<int>({1, 1, 2, 2, 3, 4, 4, 6, 8}))
         .Priority(random_.OneOf<int>({0, 50, 100}));
-    if (random_.Chance(50)) pod.EndsWithin(minutes(random_.Between(20, 220)));
+    if (is_full_) {
+      if (random_.Chance(40)) pod.Priority(100).NeverPreempts();
+    } else if (random_.Chance(50)) {
+      pod.EndsWithin(minutes(random_.Between(20, 220)));
+    }
     return pod.Request();
   }
 
@@ -100,6 +115,26 @@ class Driver {
     auto at = waits_.begin();
     std::advance(at, random_.Between(0, static_cast<int>(waits_.size()) - 1));
     return at->second;
+  }
+
+  // As kube-scheduler does from time to time: who is refused stands in line.
+  void TryAll() {
+    std::vector<std::shared_ptr<const PodRequest>> all;
+    for (const auto& [uid, pod] : waits_) all.push_back(pod);
+    std::ranges::stable_sort(all, std::greater<>(), [](const auto& pod) { return pod->priority; });
+    for (const auto& pod : all) {
+      const std::vector<Reason> reasons = Filter(extender_.Now(), *pod);
+      if (std::ranges::find(reasons, Reason::kFits) != reasons.end()) {
+        Bind(*pod, reasons);
+      } else {
+        refused_.insert(pod->id.uid);
+      }
+    }
+  }
+  std::shared_ptr<const PodRequest> FirstWaiting() {
+    return std::ranges::max_element(waits_, {},
+                                    [](const auto& one) { return one.second->priority; })
+        ->second;
   }
 
   void EndSomebody() {
@@ -206,6 +241,7 @@ class Driver {
     const auto agreed = extender_.Preempt(now, *pod, asked);
     if (agreed.empty()) return;
     ++tally_.evictions;
+    tally_.behind_line += now.reservations.empty() && IsBehindOthers(*pod);
     const NodeVictims chosen =
         agreed[static_cast<std::size_t>(random_.Between(0, static_cast<int>(agreed.size()) - 1))];
     const NodeIndex index = now.snapshot->names().Find(chosen.node);
@@ -223,7 +259,7 @@ class Driver {
       Apply(PodGone{uid});
       clock_.Advance(seconds(1));
       if (random_.Chance(50)) extender_.LookAtEarmarks();
-      if (random_.Chance(50)) was_taken |= OthersAsk(*pod, chosen.node);
+      if (random_.Chance(50)) was_taken |= OthersAsk(*pod, chosen.node, refused_before);
     }
     extender_.LookAtEarmarks();
     const Extender::Moment then = extender_.Now();
@@ -247,9 +283,11 @@ class Driver {
   }
 
   // Another pod is tried while the victims leave. Returns whether one of a higher priority went to
-  // that node.
-  bool OthersAsk(const PodRequest& pod, const std::string& node) {
-    const auto other = AnyWaiting();
+  // that node. In full worlds all have been tried of late: one that stood in line then was to go
+  // there before anybody was evicted for this pod.
+  bool OthersAsk(const PodRequest& pod, const std::string& node,
+                 const std::set<std::string>& in_line) {
+    const auto other = is_full_ ? FirstWaiting() : AnyWaiting();
     if (other->id.uid == pod.id.uid) return false;
     ++tally_.beside_others;
     const std::vector<Reason> reasons = Filter(extender_.Now(), *other);
@@ -259,7 +297,15 @@ class Driver {
     }
     Bind(*other, reasons);
     const auto held = state_.FindPod(other->id.uid);
-    return held && held->placement.node == node && other->priority > pod.priority;
+    return held && held->placement.node == node && other->priority > pod.priority &&
+           !(is_full_ && in_line.contains(other->id.uid));
+  }
+
+  bool IsBehindOthers(const PodRequest& pod) const {
+    return std::ranges::any_of(refused_, [&](const std::string& uid) {
+      const auto other = waits_.find(uid);
+      return other != waits_.end() && other->second->priority > pod.priority;
+    });
   }
 
   std::string Where(const PodRequest& pod) {
@@ -268,6 +314,8 @@ class Driver {
   }
 
   const std::uint64_t seed_;
+  // Nothing can be kept for those in line, until kube-scheduler evicts for one of them.
+  const bool is_full_ = seed_ % 6 == 0;
   Tally& tally_;
   World world_;
   RandomWorld& random_;
@@ -309,6 +357,7 @@ TEST(OneVerdict, FilterExplainPlanAndPreemptSayTheSame) {
   EXPECT_GT(tally.fitted, worlds);
   EXPECT_GT(tally.evictions, worlds / 2);
   EXPECT_GT(tally.beside_others, 0);
+  EXPECT_GT(tally.behind_line, worlds / 6) << "evictions behind a line for which nothing is kept";
   std::cout << tally.asks << " questions, " << tally.evictions << " evictions agreed on, "
             << tally.on_kept << " of them where something is kept\n";
 }

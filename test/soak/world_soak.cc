@@ -65,6 +65,9 @@ class WorldSoak::News final : public DecisionSink {
  public:
   explicit News(WorldSoak& soak) : soak_(soak) {}
   void Record(const Decision& /*decision*/) override {}
+  void Record(const GangNews& news) override {
+    soak_.Note("gang " + news.gang.name + ": " + news.text);
+  }
   void Record(const RoomNews& news) override {
     soak_.Note("make-room: " + news.text);
     if (news.what == RoomNews::What::kBegun) {
@@ -376,6 +379,10 @@ void WorldSoak::Ask(Pod& pod) {
     if (MayOffer(snapshot->node(i), pod)) offered.push_back(i);
   }
   if (offered.empty()) {
+    if (!pod.nominated.empty()) {
+      Note(pod.pod.id.name +
+           " is not offered where others were evicted for it: " + WhyNotOn(pod.nominated, pod));
+    }
     Preempt(pod, now, {});
     ShowUnschedulable(pod, "0/8 nodes are available: 8 Insufficient nvidia.com/gpu.");
     return Refuse(pod);
@@ -392,6 +399,10 @@ void WorldSoak::Ask(Pod& pod) {
     if (VerdictOf(answer.reasons[i]) == Verdict::kUnresolvable) never.insert(name);
   }
   if (fits.empty()) {
+    if (!pod.nominated.empty()) {
+      Note(pod.pod.id.name +
+           " is refused where others were evicted for it: " + WhyNotOn(pod.nominated, pod));
+    }
     Preempt(pod, now, never);
     ShowUnschedulable(pod, "");
     return Refuse(pod);
@@ -449,6 +460,10 @@ void WorldSoak::Preempt(Pod& pod, const Extender::Moment& now, const std::set<st
   const auto kept = extender_->Preempt(now, pod.pod, asked);
   if (kept.empty()) return;
   ++counts_["agreed preemptions"];
+  auto& [when, victims] = agreed_[pod.pod.id.uid];
+  when = clock_.Now();
+  victims.clear();
+  for (const NodeVictims& one : kept) victims.insert(one.uids.begin(), one.uids.end());
   const auto rank = [&](const NodeVictims& one) {
     return RankOf(snapshot->node(snapshot->names().Find(one.node)),
                   {.uids = one.uids, .pdb_violations = one.pdb_violations});
@@ -556,7 +571,8 @@ void WorldSoak::CheckDebts() {
     Find(of_gang ? checks_.vain_for_gangs : checks_.vain_evictions,
          of_gang ? "vain eviction for a gang" : "vain eviction",
          std::to_string(debt.victims.size()) + " were evicted on " + debt.node + " for " +
-             pod->second.pod.id.name + ", which is not placed there");
+             pod->second.pod.id.name +
+             ", which is not placed there: " + WhyNotOn(debt.node, pod->second));
     return true;
   });
 }
@@ -602,6 +618,30 @@ bool WorldSoak::HasRoom(const std::vector<const Pod*>& members) const {
   return placed == members.size();
 }
 
+std::string WorldSoak::WhyNotOn(const std::string& node, const Pod& pod) const {
+  const Extender::Moment now = extender_->Now();
+  const NodeIndex index = now.snapshot->names().Find(node);
+  if (index == kNoNode) return "the node is gone";
+  const std::string lack = LackOf(now.snapshot->node(index), pod.pod);
+  const auto* const kept = now.reservations.KeptFor(pod.pod, *now.snapshot, index);
+  std::string text =
+      MayOffer(now.snapshot->node(index), pod) ? "" : "kube-scheduler offers it not; ";
+  if (!lack.empty()) text += "it has too little " + lack + "; ";
+  if (kept != nullptr) text += "it is kept for " + kept->pod.name + "; ";
+  if (!pod.nominated.empty()) text += "nominated to " + pod.nominated + "; ";
+  for (const auto& held : now.snapshot->node(index).pods()) {
+    if (!held->pod.shape.wants_gpu()) continue;
+    text += held->pod.id.name + " of priority " + std::to_string(held->pod.priority) + " has " +
+            std::to_string(held->pod.shape.gpu_count()) +
+            (held->state == PodState::kPlanned ? " planned; " : "; ");
+  }
+  if (!pod.pod.gang.empty()) {
+    const auto view = gangs_.View(pod.pod.gang.id, clock_.Now());
+    if (view) text += view->why + "; ";
+  }
+  return text + extender_->Explain(now, pod.pod).sentence;
+}
+
 void WorldSoak::CheckAsleep() {
   std::map<std::string, std::vector<const Pod*>> gangs;
   for (const auto& [uid, pod] : pending_) {
@@ -618,7 +658,10 @@ void WorldSoak::CheckAsleep() {
     const auto known = has_room_since_.find(name);
     since[name] = known == has_room_since_.end() ? clock_.Now() : known->second;
     if (clock_.Now() - since[name] < kGangStartsWithin) continue;
-    Find(checks_.asleep, "asleep", name + " sleeps beside room for all of its pods");
+    const auto view = gangs_.View(members[0]->pod.gang.id, clock_.Now());
+    Find(checks_.asleep, "asleep",
+         name +
+             " sleeps beside room for all of its pods: " + (view ? view->why : "it is not known"));
     since[name] = clock_.Now();
   }
   has_room_since_ = std::move(since);
@@ -632,8 +675,14 @@ void WorldSoak::CheckKept() {
       const auto pod = pending_.find(owner.pod.uid);
       if (pod == pending_.end()) continue;
       ++counts_["kept for somebody"];
-      const Node node = earmarks.snapshot()->node(on.node).Without(
-          [](const PodRecord& held) { return held.leaving; });
+      // Which of the nodes kube-scheduler chose it shows by its deeds. Until it does, and for as
+      // long again, a victim that leaves for another reason looks like one that it evicts.
+      const auto agreed = agreed_.find(owner.pod.uid);
+      const bool is_young =
+          agreed != agreed_.end() && clock_.Now() - agreed->second.first <= 2 * EarmarkLine::kOffer;
+      const Node node = earmarks.snapshot()->node(on.node).Without([&](const PodRecord& held) {
+        return held.leaving || (is_young && agreed->second.second.contains(held.pod.id.uid));
+      });
       const std::string lack = LackOf(node, pod->second.pod);
       if (lack.empty() || !kept_in_vain_.insert(node.spec().name + " " + owner.pod.uid).second) {
         continue;

@@ -15,7 +15,8 @@
 //   asleep           all pods of a gang wait, and for minutes there has been room for all of them
 //                    that is kept for nobody else
 //   kept in vain     GPUs are kept on a node for a pod that the node has too little of something
-//                    else for, as kube-scheduler counts it (other_limits.h)
+//                    else for, as kube-scheduler counts it (other_limits.h), also once those that
+//                    Berth let it evict are gone
 //   twice            a GPU has two pods
 #pragma once
 
@@ -113,6 +114,8 @@ class WorldSoak {
   void CheckKept();
   void CheckTwice();
   [[nodiscard]] bool HasRoom(const std::vector<const Pod*>& members) const;
+  // Why Berth believes that the pod is not there.
+  [[nodiscard]] std::string WhyNotOn(const std::string& node, const Pod& pod) const;
 
   void Put(const PodRequest& pod);
   void Note(const std::string& what);
@@ -149,6 +152,8 @@ class WorldSoak {
   std::map<std::string, Instant> has_room_since_;  // by gang
   // Of pods that have or had a node, by UID.
   std::map<std::string, std::shared_ptr<const NodeConstraints>> constraints_;
+  // By UID of a pod: whom Berth let kube-scheduler evict for it last, on any node, and when.
+  std::map<std::string, std::pair<Instant, std::set<std::string>>> agreed_;
   std::set<std::string> kept_in_vain_;  // found: node and pod
   std::set<std::string> bad_owners_;    // whose pods kubelets refuse, for something that is no GPU
   std::uint64_t refused_ = 0;           // pods, by kubelets

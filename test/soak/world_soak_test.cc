@@ -15,14 +15,16 @@
 namespace berth::test::world_soak_test {
 namespace {
 
-// What is looked for and does not hold yet is off here, and counted: gangs take what others were
-// evicted for, moves forget selectors, one owner closes nodes, and room is kept where devices of
-// other plugins are short.
+// What is looked for and does not hold yet is off here, and counted. The line of waiting pods does
+// not know on which nodes others are evicted for a gang, and gives a single pod of the same
+// priority what comes free there first. A gang's plan counts for each member alone what is left
+// beside others' room, and puts several there. Of two pods that may evict the same victim the older
+// one gets the room, whichever of them kube-scheduler evicted it for.
 constexpr SoakChecks kChecks = {.vain_evictions = false,
                                 .vain_for_gangs = false,
-                                .moves = false,
+                                .moves = true,
                                 .closed_by_one = true,
-                                .asleep = false,
+                                .asleep = true,
                                 .kept_in_vain = true};
 
 std::uint64_t Asked(const char* variable, std::uint64_t otherwise) {
@@ -50,7 +52,7 @@ TEST(WorldSoak, NobodyIsEvictedClosedOrLeftAsleepInVainWithAllFeaturesAndAnAutos
   EXPECT_GT(counts["bound"], taken / 100);
   EXPECT_GT(counts["bound members of gangs"], taken / 400);
   EXPECT_GT(counts["agreed preemptions"], taken / 400);
-  if (kChecks.moves) {
+  if (taken >= 100'000) {  // some ten in so many
     EXPECT_GT(counts["evicted to make room"], 0U);
   }
   EXPECT_GT(counts["nodes taken"], 0U);

@@ -120,6 +120,19 @@ TEST_F(NominationsTest, NothingIsKeptForAPodThatLacksAnotherDeviceThere) {
   EXPECT_EQ(OwnersOn(0), "waits");
 }
 
+TEST_F(NominationsTest, WhatElseItAsksForIsKeptWithTheRoom) {
+  Stand(APod("waits").Whole(4).Others({{"rdma/hca", 1}}), 1);
+  Look();
+  Becomes(0, ANode("a").Gpus(8).Counts(2, {{"rdma/hca", 1}}));
+  Look();
+  ASSERT_EQ(OwnersOn(0), "waits");
+  EXPECT_FALSE(Keeps(0, APod("other").Whole(4)));
+  EXPECT_TRUE(Keeps(0, APod("other").Whole(4).Others({{"rdma/hca", 1}})));
+  Becomes(0, ANode("a").Gpus(8).Counts(1, {{"rdma/hca", 1}}));
+  Look();
+  EXPECT_TRUE(Keeps(0, APod("other").Whole(4))) << "the only place for a pod";
+}
+
 TEST_F(NominationsTest, NothingIsOfferedOnANodeThatIsKeptForAnother) {
   PodId other{"uid-other", "default", "other"};
   kept_ = std::make_shared<const KeptNodes>(KeptNodes{{"a", {{other, {}, 100}}}});

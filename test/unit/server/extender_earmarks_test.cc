@@ -169,6 +169,22 @@ TEST_F(ExtenderEarmarksTest, APodThatNobodyAsksAboutStandsInLineToo) {
 }
 
 // Who asks for whom: pods of a scheduler that does not ask this Berth keep no room.
+TEST_F(ExtenderEarmarksTest, WhatIsEvictedForAPodThatNobodyAskedAboutIsKeptForIt) {
+  Add(ANode("n").Gpus(2));
+  const APod low = APod("low").Whole(2);
+  Bound(low, "n", {0, 1});
+  const APod first = Arrive(APod("first").Whole(2).Priority(10), 0);
+  const std::vector<NodeVictims> asked = {{"n", {low.Request().id.uid}}};
+  ASSERT_EQ(extender_.Preempt(extender_.Now(), first.Request(), asked).size(), 1U);
+  extender_.LookAtEarmarks();
+  Apply(PodBound{.pod = low.Request(), .placement = low.On("n", {0, 1}), .leaving = true});
+  extender_.LookAtEarmarks();
+  End("low");
+  const APod second = Arrive(APod("second").Whole(2).Priority(10), 5);
+  EXPECT_EQ(Filter(second), "kept_for_waiting");
+  EXPECT_EQ(Filter(first), "n");
+}
+
 TEST_F(ExtenderEarmarksTest, APodOfASchedulerThatAsksNothingKeepsNoRoom) {
   Add(ANode("n").Gpus(8));
   Bound(APod("old").Whole(8), "n", {0, 1, 2, 3, 4, 5, 6, 7});

@@ -154,6 +154,39 @@ TEST_F(GangGroundTest, TheMemberThatNoNodeAcceptsIsNamed) {
       << view.why;
 }
 
+TEST_F(GangGroundTest, NobodyIsEvictedForAGangThatIsNotPlannedForAWhile) {
+  Add(ANode("n").Gpus(3));
+  const auto member = [](const std::string& name) { return Member(name).Priority(5); };
+  ArriveUnschedulable({member("a"), member("b"), member("c")});
+  Pass(seconds(1));
+  ASSERT_EQ(StateOf(), "planned");
+  Pass(seconds(51));
+  ASSERT_EQ(StateOf(), "waiting") << "kube-scheduler did not bring them";
+  ShowBound(APod("low").Whole(3), "n", {0, 1, 2});
+  EXPECT_EQ(Preempt(member("a"), {"n"}), "");
+  Pass(seconds(51));
+  EXPECT_EQ(Preempt(member("a"), {"n"}), "n: low");
+}
+
+TEST_F(GangGroundTest, NobodyIsEvictedForAGangThatLacksAnotherDeviceEvenSo) {
+  const auto add = [this](const std::string& name, std::int64_t nics) {
+    Add(ANode(name).Gpus(1).Counts(110, {{"rdma/hca", nics}}));
+  };
+  for (const std::string name : {"m", "n", "o"}) {
+    add(name, name == "o" ? 0 : 1);
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  const auto member = [](const std::string& name) {
+    return Member(name).Priority(5).Others({{"rdma/hca", 1}});
+  };
+  Arrive({member("a"), member("b"), member("c")});
+  EXPECT_EQ(Filter(member("a")), kNoRoom);
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(Preempt(member(name), {"m", "n", "o"}), "");
+  add("o", 1);
+  Pass(seconds(2));
+  EXPECT_NE(Preempt(member("a"), {"m", "n", "o"}), "");
+}
+
 TEST_F(GangGroundTest, ANodeWhereVictimsArePartOfAGangIsLeftOutOfPreempt) {
   for (const char* name : {"n", "m", "k"}) Add(ANode(name).Gpus(1));
   ShowBound(Member("a").GangSize(2), "n", {0});

@@ -193,6 +193,22 @@ TEST_F(GangPlanTest, MembersThatDifferShareTheDiskOfANode) {
   EXPECT_FALSE(Plan(All(members)));
 }
 
+// What kube-scheduler counts beside: devices of other plugins, and places for pods.
+TEST_F(GangPlanTest, NoNodeGetsMoreMembersThanItHasOtherDevicesAndPlacesFor) {
+  On({In("a", "x", "r1").Counts(110, {{"rdma/hca", 1}}), In("b", "x", "r1").Counts(2, {}),
+      In("c", "x", "r1").Counts(110, {{"rdma/hca", 2}})});
+  const GangAsk ask = All(Members(APod("p").Whole(1).Others({{"rdma/hca", 1}}), 3));
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "a c c");
+  EXPECT_FALSE(Plan(All(Members(APod("p").Whole(1).Others({{"rdma/hca", 1}}), 4))));
+  std::vector<GangMember> members = Members(APod("p").Whole(1).Others({{"rdma/hca", 2}}), 1);
+  const std::vector<GangMember> others =
+      Members(APod("q").Whole(1).Others({{"rdma/hca", 1}}), 1, "s");
+  members.insert(members.end(), others.begin(), others.end());
+  EXPECT_EQ(NodesOf(All(members), Plan(All(members))), "c a");
+  members[1].fixed = 2;
+  EXPECT_FALSE(Plan(All(members))) << "the one that is held on c leaves too little for the other";
+}
+
 TEST_F(GangPlanTest, MembersBeyondTheMinimumArePlacedWhereTheyFit) {
   On({In("a", "x", "r1"), In("b", "x", "r1")});
   GangAsk ask = All(Members(APod("p").Whole(8), 4));

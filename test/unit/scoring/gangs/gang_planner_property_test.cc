@@ -17,6 +17,7 @@
 #include "cluster/state/snapshot.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_plan.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/random_world.h"
@@ -107,6 +108,10 @@ class CaseMaker {
     }
     if (world_.Chance(10)) node.Tainted("dedicated");
     if (world_.Chance(40)) node.DiskGib(world_.Between(2, 16));
+    if (world_.Chance(25)) {
+      node.Counts(static_cast<int>(node.Build().pods().size()) + world_.Between(0, 4),
+                  {{"rdma/hca", world_.Between(0, 4)}});
+    }
     return node;
   }
 
@@ -122,6 +127,7 @@ class CaseMaker {
     if (what == 7) pod.ShareByMemory(world_.Between(1, 16) * 1000);
     if (world_.Chance(15)) pod.Models({"A100"});
     if (world_.Chance(40)) pod.DiskGib(world_.Between(1, 4));
+    if (world_.Chance(30)) pod.Others({{"rdma/hca", world_.Between(1, 2)}});
     NodeConstraints constraints;
     if (world_.Chance(15)) constraints.selector = {{"disk", LabelOperator::kIn, {"ssd"}}};
     if (world_.Chance(20))
@@ -159,6 +165,7 @@ std::set<Counts> TakenBy(const Node& node, const std::vector<Kind>& kinds) {
       const bool is_known = !found.empty();
       for (const Node& state : states[counts]) {
         if (FirstObjection(state, kinds[k].pod.shape) != Reason::kFits) continue;
+        if (!LackOf(state, kinds[k].pod).empty()) continue;
         for (const DeviceChoice& choice :
              DeviceChoices(state, kinds[k].pod.shape, DeviceRule::kBestScore)) {
           PodRecord record{kinds[k].pod, PlacementFor(state, kinds[k].pod.shape, choice)};
@@ -247,6 +254,7 @@ std::string Fault(const Case& made, const DomainTree& tree, const GangPlan& plan
     if (place.placement.node != node.spec().name) return "the placement names another node";
     if (Admits(node.spec(), pod) != Reason::kFits) return "not admitted";
     if (FirstObjection(node, pod.shape) != Reason::kFits) return "a filter objects";
+    if (!LackOf(transaction.now()->node(place.node), pod).empty()) return "too little beside GPUs";
     if (const Status put = transaction.Put(pod, place.placement); !put) return put.error().message;
     GpuMask gpus = 0;
     for (const DeviceGrant& grant : place.placement.grants) gpus |= GpuBit(grant.gpu);
