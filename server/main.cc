@@ -15,6 +15,7 @@
 #include "scoring/explain/pool_growth.h"
 #include "server/cli/command_line.h"
 #include "server/commands/config_command.h"
+#include "server/commands/doctor_command.h"
 #include "server/commands/explain_command.h"
 #include "server/commands/plan_command.h"
 #include "server/service/serve.h"
@@ -298,6 +299,32 @@ void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
   plan->add_flag("--json", flags.json, "Print JSON");
 }
 
+void AddDoctor(CLI::App& app, DoctorFlags& flags) {
+  CLI::App* const doctor = app.add_subcommand(
+      "doctor", "Say what is wrong with the GPU scheduling of a cluster, and the cure of each");
+  CLI::Option* const file =
+      doctor->add_option("--cluster", flags.cluster, "Look at the cluster of this file");
+  file->type_name("FILE");
+  doctor->add_flag("--install", flags.install, "Print how to install Berth on this cluster");
+  KubectlTarget& target = flags.at.cluster.emplace();
+  doctor->add_option("--context", target.context, "Look at the cluster of this kubectl context")
+      ->type_name("NAME")
+      ->excludes(file);
+  doctor->add_option("--kubeconfig", target.kubeconfig, "Look at the cluster of this kubeconfig")
+      ->type_name("FILE")
+      ->excludes(file);
+  doctor->add_option("--service", target.service, "Service of Berth in the cluster")
+      ->type_name("NAMESPACE/NAME")
+      ->capture_default_str();
+}
+
+int RunDoctor(const DoctorFlags& flags) {
+  const Result<DoctorAnswer> answer = DoctorCommand(flags);
+  if (!answer) return Report(answer.error());
+  std::fputs(answer->text.c_str(), stdout);
+  return answer->is_well ? 0 : kFailure;
+}
+
 int RunCheck(const std::string& file) {
   const auto found = CheckConfigFile(file);
   if (!found) return Report(found.error());
@@ -347,6 +374,8 @@ int Main(int argc, char** argv) {
   PlanFlags plan_flags;
   AddPlan(app, plan_flags, server);
   AddMakeRoom(app, plan_flags, server);
+  DoctorFlags doctor_flags;
+  AddDoctor(app, doctor_flags);
   app.add_subcommand("version", "Print the version");
   std::vector<std::string> words = WithKindApart(argc, argv);
   std::vector<char*> arguments;
@@ -362,6 +391,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("top")) return PrintOr(TopCommand(explain_flags));
   if (app.got_subcommand("plan") || app.got_subcommand("make-room"))
     return PrintOr(PlanCommand(plan_flags));
+  if (app.got_subcommand("doctor")) return RunDoctor(doctor_flags);
   if (app.got_subcommand("version")) {
     std::printf("berth %s\n", std::string(BerthVersion()).c_str());
     return 0;

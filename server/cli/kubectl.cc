@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/dns_name.h"
+#include "base/text.h"
 
 namespace berth {
 namespace {
@@ -34,7 +35,7 @@ std::vector<std::string> ArgumentsFor(const KubectlTarget& target) {
   return arguments;
 }
 
-Result<Child> Start(const std::vector<std::string>& arguments) {
+Result<Child> Start(const std::vector<std::string>& arguments, bool aloud = true) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Fail(Errc::kUnavailable, std::strerror(errno));
   std::vector<char*> argv;
@@ -43,6 +44,7 @@ Result<Child> Start(const std::vector<std::string>& arguments) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  if (!aloud) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   Child child;
   const int failed = posix_spawnp(&child.pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -140,19 +142,29 @@ KubectlTunnel::KubectlTunnel(KubectlTunnel&& other) noexcept
 
 KubectlTunnel::~KubectlTunnel() { End({pid_, out_}); }
 
-Result<std::string> CurrentNamespace(const KubectlTarget& target) {
-  std::vector<std::string> arguments = ArgumentsFor(target);
-  arguments.insert(arguments.end(),
-                   {"config", "view", "--minify", "--output=jsonpath={..namespace}"});
-  BERTH_TRY(const Child child, Start(arguments));
+Result<std::string> KubectlPrints(const KubectlTarget& target,
+                                  const std::vector<std::string>& arguments, std::size_t most_bytes,
+                                  bool aloud) {
+  std::vector<std::string> all = ArgumentsFor(target);
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  BERTH_TRY(const Child child, Start(all, aloud));
   const Instant limit = std::chrono::steady_clock::now() + kPatience;
   std::string text;
-  while (ReadMore(child.out, limit, text)) continue;
+  while (text.size() <= most_bytes && ReadMore(child.out, limit, text)) continue;
+  const bool goes_on = text.size() > most_bytes || std::chrono::steady_clock::now() >= limit;
+  if (goes_on) kill(child.pid, SIGTERM);
   int status = 0;
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) continue;
   close(child.out);
-  if (status != 0) return Fail(Errc::kUnavailable, "kubectl has no current context");
-  return text.empty() ? "default" : text;
+  if (!goes_on && status == 0) return text;
+  return Fail(Errc::kUnavailable, "kubectl " + Join(arguments, " ") + " failed");
+}
+
+Result<std::string> CurrentNamespace(const KubectlTarget& target) {
+  const auto text = KubectlPrints(
+      target, {"config", "view", "--minify", "--output=jsonpath={..namespace}"}, 4096, true);
+  if (!text) return Fail(Errc::kUnavailable, "kubectl has no current context");
+  return text->empty() ? "default" : *text;
 }
 
 }  // namespace berth

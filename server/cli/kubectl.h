@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,12 @@ class KubectlTunnel {
   int out_ = -1;  // kubectl's stdout; open while it serves
   std::string address_, prefix_;
 };
+
+// What kubectl prints on stdout, and on stderr if `aloud`. Error: kUnavailable if it fails or prints
+// more than that.
+Result<std::string> KubectlPrints(const KubectlTarget& target,
+                                  const std::vector<std::string>& arguments, std::size_t most_bytes,
+                                  bool aloud);
 
 // The namespace of the context. Error: kUnavailable.
 Result<std::string> CurrentNamespace(const KubectlTarget& target);

@@ -10,34 +10,27 @@
 namespace berth::dialects {
 namespace {
 
+using wire::In;
 using wire::Json;
+using wire::TextIn;
 
 constexpr Duration kListTimeout = std::chrono::seconds(3);
 constexpr Duration kFirstPause = std::chrono::milliseconds(50);
 constexpr Duration kMostPause = std::chrono::milliseconds(500);
 
-// {} where it is not there.
-const Json& FieldOf(const Json& object, const char* field) {
-  static const Json kNothing = Json::object();
-  if (!object.is_object()) return kNothing;
-  const auto found = object.find(field);
-  return found == object.end() || found->is_null() ? kNothing : *found;
-}
-
 bool IsOver(const Json& pod) {
-  const std::string phase = TextIn(FieldOf(pod, "status"), "phase");
+  const std::string phase = TextIn(pod, {"status", "phase"});
   return phase == "Succeeded" || phase == "Failed" ||
-         !TextIn(FieldOf(pod, "metadata"), "deletionTimestamp").empty();
+         !TextIn(pod, {"metadata", "deletionTimestamp"}).empty();
 }
 
 // Whether a container asks for some of it. The API server has filled in requests.
 bool Asks(const Json& pod, std::string_view resource) {
   for (const char* list : {"containers", "initContainers"}) {
-    for (const Json& container : FieldOf(FieldOf(pod, "spec"), list)) {
-      const Json& resources = FieldOf(container, "resources");
+    for (const Json& container : In(pod, {"spec", list})) {
+      const Json& resources = In(container, {"resources"});
       for (const char* amounts : {"requests", "limits"}) {
-        const std::string amount =
-            TextIn(FieldOf(resources, amounts), std::string(resource).c_str());
+        const std::string amount = TextIn(resources, {amounts, resource});
         if (!amount.empty() && amount != "0") return true;
       }
     }
@@ -46,11 +39,6 @@ bool Asks(const Json& pod, std::string_view resource) {
 }
 
 }  // namespace
-
-std::string TextIn(const Json& object, const char* field) {
-  const Json& text = FieldOf(object, field);
-  return text.is_string() ? text.get<std::string>() : "";
-}
 
 Result<std::string> OneAtATime::WaitingOn(const std::string& node, const PodId& but,
                                           Duration timeout) {
@@ -65,7 +53,7 @@ Result<std::string> OneAtATime::WaitingOn(const std::string& node, const PodId& 
   }
   const Json list = Json::parse(response->body, nullptr, false);
   if (!list.is_object()) return Fail(Errc::kDeadline, "pods of node " + node + ": want a list");
-  return FirstWaiting(node, FieldOf(list, "items"), but);
+  return FirstWaiting(node, In(list, {"items"}), but);
 }
 
 std::string OneAtATime::FirstWaiting(const std::string& node, const Json& pods, const PodId& but) {
@@ -76,16 +64,16 @@ std::string OneAtATime::FirstWaiting(const std::string& node, const Json& pods, 
   Seen seen{write_.clock.Now(), {}};
   std::string first;
   for (const Json& pod : pods) {
-    const Json& metadata = FieldOf(pod, "metadata");
-    const std::string uid = TextIn(metadata, "uid");
+    const Json& metadata = In(pod, {"metadata"});
+    const std::string uid = TextIn(metadata, {"uid"});
     if (IsOver(pod) || uid == but.uid || !Asks(pod, handover_.resource)) continue;
     const auto known = before.find(uid);
-    const auto says = handover_.waits_since(FieldOf(metadata, "annotations"));
+    const auto says = handover_.waits_since(In(metadata, {"annotations"}));
     if ((!says && known == before.end()) || seen.since.size() >= kMostSeen) continue;
     const WallTime since = known != before.end() ? known->second : std::min(now, *says);
     seen.since.emplace(uid, since);
     if (!says || now - since > kExpires || !first.empty()) continue;
-    first = TextIn(metadata, "namespace") + "/" + TextIn(metadata, "name");
+    first = TextIn(metadata, {"namespace"}) + "/" + TextIn(metadata, {"name"});
   }
   KeepSeen(node, std::move(seen));
   return first;

@@ -26,9 +26,6 @@
 
 namespace berth::dialects {
 
-// The text of that field; "" where it is not there.
-std::string TextIn(const wire::Json& object, const char* field);
-
 // How the pods of one agent show that they wait.
 struct Handover {
   std::string_view agent;     // NodeSpec::share_agent

@@ -149,9 +149,9 @@ class GpushareDialect final : public wire::Dialect {
 };
 
 std::optional<WallTime> WaitsForGpushare(const wire::Json& annotations) {
-  if (TextIn(annotations, kAssignedKey) != "false") return std::nullopt;
-  const auto time =
-      ParseInt(TextIn(annotations, kAssumeTimeKey), 0, std::numeric_limits<std::int64_t>::max());
+  if (wire::TextIn(annotations, {kAssignedKey}) != "false") return std::nullopt;
+  const auto time = ParseInt(wire::TextIn(annotations, {kAssumeTimeKey}), 0,
+                             std::numeric_limits<std::int64_t>::max());
   return WallTime(
       std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(time.value_or(0))));
 }

@@ -192,9 +192,11 @@ class VolcanoDialect final : public wire::Dialect {
 };
 
 std::optional<WallTime> WaitsForVolcano(const wire::Json& annotations) {
-  if (TextIn(annotations, kVolcanoPhase) != kVolcanoAllocating) return std::nullopt;
-  if (TextIn(annotations, kVolcanoToAllocate).find(',') == std::string::npos) return std::nullopt;
-  const auto seconds = ParseInt(TextIn(annotations, kVolcanoTime), 0, std::int64_t{1} << 40);
+  if (wire::TextIn(annotations, {kVolcanoPhase}) != kVolcanoAllocating) return std::nullopt;
+  if (wire::TextIn(annotations, {kVolcanoToAllocate}).find(',') == std::string::npos)
+    return std::nullopt;
+  const auto seconds =
+      ParseInt(wire::TextIn(annotations, {kVolcanoTime}), 0, std::int64_t{1} << 40);
   return WallTime(std::chrono::seconds(seconds.value_or(0)));
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -26,6 +27,22 @@ using Json = nlohmann::ordered_json;
 // On one line, in the order in which it was put together; bytes that are not UTF-8 become U+FFFD.
 inline std::string JsonText(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The value at the end of the keys, in JSON of others that may lack anything; null: one is missing.
+inline const Json& In(const Json& json, std::initializer_list<std::string_view> keys) {
+  static const Json kNothing;
+  const Json* at = &json;
+  for (const std::string_view key : keys) {
+    if (!at->is_object() || !at->contains(key)) return kNothing;
+    at = &(*at)[std::string(key)];
+  }
+  return *at;
+}
+// The same as text; empty: there is no text.
+inline std::string TextIn(const Json& json, std::initializer_list<std::string_view> keys) {
+  const Json& found = In(json, keys);
+  return found.is_string() ? found.get<std::string>() : "";
 }
 
 // Takes typed fields out of one object and refuses what is left over; the first problem is kept.

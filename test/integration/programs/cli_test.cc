@@ -90,6 +90,7 @@ TEST_F(CommandLine, EverySubcommandExplainsItself) {
                                                              {"explain", "pod"},
                                                              {"explain", "node"},
                                                              {"explain", "gang"},
+                                                             {"doctor"},
                                                              {"top"}};
   for (std::vector<std::string> arguments : subcommands) {
     const std::string name = arguments.empty() ? "berth" : arguments.back();

@@ -84,6 +84,17 @@ TEST_F(KubectlTest, WithoutKubectlTheAnswerSaysWhatElseWouldDo) {
             "kubectl: No such file or directory; want it in PATH, or --server URL instead");
 }
 
+TEST_F(KubectlTest, WhatItPrintsHasABound) {
+  Script("echo 12345; echo words >&2");
+  EXPECT_EQ(KubectlPrints({.context = "c"}, {"get", "--raw", "/x"}, 6, false).value(), "12345\n");
+  EXPECT_EQ(Called(), "--context=c get --raw /x\n");
+  EXPECT_FALSE(KubectlPrints({}, {"get"}, 5, false));
+  Script("exec yes");
+  EXPECT_FALSE(KubectlPrints({}, {"get"}, 100'000, false));
+  Script("echo 1; exit 1");
+  EXPECT_EQ(KubectlPrints({}, {"get", "x"}, 100, false).error().message, "kubectl get x failed");
+}
+
 TEST_F(KubectlTest, TheNamespaceIsThatOfTheContext) {
   Script("printf team-a");
   EXPECT_EQ(CurrentNamespace({.context = "c"}).value(), "team-a");
