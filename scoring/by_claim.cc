@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/by_claim.h"
 
+#include <algorithm>
 #include <variant>
 
+#include "scoring/priority.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -35,6 +37,14 @@ bool GivesByClaim(const Node& node, const PodRequest& pod) {
   const NodeSpec& spec = node.spec();
   const bool is_known = !spec.by_claims.empty() && spec.GivesGpusAs(pod.shape.gpu_resource);
   return !pod.device_class.empty() && (is_known || GetsClaimOn(node, pod));
+}
+
+int GpusByClaim(const Node& node) {
+  int gpus = 0;
+  for (const auto& record : node.pods()) {
+    if (GetsClaimOn(node, record->pod)) gpus += record->pod.shape.gpu_count();
+  }
+  return std::min(gpus, kMaxTotal);
 }
 
 Reason ObjectionBesideGpus(const Node& node, const PodRequest& pod) {

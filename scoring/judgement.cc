@@ -10,6 +10,7 @@
 #include "scoring/by_claim.h"
 #include "scoring/devices/link_report.h"
 #include "scoring/groups/group_rails.h"
+#include "scoring/priority.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -67,6 +68,35 @@ void Refine(const Snapshot& snapshot, const Question& question, std::span<Reason
   LeaveWhatIsKept(snapshot, question, reasons);
   if (question.group.tree && pod.domain.required) {
     RequireDomain(snapshot, *question.group.tree, pod, question.group.members, candidates, reasons);
+  }
+}
+
+// Of nodes that Berth cannot judge.
+std::vector<std::uint8_t> FullestFirst(const Snapshot& snapshot, std::span<const NodeIndex> nodes) {
+  std::vector<int> gpus;
+  for (const NodeIndex node : nodes) gpus.push_back(GpusByClaim(snapshot.node(node)));
+  return ToPriorities(gpus, TieRule::kEqual);
+}
+
+// kube-scheduler writes the claim of a pod before it has it bound, and asks about the next pods in
+// between. Berth then sees nodes as equal that are not, and kube-scheduler, which knows better,
+// would spread the pods over them. So one of the best is best alone, the first by name: the pods
+// follow each other there until kube-scheduler finds it full and asks about the others.
+void PreferFirst(const Snapshot& snapshot, const PodRequest& pod, std::span<const NodeIndex> nodes,
+                 std::span<std::uint8_t> priorities) {
+  std::size_t first = nodes.size(), best = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (first == nodes.size() || priorities[i] > priorities[first]) {
+      first = i;
+      best = 0;
+    }
+    if (priorities[i] < priorities[first]) continue;
+    ++best;
+    if (nodes[i] < nodes[first]) first = i;
+  }
+  if (best < 2 || !GivesByClaim(snapshot.node(nodes[first]), pod)) return;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (i != first && priorities[i] > 0) --priorities[i];
   }
 }
 
@@ -231,8 +261,8 @@ std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodReques
   return lighter && !breaks(*lighter) ? std::move(lighter) : std::move(all);
 }
 
-// Nodes with a taint PreferNoSchedule, and those that Berth cannot judge, get 0, which ranks them
-// behind the others.
+// Nodes with a taint PreferNoSchedule get 0, which ranks them behind the others, and so do those
+// that Berth cannot judge, where it can judge some.
 std::vector<std::uint8_t> Priorities(Engine& engine,
                                      const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> candidates,
@@ -241,20 +271,23 @@ std::vector<std::uint8_t> Priorities(Engine& engine,
     return engine.Prioritize(snapshot, pod.shape, candidates, pull);
   }
   const auto is_judged = [&](NodeIndex node) { return !GetsClaimOn(snapshot->node(node), pod); };
+  const bool any_judged = std::ranges::any_of(candidates, is_judged);
+  const auto counts = [&](NodeIndex node) { return is_judged(node) == any_judged; };
   const auto is_welcome = [&](NodeIndex node) {
-    return is_judged(node) && IsWelcome(snapshot->node(node).spec(), pod);
+    return counts(node) && IsWelcome(snapshot->node(node).spec(), pod);
   };
   const bool any_welcome = std::ranges::any_of(candidates, is_welcome);
   std::vector<NodeIndex> ranked;
   std::vector<int> their_pull;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (!(any_welcome ? is_welcome(candidates[i]) : is_judged(candidates[i]))) continue;
+    if (!(any_welcome ? is_welcome(candidates[i]) : counts(candidates[i]))) continue;
     ranked.push_back(candidates[i]);
     if (!pull.empty()) their_pull.push_back(pull[i]);
   }
+  auto theirs = any_judged ? engine.Prioritize(snapshot, pod.shape, ranked, their_pull)
+                           : FullestFirst(*snapshot, ranked);
+  PreferFirst(*snapshot, pod, ranked, theirs);
   std::vector<std::uint8_t> priorities(candidates.size(), 0);
-  if (ranked.empty()) return priorities;
-  const auto theirs = engine.Prioritize(snapshot, pod.shape, ranked, their_pull);
   const std::uint8_t least = std::ranges::all_of(candidates, is_judged) ? 0 : 1;
   for (std::size_t i = 0, next = 0; i < candidates.size() && next < ranked.size(); ++i) {
     if (candidates[i] == ranked[next]) priorities[i] = std::max(theirs[next++], least);

@@ -121,7 +121,8 @@ std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodReques
                                        bool breaks_gangs = false);
 
 // Engine::Prioritize. Candidates with a taint of effect PreferNoSchedule that the pod does not
-// tolerate come behind all others, with 0, if there are others.
+// tolerate come behind all others, with 0, if there are others. Where kube-scheduler gives the GPUs
+// by a claim (by_claim.h), one node alone is the best.
 std::vector<std::uint8_t> Priorities(Engine& engine,
                                      const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> candidates,

@@ -87,13 +87,17 @@ class Explaining {
                             .guard = ask_.guard};
     const std::vector<Reason> reasons = ReasonsAnew(*snapshot_, question);
     std::vector<NodeIndex> fitting;
+    int most_by_claim = 0;
     for (std::size_t i = 0; i < reasons.size(); ++i) {
       if (reasons[i] != Reason::kFits) continue;
-      if (GetsClaimOn(snapshot_->node(nodes[i]), pod_)) {
-        ++told_.by_claim;
+      const Node& node = snapshot_->node(nodes[i]);
+      if (GetsClaimOn(node, pod_)) {
+        const int gpus = GpusByClaim(node);
+        if (told_.by_claim++ == 0 || gpus > most_by_claim) told_.best_by_claim = node.spec().name;
+        most_by_claim = std::max(most_by_claim, gpus);
         continue;
       }
-      const std::string lack = is_schedulers_ ? "" : LackOf(snapshot_->node(nodes[i]), pod_);
+      const std::string lack = is_schedulers_ ? "" : LackOf(node, pod_);
       if (!lack.empty()) {
         ++told_.lacking[lack];
       } else {
@@ -110,8 +114,7 @@ class Explaining {
     told_.scheduler = CountForScheduler(*snapshot_, pod_);
     told_.models = SummarizeModels(*snapshot_);
     if (pod_.gang.empty() && pod_.refusal.empty() && !is_schedulers_) {
-      told_.best =
-          ReportScores(engine_, ask_.snapshot, snapshot_, pod_.shape, fitting, kToldNodes, on_);
+      told_.best = ReportScores(engine_, ask_.snapshot, snapshot_, pod_, fitting, kToldNodes, on_);
     }
     if (!told_.placed && fitting.empty() && told_.by_claim == 0 && pod_.refusal.empty()) {
       LookForRoom(question, reasons);
@@ -241,6 +244,7 @@ class Explaining {
     if (told_.by_claim > 0) {
       std::vector<LinePart> line = {{"fits no node that Berth judges"}};
       AddByClaim(0, line);
+      line.push_back(BestPart());
       return line;
     }
     if (told_.lacking.empty()) return LineOfNowhere();
@@ -282,7 +286,8 @@ class Explaining {
   }
 
   [[nodiscard]] LinePart BestPart() const {
-    const std::string& best = snapshot_->node(told_.best[0].node).spec().name;
+    const std::string& best =
+        told_.best.empty() ? told_.best_by_claim : snapshot_->node(told_.best[0].node).spec().name;
     return {"best is " + best, 1, ", ", "best is " + ShortName(best, kShortName)};
   }
 

@@ -96,6 +96,7 @@ struct PodExplanation {
   std::size_t kept = 0;  // of these, kept for others that have waited longer
   std::optional<Reservation> reservation = {};
   std::size_t by_claim = 0;              // on which kube-scheduler decides (by_claim.h)
+  std::string best_by_claim = {};        // of these
   std::vector<ReasonCount> counts;       // of the others, the most frequent first
   ClosedNodes closed;                    // these are among the counts, ...
   std::vector<ReasonCount> open_counts;  // ...and these are the rest of them

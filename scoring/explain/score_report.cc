@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "scoring/by_claim.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/engine/behind.h"
 
@@ -40,9 +41,10 @@ std::vector<ScorePart> PartsOf(const Profile& profile, const Node& node, const R
 
 std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const Snapshot>& real,
                                      const std::shared_ptr<const Snapshot>& snapshot,
-                                     const RequestShape& shape, std::span<const NodeIndex> fitting,
+                                     const PodRequest& pod, std::span<const NodeIndex> fitting,
                                      std::size_t most, NodeIndex always) {
   if (fitting.empty()) return {};
+  const RequestShape& shape = pod.shape;
   PlanTable table = engine.TableFor(real, shape);
   table.Follow(snapshot);
   const std::vector<std::int64_t> ranks = table.Ranks(fitting);
@@ -53,7 +55,8 @@ std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const
   std::vector<ScoredNode> report;
   std::size_t place = 1;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i > 0 && ranks[order[i]] != ranks[order[i - 1]]) place = i + 1;
+    const bool is_alone = i == 1 && GivesByClaim(snapshot->node(fitting[order[0]]), pod);
+    if (is_alone || (i > 0 && ranks[order[i]] != ranks[order[i - 1]])) place = i + 1;
     const NodeIndex node = fitting[order[i]];
     if (i >= most && node != always) continue;
     ScoredNode scored{

@@ -24,7 +24,7 @@ struct ScorePart {
 
 struct ScoredNode {
   NodeIndex node = kNoNode;
-  std::size_t place = 1;  // 1 = the best; equal ones share a place
+  std::size_t place = 1;  // 1 = the best; equal ones share a place, but the best of Priorities()
   Placement placement;    // what the pod would get
   std::vector<ScorePart> parts;
   std::string behind;  // Behind::text; it may hold for all of them
@@ -37,7 +37,7 @@ struct ScoredNode {
 // `snapshot`; in order.
 std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const Snapshot>& real,
                                      const std::shared_ptr<const Snapshot>& snapshot,
-                                     const RequestShape& shape, std::span<const NodeIndex> fitting,
+                                     const PodRequest& pod, std::span<const NodeIndex> fitting,
                                      std::size_t most, NodeIndex always = kNoNode);
 
 }  // namespace berth

@@ -56,7 +56,10 @@ Fleet FleetOf(const Snapshot& snapshot) {
     const NodeSpec* spec;
     int nodes = 0;
   };
-  std::map<std::tuple<std::string_view, std::int64_t, std::size_t, std::size_t>, Kind> kinds;
+  // Machines of one kind differ by less in what the system leaves of their main memory.
+  constexpr std::int64_t kStep = std::int64_t{8} << 30;
+  std::map<std::tuple<std::string_view, std::int64_t, std::size_t, std::size_t, std::int64_t>, Kind>
+      kinds;
   LikenessMemo<Kind*> known(snapshot.size());
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
@@ -70,7 +73,8 @@ Fleet FleetOf(const Snapshot& snapshot) {
     std::size_t healthy = 0;
     for (const GpuSpec& gpu : spec.gpus) healthy += gpu.healthy ? 1 : 0;
     healthy -= std::min(healthy, static_cast<std::size_t>(spec.missing));
-    Kind& kind = kinds[{spec.gpu_model, spec.cpu_milli, spec.gpus.size(), healthy}];
+    Kind& kind = kinds[{spec.gpu_model, spec.cpu_milli, spec.gpus.size(), healthy,
+                        spec.memory_bytes / kStep}];
     kind.spec = &spec;
     ++kind.nodes;
     known.Put(node, &kind);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuState: the part of a node that metrics depend on - free CPU and the free compute of its GPUs,
-// sorted and without indices, so that equally full nodes are equal. With the memory of the GPUs,
-// where it is counted (gpu_state.h): then those with equal compute are sorted by it. A value.
+// GpuState: the part of a node that metrics depend on - free CPU, free main memory and the free
+// compute of its GPUs, sorted and without indices, so that equally full nodes are equal. With the
+// memory of the GPUs, where it is counted (gpu_state.h): then those with equal compute are sorted
+// by it. A value.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +33,9 @@ inline std::int32_t UsableMib(const Node& node, std::size_t gpu) {
 
 struct GpuState {
   explicit GpuState(const Node& node)
-      : cpu_milli(node.free_cpu_milli()), count(static_cast<int>(node.gpus().size())) {
+      : cpu_milli(node.free_cpu_milli()),
+        main_bytes(node.free_memory_bytes()),
+        count(static_cast<int>(node.gpus().size())) {
     for (std::size_t g = 0; g < node.gpus().size(); ++g) {
       free[g] = UsableMilli(node, g);
       total += free[g];
@@ -57,7 +60,8 @@ struct GpuState {
     return state;
   }
 
-  // `kind` stands for what else the metric distinguishes nodes by.
+  // `kind` stands for what else the metric distinguishes nodes by. Without the main memory, which
+  // most metrics ignore.
   [[nodiscard]] std::uint64_t Hash(std::size_t kind) const {
     constexpr int kBits = 10, kPerWord = 6;
     static_assert(kMilliPerGpu < 1 << kBits);
@@ -101,6 +105,7 @@ struct GpuState {
                                const DeviceChoice& choice) const {
     GpuState after = *this;
     after.cpu_milli -= shape.cpu_milli;
+    after.main_bytes -= shape.memory_bytes;
     for (std::uint64_t rest = choice.gpus; rest != 0; rest &= rest - 1) {
       const auto gpu = static_cast<std::size_t>(__builtin_ctzll(rest));
       const int before = UsableMilli(node, gpu), left = std::max(before - choice.milli, 0);
@@ -123,6 +128,7 @@ struct GpuState {
   }
 
   std::int64_t cpu_milli;
+  std::int64_t main_bytes;                // main memory
   int count;                              // GPUs
   int total = 0;                          // sum of free
   std::int64_t card_mib = 0;              // memory of the largest GPU; 0: memory is not counted

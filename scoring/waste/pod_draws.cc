@@ -20,6 +20,7 @@ constexpr std::uint64_t kFillSeed = 7000;  // of the first fill
 constexpr std::size_t kMostFills = 256;
 constexpr double kCalibrationStep = 0.5;  // exponent of the correction of one round
 constexpr double kMostPerRound = 2, kMostInAll = 10;
+constexpr std::int64_t kMib = std::int64_t{1} << 20;
 
 // The indices of the shortest list of classes, most frequent first, that has that share of the
 // weight; never none.
@@ -53,6 +54,17 @@ std::vector<double> RarityOf(const RequestMix& mix, const Fleet& fleet) {
     if (admitted > 0) rarity[m] = all / admitted;
   }
   return rarity;
+}
+
+std::int64_t MainMibPerGpu(const RequestMix& mix) {
+  double mib = 0, gpus = 0;
+  for (const auto& [shape, weight, draw] : mix) {
+    if (!shape.wants_gpu()) continue;
+    mib += weight * static_cast<double>(shape.memory_bytes / kMib);
+    gpus += weight * shape.gpu_count() * shape.milli_per_gpu() / kMilliPerGpu;
+  }
+  constexpr double kMost = 1 << 30;  // a PiB
+  return gpus > 0 ? static_cast<std::int64_t>(std::min(mib / gpus, kMost)) : 0;
 }
 
 double OptimisticMean(std::span<const double> values, double optimism) {
@@ -94,15 +106,28 @@ class Wheel {
 
 }  // namespace
 
-// A node while it is being filled.
-struct PodDraws::Filling {
+// What a node has beside its GPUs while it is being filled.
+struct PodDraws::Rest {
   std::int64_t cpu_milli;
+  std::int64_t main_mib;
+
+  [[nodiscard]] bool Has(const Class& pod) const {
+    return pod.cpu_milli <= cpu_milli && pod.main_mib <= main_mib;
+  }
+  void Take(const Class& pod) {
+    cpu_milli -= pod.cpu_milli;
+    main_mib -= pod.main_mib;
+  }
+};
+
+// A node while it is being filled.
+struct PodDraws::Filling : Rest {
   int count;
   int total;
   std::array<std::int16_t, kMaxGpusPerNode> free;  // the first `count`, ascending
 
-  explicit Filling(const GpuState& state)
-      : cpu_milli(state.cpu_milli), count(state.count), total(state.total) {
+  Filling(const GpuState& state, const PodDraws& of)
+      : Rest{state.cpu_milli, of.MainMib(state)}, count(state.count), total(state.total) {
     for (int g = 0; g < count; ++g)
       free[Index(g)] = static_cast<std::int16_t>(state.free[Index(g)]);
   }
@@ -114,7 +139,7 @@ struct PodDraws::Filling {
   [[nodiscard]] double Left() const { return total; }  // in thousandths of a GPU
   // Requires: it asks for GPUs.
   [[nodiscard]] bool Fits(const Class& pod) const {
-    return pod.cpu_milli <= cpu_milli && pod.gpus <= count && Free(count - pod.gpus) >= pod.milli;
+    return Has(pod) && pod.gpus <= count && Free(count - pod.gpus) >= pod.milli;
   }
   [[nodiscard]] bool FitsAny(const std::vector<Class>& pods) const {
     return std::ranges::any_of(pods, [this](const Class& pod) { return Fits(pod); });
@@ -122,7 +147,7 @@ struct PodDraws::Filling {
 
   // Requires: it fits.
   void Place(const Class& pod) {
-    cpu_milli -= pod.cpu_milli;
+    Take(pod);
     total -= pod.gpus * pod.milli;
     if (pod.milli == kMilliPerGpu) {
       std::copy_backward(free.begin(), free.begin() + (count - pod.gpus), free.begin() + count);
@@ -145,8 +170,7 @@ struct PodDraws::Filling {
 };
 
 // The same where memory is counted: GPUs with what is free of both, in no order.
-struct PodDraws::CardFilling {
-  std::int64_t cpu_milli;
+struct PodDraws::CardFilling : Rest {
   int count;
   std::int64_t card_mib;
   const CardWorth* worth;
@@ -154,8 +178,11 @@ struct PodDraws::CardFilling {
   std::array<std::int32_t, kMaxGpusPerNode> memory_mib{};
   std::int32_t most_milli = 0, most_mib = 0;  // of one GPU: most pods that do not fit fail here
 
-  CardFilling(const GpuState& state, const CardWorth& of)
-      : cpu_milli(state.cpu_milli), count(state.count), card_mib(state.card_mib), worth(&of) {
+  CardFilling(const GpuState& state, const PodDraws& of)
+      : Rest{state.cpu_milli, of.MainMib(state)},
+        count(state.count),
+        card_mib(state.card_mib),
+        worth(&of.worth_) {
     const auto cards_end = static_cast<std::ptrdiff_t>(count);
     std::copy(state.free.begin(), state.free.begin() + cards_end, milli.begin());
     if (card_mib > 0) {
@@ -182,7 +209,7 @@ struct PodDraws::CardFilling {
   }
 
   [[nodiscard]] bool Fits(const Class& pod) const {
-    if (pod.cpu_milli > cpu_milli || pod.milli > most_milli) return false;
+    if (!Has(pod) || pod.milli > most_milli) return false;
     if (IsWhole(pod)) {
       return std::count(milli.begin(), milli.begin() + count, kMilliPerGpu) >= pod.gpus;
     }
@@ -199,7 +226,7 @@ struct PodDraws::CardFilling {
   }
 
   void Place(const Class& pod) {
-    cpu_milli -= pod.cpu_milli;
+    Take(pod);
     if (IsWhole(pod)) {
       int left = pod.gpus;
       for (std::size_t g = 0; g < cards() && left > 0; ++g) {
@@ -251,10 +278,12 @@ PodDraws::PodDraws(const RequestMix& mix, const Fleet& fleet, const WasteParamet
       optimism_milli_(parameters.optimism * kMilliPerGpu),
       groups_(mix),
       worth_(WorthOf(mix, fleet)),
+      main_mib_per_gpu_(MainMibPerGpu(mix)),
       drawn_(MostFrequent(mix, parameters.coverage)) {
   for (const RequestClass& entry : mix) {
     classes_.push_back({entry.shape.cpu_milli, entry.shape.gpu_count(), entry.shape.milli_per_gpu(),
-                        worth_.counts_memory ? ShareMemoryMib(entry.shape) : 0});
+                        worth_.counts_memory ? ShareMemoryMib(entry.shape) : 0,
+                        entry.shape.memory_bytes / kMib});
   }
   const std::vector<double> rarity = RarityOf(mix, fleet);
   for (std::size_t g = 0; g < groups_.size(); ++g) by_group_.push_back(MakeGroup(mix, g, rarity));
@@ -263,7 +292,7 @@ PodDraws::PodDraws(const RequestMix& mix, const Fleet& fleet, const WasteParamet
 void PodDraws::KeepLeast(const Class& asked, std::vector<Class>& least) {
   const auto no_less = [](const Class& a, const Class& b) {
     return a.cpu_milli >= b.cpu_milli && a.gpus >= b.gpus && a.milli >= b.milli &&
-           a.memory_mib >= b.memory_mib;
+           a.memory_mib >= b.memory_mib && a.main_mib >= b.main_mib;
   };
   if (std::ranges::any_of(least, [&](const Class& other) { return no_less(asked, other); })) return;
   std::erase_if(least, [&](const Class& other) { return no_less(other, asked); });
@@ -328,8 +357,8 @@ void PodDraws::Fill(const Group& group, std::size_t fill, Filled& filling, Accep
   const Step* const steps = group.steps.data() + fill * kDraws;
   const auto takes_cpu = [&](std::size_t i) {  // whether the filling ends
     const Class& pod = classes_[draws[i]];
-    if (pod.cpu_milli > filling.cpu_milli) return false;
-    filling.cpu_milli -= pod.cpu_milli;
+    if (!filling.Has(pod)) return false;
+    filling.Take(pod);
     return accept(filling, draws[i]);
   };
   int refused = 0;
@@ -375,8 +404,15 @@ double PodDraws::LeftAfterFills(const Filled& start, const Group& group) const {
 
 double PodDraws::LeftMilli(const GpuState& state, std::size_t group) const {
   const Group& pods = by_group_[group];
-  return worth_.counts_memory ? LeftAfterFills(CardFilling(state, worth_), pods)
-                              : LeftAfterFills(Filling(state), pods);
+  return worth_.counts_memory ? LeftAfterFills(CardFilling(state, *this), pods)
+                              : LeftAfterFills(Filling(state, *this), pods);
+}
+
+std::int64_t PodDraws::MainMib(const GpuState& state) const {
+  const std::int64_t free = std::max<std::int64_t>(state.main_bytes / kMib, 0);
+  if (2 * free >= 5 * main_mib_per_gpu_ * state.total / kMilliPerGpu) return kPlentyMib;
+  const std::int64_t step = std::max<std::int64_t>(main_mib_per_gpu_ / 10, 1);
+  return (free + step / 2) / step * step;
 }
 
 void PodDraws::CountAccepted(const GpuState& state, std::size_t group, double times,
@@ -388,14 +424,14 @@ void PodDraws::CountAccepted(const GpuState& state, std::size_t group, double ti
   for (int fill = 0; fill < fills_; ++fill) {
     const auto number = static_cast<std::size_t>(fill);
     if (worth_.counts_memory) {
-      CardFilling filling(state, worth_);
+      CardFilling filling(state, *this);
       Fill(pods, number, filling, [&](const CardFilling& now, std::uint16_t m) {
         accepted[m] += times;
         return classes_[m].gpus > 0 && !now.FitsAny(pods.least);
       });
       continue;
     }
-    Filling filling(state);
+    Filling filling(state, *this);
     Fill(pods, number, filling, [&](const Filling& now, std::uint16_t m) {
       accepted[m] += times;
       return classes_[m].gpus > 0 &&
@@ -445,7 +481,8 @@ void InheritDraws(const RequestMix& before, RequestMix& mix) {
 
 double WastePotential::WasteMilli(const GpuState& state, std::size_t group) const {
   if (state.total == 0 && !worth().counts_memory) return 0;
-  const std::uint64_t key = state.Hash(group);
+  const auto main_mib = static_cast<std::uint64_t>(draws_.MainMib(state));
+  const std::uint64_t key = Mix64(state.Hash(group) ^ main_mib);
   if (const auto known = memo_->Find(key)) return *known;
   computed_.fetch_add(1, std::memory_order_relaxed);
   const double waste = draws_.LeftMilli(state, group);

@@ -3,10 +3,10 @@
 // PodDraws: the pods that simulated fillings of a node draw.
 //
 // A fill draws pods, independently, from the most frequent classes of the mix that make up
-// `coverage` of it. A pod without GPU takes its CPU if it fits; a share goes to the fullest GPU
-// that takes it (by gpu_state.h). The fill ends after `patience` GPU pods in a row that do not
-// fit: one node sees only so many before the others have taken them. Draws are from fixed seeds,
-// the same for all states, so that what differs between two states is the states.
+// `coverage` of it. A pod without GPU takes its CPU and main memory if it fits; a share goes to the
+// fullest GPU that takes it (by gpu_state.h). The fill ends after `patience` GPU pods in a row that
+// do not fit: one node sees only so many before the others have taken them. Draws are from fixed
+// seeds, the same for all states, so that what differs between two states is the states.
 //
 // A class is drawn on the nodes of a GPU model with the weight
 //
@@ -82,6 +82,12 @@ class PodDraws {
   void CountAccepted(const GpuState& state, std::size_t group, double times,
                      std::span<double> accepted) const;
 
+  // The free main memory that a fill begins with, in MiB: in steps of a tenth of what the mix asks
+  // for beside each GPU, so that few states differ in it alone. Where each free GPU has two and a
+  // half times as much as that, or no pod says, memory is not what will be short: kPlentyMib.
+  static constexpr std::int64_t kPlentyMib = std::int64_t{1} << 50;
+  [[nodiscard]] std::int64_t MainMib(const GpuState& state) const;
+
   // The classes that are drawn from: indices into the mix.
   [[nodiscard]] std::span<const std::uint16_t> drawn() const { return drawn_; }
 
@@ -94,6 +100,7 @@ class PodDraws {
     int gpus;
     int milli;
     std::int64_t memory_mib;  // of a share that says it; else 0
+    std::int64_t main_mib;    // main memory: the mean of the class
   };
   // From one draw of a fill to later ones; kDraws: there is none.
   struct Step {
@@ -110,6 +117,7 @@ class PodDraws {
     // none of these fits, nothing fits.
     std::vector<Class> least;
   };
+  struct Rest;
   struct Filling;
   struct CardFilling;
 
@@ -127,7 +135,8 @@ class PodDraws {
   const double optimism_milli_;
   const ModelGroups groups_;
   const CardWorth worth_;
-  std::vector<Class> classes_;  // of the mix
+  const std::int64_t main_mib_per_gpu_;  // that the pods with GPUs ask for
+  std::vector<Class> classes_;           // of the mix
   std::vector<std::uint16_t> drawn_;
   std::vector<Group> by_group_;
 };
@@ -145,7 +154,7 @@ void InheritDraws(const RequestMix& before, RequestMix& mix);
 //
 //   W(node) = the free GPU that is left, averaged over the fills      (pod_draws.h)
 //
-// Main memory is ignored. W of a state is remembered. Any thread may call it.
+// W of a state is remembered. Any thread may call it.
 
 class WastePotential {
  public:

@@ -158,6 +158,36 @@ func TestWholeGPUsOfDRAAndOfADevicePluginAreOneCluster(t *testing.T) {
 	}
 }
 
+// kube-scheduler writes the claim of each pod before it binds it, and asks about the next ones meanwhile.
+func TestAWaveOfPodsFillsOneNodeOfDRAAfterTheOther(t *testing.T) {
+	needBerth(t)
+	plane := harness.NewPlane(t)
+	for _, node := range []string{"dra-0", "dra-1"} {
+		plane.AddNodes(harness.Node(node, "", 0))
+		var devices []resourcev1.Device
+		for gpu := range 8 {
+			devices = append(devices, wholeGPU(node, gpu, h100))
+		}
+		publishGPUs(t, plane, node, 1, 1, devices...)
+	}
+	addClass(t, plane, gpuDriver, harness.GPUResource, ofGPUs)
+	berth := plane.StartBerth("")
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	var wave []*v1.Pod
+	for i := range 9 {
+		wave = append(wave, harness.Pod(fmt.Sprintf("one-%d", i), harness.Ask{harness.GPUResource: "1"}))
+	}
+	plane.CreatePods(wave...)
+	plane.WaitBound(60 * time.Second)
+	on := map[string]int{}
+	for _, pod := range wave {
+		on[plane.Pod(pod.Name).Spec.NodeName]++
+	}
+	if on["dra-0"] != 8 || on["dra-1"] != 1 {
+		t.Errorf("want 8 and 1 on the two nodes, as with a device plugin, got %v", on)
+	}
+}
+
 // plannedGPUs asks Berth where the pods would go: which GPUs of its node each would get; nil: it fits nowhere.
 func plannedGPUs(t *testing.T, berth *harness.Berth, pods []*v1.Pod) map[string][]string {
 	t.Helper()

@@ -191,7 +191,7 @@ TEST(Neighbours, ExplainSaysWhatPutsANodeBehind) {
                                           .Holding(APod("c").Whole(4), {4, 5, 6, 7})});
   Engine engine(BuildProfile(*FindBuiltinProfile("best-fit"), {}).value());
   const auto report = [&](const APod& pod) {
-    return ReportScores(engine, snapshot, snapshot, pod.Shape(), std::vector<NodeIndex>{0, 1}, 5);
+    return ReportScores(engine, snapshot, snapshot, pod.Request(), std::vector<NodeIndex>{0, 1}, 5);
   };
   const auto far = report(RoleOf("prefill", "p").Far("role", "prefill"));
   ASSERT_EQ(far.size(), 2u);

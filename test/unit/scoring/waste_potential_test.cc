@@ -49,6 +49,41 @@ TEST(WastePotential, PodsWithoutGpuTakeTheCpu) {
   EXPECT_LT(waste, 2000);
 }
 
+TEST(WastePotential, MainMemoryEndsAFillingAsCpuDoes) {
+  const auto node = [](int gib) { return ANode("n").Gpus(4).MemoryGib(gib); };
+  const RequestMix mix = Only(APod("p").Whole(1).MemoryGib(40));
+  EXPECT_EQ(WasteOf(node(80), mix), 2000) << "the memory is for two";
+  EXPECT_EQ(WasteOf(node(160), mix), 0);
+  EXPECT_EQ(WasteOf(node(30), mix), 4000) << "for none";
+  EXPECT_EQ(WasteOf(node(160).Holding(APod("x").MemoryGib(100), {}), mix), 3000);
+  const RequestMix both = {{APod("a").MemoryGib(60).Shape(), 0.9},
+                           {APod("b").Whole(1).MemoryGib(40).Shape(), 0.1}};
+  const double waste = WasteOf(node(100), both);
+  EXPECT_GT(waste, 2000) << "pods without GPU are there first, mostly";
+  EXPECT_LT(waste, 4000);
+  EXPECT_EQ(WasteOf(node(0), Only(APod("p").Whole(1))), 0) << "no pod says how much it needs";
+}
+
+TEST(WastePotential, MainMemoryCountsBesideTheMemoryOfGpus) {
+  const RequestMix mix = Only(APod("p").Share(500, 8000).MemoryGib(40));
+  const Fleet fleet = FleetOf(*SnapshotOf({ANode("a").Gpus(2).MemoryGib(160)}));
+  EXPECT_NEAR(WasteOf(ANode("n").Gpus(2).MemoryGib(160), mix, fleet), 0, 1e-9);
+  EXPECT_NEAR(WasteOf(ANode("n").Gpus(2).MemoryGib(80), mix, fleet), 1000, 1e-9);
+}
+
+TEST(WastePotential, StatesThatDifferALittleInMainMemoryAreOne) {
+  const WastePotential potential(Only(APod("p").Whole(1).MemoryGib(40)), {}, WasteParameters{});
+  const auto computed_after = [&](int gib) {
+    (void)potential.WasteMilli(ANode("n").Gpus(4).MemoryGib(gib).Build());
+    return potential.computed();
+  };
+  EXPECT_EQ(computed_after(160), 1U);
+  EXPECT_EQ(computed_after(161), 1U) << "a step is 4 GiB";
+  EXPECT_EQ(computed_after(170), 2U);
+  EXPECT_EQ(computed_after(400), 3U);
+  EXPECT_EQ(computed_after(1000), 3U) << "there is plenty from 100 GiB a GPU on";
+}
+
 TEST(WastePotential, OptimismLooksAtTheFillingsThatSuitTheNode) {
   const RequestMix mix = {{APod("a").Share(500).Shape(), 0.5}, {APod("b").Share(700).Shape(), 0.5}};
   const Node node = ANode("n").Gpus(1).Build();
@@ -139,6 +174,16 @@ TEST(PodDraws, DrawsAreTakenOverByClass) {
   InheritDraws(before, mix);
   EXPECT_EQ(mix[0].draw, 1.0);
   EXPECT_EQ(mix[1].draw, 4.0);
+}
+
+TEST(Fleet, NodesWithOtherMainMemoryAreOfAnotherKind) {
+  const auto kinds = [](int gib) {
+    return FleetOf(
+               *SnapshotOf({ANode("a").Gpus(2).MemoryGib(256), ANode("b").Gpus(2).MemoryGib(gib)}))
+        .size();
+  };
+  EXPECT_EQ(kinds(128), 2U);
+  EXPECT_EQ(kinds(257), 1U) << "what the system takes differs a little";
 }
 
 TEST(Fleet, CountsNodesByKindAsIfTheyWereEmpty) {

@@ -122,9 +122,23 @@ TEST_F(ByClaim, NodesThatBerthCanJudgeComeFirst) {
   EXPECT_EQ(scores[0], 0);
   EXPECT_EQ(scores[1], 0);
   EXPECT_GE(scores[2], 1);
-  const std::vector<NodeIndex> only = {0, 1};
-  EXPECT_EQ(extender_.Prioritize(extender_.Now(), pod, only), (std::vector<std::uint8_t>{0, 0}))
-      << "kube-scheduler's own scores decide";
+}
+
+// kube-scheduler's own scores would spread the pods over them.
+TEST_F(ByClaim, NodesThatBerthCannotJudgeAreFilledOneAfterTheOther) {
+  AddAll();
+  const PodRequest pod = Pod(APod("p").Whole(2));
+  const auto scores_of = [&](const std::vector<NodeIndex>& nodes) {
+    return extender_.Prioritize(extender_.Now(), pod, nodes);
+  };
+  EXPECT_EQ(scores_of({0, 1}), (std::vector<std::uint8_t>{10, 9})) << "the first by name";
+  EXPECT_EQ(scores_of({1, 0}), (std::vector<std::uint8_t>{9, 10})) << "in whatever order";
+  EXPECT_EQ(scores_of({1}), std::vector<std::uint8_t>{10}) << "kube-scheduler knows that 0 is full";
+  Apply(PodBound{Pod(APod("there").Whole(1)), {"far", 0, 0, {}}});
+  Apply(PodBound{APod("cpus").Cpu(1).Request(), {"dra", 1000, 0, {}}});
+  EXPECT_EQ(scores_of({0, 1}), (std::vector<std::uint8_t>{9, 10})) << "where pods have GPUs";
+  const auto all = scores_of({0, 1, 2});
+  EXPECT_EQ(all[1], 0) << "behind those that it can judge";
 }
 
 TEST_F(ByClaim, ABindThereReservesNoGpu) {
@@ -193,7 +207,9 @@ TEST_F(ByClaim, ExplainSaysWhoDecides) {
   EXPECT_EQ(alone.by_claim, 2U);
   EXPECT_EQ(alone.sentence,
             "fits no node that Berth judges; kube-scheduler decides by DRA "
-            "(DeviceClass gpu.nvidia.com) on 2 nodes without nvidia.com/gpu");
+            "(DeviceClass gpu.nvidia.com) on 2 nodes without nvidia.com/gpu, best is dra");
+  Apply(PodBound{Pod(APod("first").Whole(1)), {"far", 0, 0, {}}});
+  EXPECT_EQ(extender_.Explain(extender_.Now(), Pod(APod("p").Whole(2))).best_by_claim, "far");
   Add(ANode("plugin").Gpus(4));
   const PodExplanation both = Inquiry(extender_, extender_.Now()).Explain(Pod(APod("p").Whole(2)));
   EXPECT_EQ(both.fitting, 1U);

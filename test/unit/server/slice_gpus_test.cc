@@ -356,6 +356,28 @@ TEST_F(SliceGpus, NodesOfBothKindsAreJudgedAlike) {
   EXPECT_EQ(Inquiry(extender_, extender_.Now()).Explain(pod).by_claim, 0U);
 }
 
+// Its claim is written before it is bound, and the next ones are asked about before that.
+TEST_F(SliceGpus, APodWhoseBindIsUnderWayIsFollowedByTheNext) {
+  PutClass("gpu.nvidia.com", kGpu, {kOfGpus});
+  for (const char* const name : {"a", "b", "c"}) AddDraNode(name);
+  const auto scores_of = [&](const std::vector<NodeIndex>& nodes) {
+    return extender_.Prioritize(extender_.Now(), Pod(APod("p").Whole(1)), nodes);
+  };
+  EXPECT_EQ(scores_of({0, 1, 2}), (std::vector<std::uint8_t>{10, 9, 9}));
+  const auto told = extender_.Explain(extender_.Now(), Pod(APod("p").Whole(1)));
+  ASSERT_EQ(told.best.size(), 3U);
+  EXPECT_EQ(told.best[0].node, 0U);
+  EXPECT_EQ(told.best[0].place, 1U);
+  EXPECT_EQ(told.best[1].place, 2U) << "as Prioritize has it";
+  EXPECT_EQ(told.best[2].place, 2U);
+  EXPECT_EQ(scores_of({1, 2}), (std::vector<std::uint8_t>{10, 9})) << "a is full by now";
+  PutClaim(ClaimJson("x", "c", {0, 1}));
+  EXPECT_EQ(scores_of({0, 1, 2}), (std::vector<std::uint8_t>{9, 9, 10})) << "best fit";
+  EXPECT_EQ(extender_.Prioritize(extender_.Now(), APod("no-claim").Whole(1).Request(),
+                                 std::vector<NodeIndex>{0, 1}),
+            (std::vector<std::uint8_t>{10, 10}));
+}
+
 TEST_F(SliceGpus, PodsThatSayMoreOfTheirGpusMayGoThere) {
   PutClass("gpu.nvidia.com", kGpu, {kOfGpus});
   AddDraNode("n");
