@@ -32,6 +32,10 @@ class Recent {
     const auto found = index_.find(key);
     return found == index_.end() ? nullptr : &found->second->value;
   }
+  [[nodiscard]] const Value* Find(const Key& key) const {
+    const auto found = index_.find(key);
+    return found == index_.end() ? nullptr : &found->second->value;
+  }
   // The same, and counts as a touch.
   [[nodiscard]] Value* Touch(const Key& key) {
     const auto found = index_.find(key);

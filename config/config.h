@@ -99,9 +99,10 @@ struct GpushareConfig {
 
 // GPU shares (docs/share-a-gpu.md) on nodes without an agent that enforces them.
 enum class UnenforcedShares { kAllow, kRefuse };
+enum class SeveralReplicas { kAuto, kAllow, kRefuse };  // to one container; kAuto: by its node
 struct SharesConfig {
   UnenforcedShares unenforced = UnenforcedShares::kRefuse;
-  UnenforcedShares several_replicas = UnenforcedShares::kRefuse;  // to one container
+  SeveralReplicas several_replicas = SeveralReplicas::kAuto;
   friend bool operator==(const SharesConfig&, const SharesConfig&) = default;
 };
 
@@ -266,6 +267,7 @@ inline constexpr std::array<std::string_view, 4> kDeviceRuleWords = {"first", "t
                                                                      "best-score", "random"};
 inline constexpr std::array<std::string_view, 3> kTieRuleWords = {"equal", "first", "fullest"};
 inline constexpr std::array<std::string_view, 2> kUnenforcedWords = {"allow", "refuse"};
+inline constexpr std::array<std::string_view, 3> kSeveralWords = {"auto", "allow", "refuse"};
 inline constexpr std::array<std::string_view, 3> kMakeRoomWords = {"off", "advise", "act"};
 inline constexpr std::array<std::string_view, 3> kNodeGuardWords = {"off", "score", "refuse"};
 inline constexpr std::array<std::string_view, 3> kSpreadWords = {"none", "card", "node"};

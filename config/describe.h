@@ -147,9 +147,10 @@ template <class Visitor>
 void Describe(Visitor& v, SharesConfig& shares) {
   v.Field("unenforced", shares.unenforced, Words{kUnenforcedWords},
           "whether GPU shares may go to nodes where no agent enforces them");
-  v.Field("severalReplicas", shares.several_replicas, Words{kUnenforcedWords},
+  v.Field("severalReplicas", shares.several_replicas, Words{kSeveralWords},
           "whether a container may get several replicas of shared GPUs, which may all be of one "
-          "GPU; never on GKE's shared GPUs, whose device plugin rejects it");
+          "GPU; `auto`: where the node says time slicing, which NVIDIA's plugin serves by default; "
+          "never with MPS or on GKE, whose plugins reject it");
 }
 
 template <class Visitor>

@@ -164,6 +164,12 @@ void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
   });
   std::vector<bool> goes_on(fitting.size());
   for (auto best = order.begin(); best != cut; ++best) goes_on[*best] = true;
+  PassOver(goes_on, judgement);
+}
+
+void PassOver(const std::vector<bool>& goes_on, Judgement& judgement) {
+  std::vector<NodeIndex>& fitting = judgement.fitting;
+  std::vector<int>& pull = judgement.pull;
   std::size_t fit = 0, kept = 0;
   for (Reason& reason : judgement.reasons) {
     if (reason != Reason::kFits) continue;

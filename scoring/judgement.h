@@ -85,6 +85,9 @@ Judgement Judge(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
 void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                const PodRequest& pod, std::size_t most, Judgement& judgement);
 
+// Makes the others kBetterElsewhere. goes_on: one per fitting node.
+void PassOver(const std::vector<bool>& goes_on, Judgement& judgement);
+
 // What draws the pod to each candidate, as Engine::Prioritize takes it; empty: nothing does.
 std::vector<int> PullOn(const Snapshot& snapshot, const PodRequest& pod, const GroupPlaces& group,
                         std::span<const NodeIndex> candidates);

@@ -145,6 +145,7 @@ void WaitingPods::Put(WaitingPod pod) {
     if (!is_kept) {
       other = {pod.pod->id.namespace_name, pod.pod->id.name,
                Shortened(pod.pod->scheduler, kLongestScheduler)};
+      if (bytes_ + whole <= most_bytes_) other.others = pod.pod->others;
       if (!pod.pod->claims.empty() && bytes_ + whole <= most_bytes_) {
         other.claiming = pod.pod;
         other.claiming_bytes = whole;
@@ -341,6 +342,7 @@ std::optional<WaitingPod> WaitingPods::FindOther(std::string_view namespace_name
   PodRequest pod;
   pod.id = {*newest, entry_of->other.namespace_name, entry_of->other.name};
   pod.scheduler = entry_of->other.scheduler;
+  pod.others = entry_of->other.others;
   waiting.pod = std::make_shared<const PodRequest>(std::move(pod));
   return waiting;
 }

@@ -6,7 +6,8 @@
 // it is not called. And programs that simulate scheduling may ask it about pods that do not exist.
 //
 // Pods that neither ask for GPUs nor name a gang, nor are refused, are kube-scheduler's alone:
-// their names are kept, and not what they ask for, but of those with ResourceClaims.
+// their names are kept, and of what they ask for only devices of other plugins; of those with
+// ResourceClaims all.
 // A pod leaves when it has a node, is deleted, or is gone. One that gets its node is bound in
 // ClusterState first: for a moment it is in both, never in neither.
 //
@@ -140,8 +141,8 @@ class WaitingPods {
   [[nodiscard]] std::optional<WaitingPod> FindNamed(std::string_view namespace_name,
                                                     std::string_view name) const
       BERTH_EXCLUDES(mutex_);
-  // The same of those that are kube-scheduler's alone; the request has its name, its scheduler and
-  // nothing else.
+  // The same of those that are kube-scheduler's alone; the request has its name, its scheduler,
+  // `others`, and nothing else.
   [[nodiscard]] std::optional<WaitingPod> FindOther(std::string_view namespace_name,
                                                     std::string_view name) const
       BERTH_EXCLUDES(mutex_);
@@ -172,10 +173,14 @@ class WaitingPods {
   // A pod that is kube-scheduler's alone.
   struct Other {
     std::string namespace_name, name, scheduler;
+    std::shared_ptr<const OtherResources> others = nullptr;
     std::shared_ptr<const PodRequest> claiming = nullptr;  // it has ResourceClaims
     std::size_t claiming_bytes = 0;
     [[nodiscard]] std::size_t bytes() const {
-      return namespace_name.size() + name.size() + scheduler.size() + claiming_bytes;
+      std::size_t bytes = namespace_name.size() + name.size() + scheduler.size() + claiming_bytes;
+      if (others == nullptr) return bytes;
+      for (const OtherResource& one : *others) bytes += sizeof one + one.name.size();
+      return bytes;
     }
   };
   struct Entry {

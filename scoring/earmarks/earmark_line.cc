@@ -119,6 +119,7 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
     Leave(name);
   }
   for (const auto& pod : waiter.pods) entry->bytes += HeldBytes(*pod);
+  entry->since = waiter.since = SinceOfLost(first, waiter.since, *refused_on);
   if (!MakePlace(waiter, entry->bytes)) return;
   if (line_.empty()) {  // what changed before is nobody's
     snapshot_ = refused_on;
@@ -133,7 +134,6 @@ void EarmarkLine::Stand(InLine waiter, const std::shared_ptr<const Snapshot>& re
     entry->shapes.push_back(&shape->first);
   }
   entry->nodes.assign(entry->pods.size(), kNoNode);
-  entry->since = waiter.since;
   entry->stood = now;
   // A gang was refused because not all of it fits: some of it may.
   entry->looks_everywhere = entry->is_gang() || !refused_on->SameNodes(*snapshot_);

@@ -21,7 +21,9 @@
 //   line.earmarks()->KeptFor(other, *snapshot, node);
 //   line.Leave(pod->id.uid);                                   // it has its node, or is gone
 //
-// First in line: the higher priority, then who waits longer. Deterministic; not thread-safe.
+// First in line: the higher priority, then who waits longer; the successor of a pod that its Job,
+// StatefulSet or LeaderWorkerSet has lost waits as long as the others run. Deterministic; not
+// thread-safe.
 // A look at what changed takes time for these nodes, times the line: some microseconds a node. One
 // at all takes milliseconds: for who has time, several times a second.
 #pragma once

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/registry.h"
@@ -43,6 +44,20 @@ bool GoesBefore(const PodRequest& pod, const EarmarkOwner& owner) {
 
 namespace {
 
+// The pod's number among those of its controller, which makes them in this order; empty: it has
+// none.
+std::optional<std::int64_t> NumberOf(const PodRequest& pod) {
+  if (pod.labels == nullptr || pod.controller.empty()) return std::nullopt;
+  for (const char* key :
+       {"leaderworkerset.sigs.k8s.io/worker-index", "batch.kubernetes.io/job-completion-index",
+        "apps.kubernetes.io/pod-index"}) {
+    const std::string* const label = FindLabel(*pod.labels, key);
+    const auto number = ParseInt(label == nullptr ? "" : *label, 0, kMaxGangPods);
+    if (number) return *number;
+  }
+  return std::nullopt;
+}
+
 // Whether the pod has ended when the one that the node is awaited for can start there.
 bool EndsByThen(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends) {
   if (!on.from) return false;
@@ -61,6 +76,23 @@ bool IsAnOwner(const Earmarks::OnNode& on, const PodRequest& pod) {
 }
 
 }  // namespace
+
+WallTime SinceOfLost(const PodRequest& pod, WallTime since, const Snapshot& snapshot) {
+  const auto number = pod.gang.empty() ? NumberOf(pod) : std::nullopt;
+  if (!number) return since;
+  bool is_lost = false;
+  WallTime first = since;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& held : snapshot.node(i).pods()) {
+      const bool is_other = held->pod.controller != pod.controller ||
+                            held->pod.id.namespace_name != pod.id.namespace_name;
+      if (is_other || !held->life.started) continue;
+      first = std::min(first, *held->life.started);
+      is_lost = is_lost || NumberOf(held->pod).value_or(-1) > *number;
+    }
+  }
+  return is_lost ? first : since;
+}
 
 bool LeavesAwaited(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends) {
   return on.then == nullptr || GoesBefore(pod, on.awaiting) || FitsIn(*on.then, pod) ||

@@ -104,4 +104,9 @@ bool GoesBefore(const PodRequest& pod, const EarmarkOwner& owner);
 // Whether the pod, which fits the node as it is, leaves alone what is awaited there.
 bool LeavesAwaited(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends);
 
+// Since when the pod waits: for one of a Job, StatefulSet or LeaderWorkerSet that has lost it, and
+// whose other pods' GPUs may idle until it is there, since the first of these runs; for others
+// `since`. That pods with larger numbers run tells that it was there before them.
+WallTime SinceOfLost(const PodRequest& pod, WallTime since, const Snapshot& snapshot);
+
 }  // namespace berth

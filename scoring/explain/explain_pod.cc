@@ -187,8 +187,9 @@ class Explaining {
       NodeReport facts = ReportOf(snapshot_->node(near.node));
       told_.nearest.push_back({std::move(near), std::move(facts)});
     }
-    if (told_.closed.nodes > 0 && !told_.nearest.empty() && told_.nearest[0].near.ways.empty()) {
-      told_.too_little = TooLittleInAll(*snapshot_, question, InOrder(question, reasons));
+    const bool has_way = !told_.nearest.empty() && !told_.nearest[0].near.ways.empty();
+    if (told_.nodes > 1 && !has_way) {
+      told_.never = NeverInPool(*snapshot_, question);
     }
     told_.preemption = ask_.said.room.empty()
                            ? OutlookOf({*snapshot_, pod_, ask_.group, ask_.limits,
@@ -219,7 +220,7 @@ class Explaining {
   [[nodiscard]] std::vector<LinePart> LineOfWaiting() const {
     if (!pod_.refusal.empty()) return {{"the pod must be changed: " + pod_.refusal}};
     if (told_.nodes == 0) return {{"no node is known"}};
-    if (is_schedulers_) return {{"asks for no GPU: " + std::string(kSchedulers)}};
+    if (is_schedulers_) return {{OfSchedulerAlone(pod_)}};
     const auto nodes = static_cast<std::int64_t>(told_.nodes);
     if (AwaitsReserved(told_)) {
       return {{TextOf(*told_.reservation)},
@@ -302,19 +303,17 @@ class Explaining {
     if (is_preempting) line.push_back({told_.preemption->brief, 0, "; "});
     if (told_.rollout) AddRollout(*told_.rollout, line);
     const bool has_nearest = starts_alone && !told_.nearest.empty();
-    if (has_nearest && !told_.too_little.empty()) {
-      line.push_back({told_.too_little});
-      line.push_back({told_.closed.text, 1});
-      return line;
-    }
-    if (has_nearest) AddNearest(is_preempting || told_.rollout ? 1 : 0, line);
+    const bool is_never = starts_alone && !told_.never.empty();
+    if (is_never) line.push_back({told_.never});
+    if (has_nearest && !is_never) AddNearest(is_preempting || told_.rollout ? 1 : 0, line);
     if (!told_.recuts.empty()) {
       line.push_back({"idle node " + told_.recuts[0].node + " would take it if repartitioned to " +
                           told_.recuts[0].advice.config,
                       1});
     }
     const std::vector<std::string> reasons = CountTexts(told_);
-    if (has_nearest && reasons.size() == 1) return line;  // which is that of the nearest
+    // Which is that of the nearest.
+    if (has_nearest && !is_never && reasons.size() == 1) return line;
     for (std::size_t i = 0; i < std::min(kToldCounts, reasons.size()); ++i) {
       const int rank = static_cast<int>(i) + (has_nearest || is_preempting ? 2 : 0);
       line.push_back({reasons[i], rank, i == 0 ? "; " : ", "});
@@ -344,7 +343,9 @@ class Explaining {
       const auto pods = static_cast<std::int64_t>(way.pods.size());
       const char* const end = pods == 1 ? " of its pods ends" : " of its pods end";
       const bool is_of_node = way.code == "node_ready" || way.code == "gpus_well";
-      const std::string shorter = pods > 0     ? "when " + std::to_string(pods) + end
+      const std::string shorter = way.code == "node_and_pods" ? "once the node has changed and " +
+                                                                    std::to_string(pods) + end
+                                  : pods > 0   ? "when " + std::to_string(pods) + end
                                   : is_of_node ? "once the node has changed"
                                                : "if the pod is changed";
       line.push_back(i == 0 ? LinePart{"fits " + way.text, rank, "; ", "fits " + shorter}
@@ -377,18 +378,10 @@ class Explaining {
                     decides + " on " + CountText(nodes, "node")});
   }
 
-  // "GPUs 0 and 3", "1g.5gb at 4 of GPU 2".
   static std::string DevicesText(const Placement& placement) {
-    std::vector<std::string> devices;
-    for (const DeviceGrant& grant : placement.grants) {
-      devices.push_back(TextOf(grant));
-    }
-    for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
-    if (placement.places > 0 || !placement.places_on.empty()) {
-      devices.push_back(TextOfPlaces(placement.places, placement.places_on));
-    }
-    std::string text;
-    for (const std::string& device : devices) text += (text.empty() ? "" : ", ") + device;
+    const auto replicas =
+        std::max<std::ptrdiff_t>(placement.places, std::ssize(placement.places_on));
+    std::string text = ListDevices(DevicesOf(placement), replicas);
     return text.empty() ? AskText(NoGpu{}) : text;
   }
 

@@ -104,7 +104,7 @@ struct PodExplanation {
   std::vector<ScoredNode> best;        // of those that fit; empty for members of a group, whose
                                        // nodes depend on the others
   std::vector<NearNodeFacts> nearest;  // where none fits
-  std::string too_little = {};         // where nothing helps on any of these: TooLittleInAll()
+  std::string never = {};              // where nothing helps on any of these: NeverInPool()
   std::optional<PreemptionOutlook> preemption;  // where none fits
   std::optional<RolloutBlock> rollout = {};     // where none fits
   std::vector<NodeAdvice> recuts;               // idle nodes that would take it if cut otherwise

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "scoring/explain/node_access.h"
+#include "scoring/registry.h"
 
 namespace berth {
 
@@ -98,7 +99,8 @@ GpuHolders HoldersFor(const Snapshot& snapshot, const PodRequest& pod, std::size
   GpuHolders holders;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
-    if (ClosedBy(node, pod) != Reason::kFits) continue;
+    const bool is_open = node.spec().ready && ClosedBy(node, pod) == Reason::kFits;
+    if (!is_open || FirstObjection(AtItsBest(node), pod.shape) != Reason::kFits) continue;
     for (const auto& held : node.pods()) {
       const bool is_own = !pod.gang.empty() && held->pod.gang.id == pod.gang.id;
       const auto gpus = static_cast<int>(std::max<std::ptrdiff_t>(

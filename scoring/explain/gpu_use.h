@@ -58,7 +58,8 @@ struct GpuHolders {
   std::size_t pods = 0;         // in all
 };
 
-// Of the nodes that are open to the pod (node_access.h), without the pods of its own gang.
+// Of the nodes that are open to the pod (node_access.h) and could take it if others ended, without
+// the pods of its own gang.
 GpuHolders HoldersFor(const Snapshot& snapshot, const PodRequest& pod, std::size_t most);
 
 }  // namespace berth

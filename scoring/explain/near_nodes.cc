@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/ending_pods.h"
@@ -44,22 +45,12 @@ int MissingMig(const Node& node, const RequestShape& shape, const MigSlices& ask
   if (!ask.by_name() || ask.wants.size() != 1) return 0;
   const NodeMig& mig = node.spec().mig;
   if (!mig.known() || mig->product == nullptr) return 2 * kAll;
-  const MigWant& want = ask.wants.front();
-  int asked = kAll, largest = 0;
-  RequestShape other = shape;
-  for (const MigRow& row : mig->product->rows()) {
-    if (row.profile == *want.profile) {
-      asked = row.memory_units;
-      continue;
-    }
-    if (row.profile.memory_gb > want.profile->memory_gb || row.memory_units <= largest) continue;
-    MigWant smaller = want;
-    smaller.profile = row.profile;
-    smaller.count = 1;
-    other.gpus = MigSlices{{smaller}};
-    if (Fits(node, other)) largest = row.memory_units;
-  }
-  return std::max(asked - largest, 0);
+  const auto& rows = mig->product->rows();
+  const auto asked = std::ranges::find(rows, *ask.wants.front().profile, &MigRow::profile);
+  const MigRow* const best = LargestSmallerMig(shape, 1, node);
+  return std::max((asked == rows.end() ? kAll : asked->memory_units) -
+                      (best == nullptr ? 0 : best->memory_units),
+                  0);
 }
 
 // How many GPUs, thousandths of one, or units of a MIG device's memory are missing.
@@ -134,7 +125,16 @@ bool TakesAlone(const Node& node, const PodRequest& pod) {
 }
 
 // What has to happen: the lower the nearer.
-enum class Effort { kWish, kOnePod, kSeveralPods, kNeed, kNodeState, kLess, kNothingHelps };
+enum class Effort {
+  kWish,
+  kOnePod,
+  kSeveralPods,
+  kNeed,
+  kNodeState,
+  kLess,
+  kNodeAndPods,
+  kNothingHelps
+};
 
 Effort EffortOf(Need need) {
   if ((kWishes & BitOf(need)) != 0) return Effort::kWish;
@@ -274,7 +274,8 @@ class NearSearch {
       ways.emplace_back(exact.pods == 1 ? Effort::kOnePod : Effort::kSeveralPods, std::move(pods));
     }
     if (WayIn node_way = NodeChange(index, node); !node_way.text.empty()) {
-      ways.emplace_back(Effort::kNodeState, std::move(node_way));
+      const Effort effort = node_way.pods.empty() ? Effort::kNodeState : Effort::kNodeAndPods;
+      ways.emplace_back(effort, std::move(node_way));
     }
     if (kept == nullptr && !pod.domain.required && Admits(node.spec(), pod) == Reason::kFits) {
       if (std::string less = WithLess(pod, node); !less.empty()) {
@@ -339,7 +340,9 @@ class NearSearch {
     for (const PodRecord* const pod : pods) way.pods.push_back(pod->pod.id.full_name());
     std::ranges::sort(way.pods);
     if (way.pods.size() > kMostEnding) {
-      way.text += std::to_string(way.pods.size()) + " of its pods end" + now;
+      way.text += Join(std::span(way.pods).first(kEndingNamed), ", ") + " and " +
+                  std::to_string(way.pods.size() - kEndingNamed) + " more of its pods end";
+      way.text += now;
       return way;
     }
     for (std::size_t i = 0; i < way.pods.size(); ++i) {
@@ -370,45 +373,53 @@ class NearSearch {
     return first;
   }
 
-  // What would have to become of the node itself.
+  // What would have to become of the node itself, all of it together; where that is not enough,
+  // which of its pods would have to end then.
   [[nodiscard]] WayIn NodeChange(NodeIndex index, const Node& node) {
     if (!MayGetWell(node.spec())) return {};
     NodeSpec spec = node.spec();
-    const auto fits_as = [&](const NodeSpec& other) {
-      const PodRecords pods(node.pods().begin(), node.pods().end());
-      return FitsOn(index, Node(std::make_shared<const NodeSpec>(other), pods, node.claims()),
-                    question_.pod);
+    WayIn way{"node_ready", "once ", {}};
+    int changes = 0;
+    const auto well = [&] {
+      return Node(std::make_shared<const NodeSpec>(spec),
+                  PodRecords(node.pods().begin(), node.pods().end()), node.claims());
+    };
+    const auto fits_once = [&](const std::string& text) {
+      way.text += (changes++ > 0 ? " and " : "") + text;
+      return FitsOn(index, well(), question_.pod);
     };
     const std::string passing = TakePassingTaints(spec);
-    if (!spec.ready) {
-      spec.ready = true;
-      return fits_as(spec) ? WayIn{"node_ready", "once the node is ready"} : WayIn{};
+    if (!std::exchange(spec.ready, true)) {
+      if (fits_once("the node is ready")) return way;
+    } else if (!passing.empty() && fits_once("its taint " + passing + " is gone")) {
+      return way;
     }
-    if (!passing.empty()) {
-      return fits_as(spec) ? WayIn{"node_ready", "once its taint " + passing + " is gone"}
-                           : WayIn{};
+    const std::string condition = std::exchange(spec.gpu_condition, "");
+    if (!condition.empty() && fits_once("its condition " + condition + " clears")) return way;
+    if (std::exchange(spec.refuses_gpu_pods, false) &&
+        fits_once("its kubelet admits GPU pods again")) {
+      return way;
     }
-    if (!spec.gpu_condition.empty()) {
-      const std::string condition = std::exchange(spec.gpu_condition, "");
-      return fits_as(spec) ? WayIn{"node_ready", "once its condition " + condition + " clears"}
-                           : WayIn{};
+    if (std::exchange(spec.refused_asks, nullptr) != nullptr &&
+        fits_once("its kubelet admits such pods again")) {
+      return way;
     }
-    if (spec.refuses_gpu_pods) {
-      spec.refuses_gpu_pods = false;
-      return fits_as(spec) ? WayIn{"node_ready", "once its kubelet admits GPU pods again"}
-                           : WayIn{};
-    }
-    if (spec.refused_asks != nullptr) {
-      spec.refused_asks = nullptr;
-      return fits_as(spec) ? WayIn{"node_ready", "once its kubelet admits such pods again"}
-                           : WayIn{};
-    }
-    int sick = spec.missing;
+    int sick = std::exchange(spec.missing, 0);
     for (GpuSpec& gpu : spec.gpus) sick += std::exchange(gpu.healthy, true) ? 0 : 1;
-    spec.missing = 0;
-    if (sick == 0 || !fits_as(spec)) return {};
-    return {"gpus_well", "once " + CountText(sick, "GPU") + " of it " + (sick == 1 ? "is" : "are") +
-                             " healthy again"};
+    if (sick > 0) {
+      if (changes == 0) way.code = "gpus_well";
+      const std::string are = sick == 1 ? " of it is" : " of it are";
+      if (fits_once(CountText(sick, "GPU") + are + " healthy again")) return way;
+    }
+    way.code = "node_and_pods";
+    const auto fits = [&](const Node& other) { return FitsOn(index, other, question_.pod); };
+    const Node at_its_best = well();
+    const auto gone = EndingPods(at_its_best, question_.pod.shape, fits);
+    if (gone.empty()) return {};
+    WayIn ending = Ending(gone);
+    way.text += " and " + ending.text.substr(std::string_view("when ").size());
+    way.pods = std::move(ending.pods);
+    return way;
   }
 
   const Snapshot& snapshot_;

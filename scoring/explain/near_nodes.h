@@ -7,9 +7,10 @@
 //
 // Nearest is where least has to happen, in this order: the pod gives up a wish, one pod ends,
 // several end (the fewest first), the pod gives up another need, the node gets well, the pod asks
-// for less. What is kept for others (Question::reservations) is no way in. All nodes that are open
-// to the pod (node_access.h) are compared. The others are compared only where nothing helps on any
-// of these, and told only where something does, unless no node is open.
+// for less, the node gets well and pods end. What is kept for others (Question::reservations) is no
+// way in. All nodes that are open to the pod (node_access.h) are compared. The others are compared
+// only where nothing helps on any of these, and told only where something does, unless no node is
+// open.
 //
 // Pure functions; they leave nothing in the engine's tables.
 #pragma once
@@ -29,9 +30,10 @@ namespace berth {
 
 // One thing that would let the pod onto the node; nothing else needs to change.
 struct WayIn {
-  std::string code;  // of the need (needs.h), "pods_end", "node_ready", "gpus_well", "size"
+  // Of the need (needs.h), "pods_end", "node_ready", "gpus_well", "size", "node_and_pods".
+  std::string code;
   std::string text;  // after "fits": "with berth.dev/link: preferred", "when ns/a ends"
-  std::vector<std::string> pods = {};  // of "pods_end": "namespace/name"
+  std::vector<std::string> pods = {};  // that end: "namespace/name"
 };
 
 struct NearNode {
@@ -41,8 +43,8 @@ struct NearNode {
   std::vector<WayIn> ways;  // the cheapest first
 };
 
-// So many pods are named at most that would have to end together.
-inline constexpr std::size_t kMostEnding = 4;
+// So many pods are all named that would have to end together; of more the first few.
+inline constexpr std::size_t kMostEnding = 4, kEndingNamed = 3;
 
 // So many times at most a node is judged again, which bounds the time on nodes where counting what
 // pods hold does not say how near they are (links, MIG devices). For a pod whose group needs a

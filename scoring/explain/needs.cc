@@ -99,15 +99,7 @@ std::string SmallerMig(const RequestShape& shape, const MigSlices& ask, const No
              " instead of " + std::to_string(want.count);
     }
   }
-  const MigRow* best = nullptr;
-  for (const MigRow& row : mig->product->rows()) {
-    if (row.profile == *want.profile || row.profile.memory_gb > want.profile->memory_gb) continue;
-    if (best != nullptr && row.memory_units <= best->memory_units) continue;
-    MigWant other = want;
-    other.profile = row.profile;
-    smaller.gpus = MigSlices{{other}};
-    if (Fits(node, smaller)) best = &row;
-  }
+  const MigRow* const best = LargestSmallerMig(shape, want.count, node);
   if (best == nullptr) return "";
   return "with " + MigProfileName(best->profile) + " instead of " + MigProfileName(*want.profile);
 }
@@ -294,6 +286,22 @@ std::string Instead(const PodRequest& pod, Need need, const Node& node) {
       break;
   }
   return "";
+}
+
+const MigRow* LargestSmallerMig(const RequestShape& shape, int count, const Node& node) {
+  const MigWant& want = shape.mig()->wants.front();
+  RequestShape smaller = shape;
+  const MigRow* best = nullptr;
+  for (const MigRow& row : node.spec().mig->product->rows()) {
+    if (row.profile == *want.profile || row.profile.memory_gb > want.profile->memory_gb) continue;
+    if (best != nullptr && row.memory_units <= best->memory_units) continue;
+    MigWant other = want;
+    other.profile = row.profile;
+    other.count = count;
+    smaller.gpus = MigSlices{{other}};
+    if (Fits(node, smaller)) best = &row;
+  }
+  return best;
 }
 
 std::string WithLess(const PodRequest& pod, const Node& node) {

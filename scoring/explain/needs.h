@@ -57,4 +57,9 @@ std::string Instead(const PodRequest& pod, Need need, const Node& node);
 // instead of 4", "with 1g.5gb instead of 3g.20gb". "" where it could give none of the kind.
 std::string WithLess(const PodRequest& pod, const Node& node);
 
+// The row of the largest MIG device that is smaller than the one asked for, and is free there so
+// many times; nullptr: there is none. Requires: the pod asks for one kind by name, and the node's
+// product is known.
+const MigRow* LargestSmallerMig(const RequestShape& shape, int count, const Node& node);
+
 }  // namespace berth

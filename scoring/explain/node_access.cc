@@ -2,9 +2,15 @@
 #include "scoring/explain/node_access.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/text.h"
 #include "scoring/admission.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/filters/device_fit.h"
@@ -138,40 +144,78 @@ ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
   return closed;
 }
 
-std::string TooLittleInAll(const Snapshot& snapshot, const Question& question,
-                           std::span<const Reason> reasons) {
-  const RequestShape& shape = question.pod.shape;
-  Reason reason = Reason::kFits;
-  std::int64_t nodes = 0, most = 0;
-  for (std::size_t i = 0; i < reasons.size(); ++i) {
-    const Node& node = snapshot.node(question.candidates[i]);
-    if (ClosedBy(node, question.pod) != Reason::kFits) continue;
-    if (++nodes > 1 && reasons[i] != reason) return "";
-    reason = reasons[i];
-    const NodeSpec& spec = node.spec();
-    most = std::max(most, reason == Reason::kTooFewGpus      ? node.healthy_gpus()
-                          : reason == Reason::kTooFewCpus    ? spec.cpu_milli
-                          : reason == Reason::kTooLittleDisk ? spec.ephemeral_bytes.value_or(0)
-                                                             : spec.memory_bytes);
+Node AtItsBest(const Node& node) {
+  NodeSpec spec = node.spec();
+  spec.ready = true;
+  spec.refuses_gpu_pods = false;
+  spec.refused_asks = nullptr;
+  spec.gpu_condition.clear();
+  spec.missing = 0;
+  for (GpuSpec& gpu : spec.gpus) gpu.healthy = true;
+  PodRecords stay;
+  for (const auto& pod : node.pods()) {
+    if (pod->life.comes_back) stay.push_back(pod);
   }
-  const std::string labels =
-      question.pod.constraints == nullptr ? "" : LabelsSelected(question.pod);
-  const std::string of = (nodes == 1 ? "its only node" : "its " + CountText(nodes, "node")) +
-                         (labels.empty() ? "" : " in " + labels) +
-                         (nodes == 1 ? " has " : " have at most ");
-  switch (reason) {
+  return Node(std::make_shared<const NodeSpec>(std::move(spec)), std::move(stay));
+}
+
+std::string PoolOf(const PodRequest& pod) {
+  const std::string labels = pod.constraints == nullptr ? "" : LabelsSelected(pod);
+  return labels.empty() ? "" : " in " + labels;
+}
+
+std::string NeverInPool(const Snapshot& snapshot, const Question& question) {
+  const PodRequest& pod = question.pod;
+  const RequestShape& shape = pod.shape;
+  std::map<Reason, std::int64_t> reasons;
+  std::string like;  // what the first of them lacks
+  std::int64_t nodes = 0, most = 0;
+  for (const bool open : {true, false}) {
+    for (const NodeIndex candidate : question.candidates) {
+      const Node& node = snapshot.node(candidate);
+      const NodeSpec& spec = node.spec();
+      if (open ? ClosedBy(node, pod) != Reason::kFits : !IsSelected(spec, pod)) continue;
+      const Node best = AtItsBest(node);
+      const Reason reason = FirstObjection(best, shape);
+      if (reason == Reason::kFits) return "";
+      if (++nodes == 1) like = spec.name + " " + LackText(node, pod, reason);
+      ++reasons[reason];
+      most = std::max(most, reason == Reason::kTooFewGpus      ? best.healthy_gpus()
+                            : reason == Reason::kTooFewCpus    ? spec.cpu_milli
+                            : reason == Reason::kTooLittleDisk ? spec.ephemeral_bytes.value_or(0)
+                                                               : spec.memory_bytes);
+    }
+    if (nodes > 0) break;
+  }
+  if (nodes == 0) return "";
+  const std::string of = CountText(nodes, "node") + PoolOf(pod);
+  if (reasons.size() > 1) {
+    std::vector<std::pair<std::int64_t, Reason>> counts;
+    for (const auto& [reason, count] : reasons) counts.emplace_back(count, reason);
+    std::ranges::sort(counts, std::greater<>());
+    constexpr std::size_t kMostTold = 2;
+    std::vector<std::string> told;
+    for (std::size_t i = 0; i < std::min(kMostTold, counts.size()); ++i) {
+      told.push_back(std::to_string(counts[i].first) + " " +
+                     std::string(PredicateOf(counts[i].second)));
+    }
+    return "none of its " + of + " ever takes it: " + Join(told, ", ");
+  }
+  const std::string its = nodes == 1 ? "its only node" + PoolOf(pod) : "its " + of;
+  const std::string has = its + (nodes == 1 ? " has " : " have at most ");
+  switch (const Reason reason = reasons.begin()->first; reason) {
     case Reason::kTooFewGpus:
-      return of + CountText(most, "healthy GPU") + ", it needs " +
+      return has + CountText(most, "healthy GPU") + ", it needs " +
              std::to_string(shape.gpu_count());
     case Reason::kTooFewCpus:
-      return of + CpuText(most) + " CPUs, it needs " + CpuText(shape.cpu_milli);
+      return has + CpuText(most) + " CPUs, it needs " + CpuText(shape.cpu_milli);
     case Reason::kTooLittleMemory:
-      return of + MemoryText(most) + " of memory, it needs " + MemoryText(shape.memory_bytes);
+      return has + MemoryText(most) + " of memory, it needs " + MemoryText(shape.memory_bytes);
     case Reason::kTooLittleDisk:
-      return of + MemoryText(most) + " of ephemeral storage, it needs " +
+      return has + MemoryText(most) + " of ephemeral storage, it needs " +
              MemoryText(shape.ephemeral_bytes);
     default:
-      return "";
+      return its + (nodes == 1 ? " never takes it: " : " never take it: ") + like;
   }
 }
 

@@ -41,10 +41,16 @@ struct ClosedNodes {
 ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
                         std::span<const Reason> reasons);
 
-// Returns of what all nodes that are open to the pod have too little in total, by the one that has
-// most: "its 2 nodes in pool=z have at most 64 GiB of memory, it needs 200 GiB"; "": it is not one
-// amount. reasons: as above.
-std::string TooLittleInAll(const Snapshot& snapshot, const Question& question,
-                           std::span<const Reason> reasons);
+// The node once all is well with it and its pods have ended, but for those that are back at once.
+Node AtItsBest(const Node& node);
+
+// " in pool=z": every label that the pod selects, where it selects by nothing else; else "".
+std::string PoolOf(const PodRequest& pod);
+
+// Why no node of the pod's pool takes it as the nodes are, whatever ends there: "its 2 nodes in
+// pool=z have at most 64 GiB of memory, it needs 200 GiB", "none of its 3 nodes ever takes it: 2
+// had ...". The pool: the nodes that are open to it, without any those that it selects. "": one
+// may.
+std::string NeverInPool(const Snapshot& snapshot, const Question& question);
 
 }  // namespace berth

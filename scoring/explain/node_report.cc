@@ -22,45 +22,23 @@ std::string Tenths(std::int64_t tenths) {
   return text;
 }
 
-NodeTenant TenantOf(const Node& node, const PodRecord& record) {
-  NodeTenant tenant{.pod = record.pod.id.full_name(),
-                    .uid = record.pod.id.uid,
-                    .priority = record.pod.priority,
-                    .state = record.state,
-                    .grants = record.placement.grants,
-                    .mig = {},
-                    .places = std::max(record.placement.places,
-                                       static_cast<int>(record.placement.places_on.size())),
-                    .gpus_unknown = HasUnknownGpus(record),
-                    .places_on = record.placement.places_on};
-  if (record.on_other_gpus()) tenant.planned = *record.planned;
+NodeTenant TenantOf(const Node& node, const std::shared_ptr<const PodRecord>& record) {
+  NodeTenant tenant{record, record->placement.grants, HasUnknownGpus(*record)};
   const auto is_anothers = [&](const DeviceGrant& grant) {
-    return node.spec().FindGpu(grant.gpu) != nullptr && !node.HasOf(record, grant);
+    return node.spec().FindGpu(grant.gpu) != nullptr && !node.HasOf(*record, grant);
   };
   tenant.gpus_unknown |= std::erase_if(tenant.grants, is_anothers) > 0;
-  for (const MigGrant& grant : record.placement.mig) tenant.mig.push_back(NameOf(grant));
   return tenant;
 }
 
 std::vector<GpuFacts> GpusOf(const Node& node, const std::vector<NodeTenant>& tenants) {
-  std::vector<GpuFacts> gpus;
-  for (std::size_t i = 0; i < node.gpus().size(); ++i) {
-    const GpuSpec& spec = node.spec().gpus[i];
-    const int index = static_cast<int>(i);
-    gpus.push_back({index,
-                    spec.uuid,
-                    node.gpus()[i],
-                    spec.memory_mib,
-                    node.IsOpen(index),
-                    spec.healthy,
-                    node.spec().gpu_models.empty() ? "" : node.spec().gpu_models[i],
-                    {}});
-  }
+  std::vector<GpuFacts> gpus(node.gpus().size());
   for (const NodeTenant& tenant : tenants) {
     for (const DeviceGrant& grant : tenant.grants) {
       const GpuSpec* const gpu = node.spec().FindGpu(grant.gpu);
       if (gpu == nullptr) continue;
-      gpus[static_cast<std::size_t>(gpu - node.spec().gpus.data())].held_by.push_back(tenant.pod);
+      gpus[static_cast<std::size_t>(gpu - node.spec().gpus.data())].held_by.push_back(
+          tenant.name());
     }
   }
   if (node.claims() == nullptr) return gpus;
@@ -342,6 +320,14 @@ std::string TextOf(const DeviceGrant& grant) {
   return text;
 }
 
+std::string ListDevices(const PodDevices& devices, std::int64_t replicas) {
+  if (replicas > 0) return TextOfPlaces(replicas, devices.places_on);
+  std::vector<std::string> texts;
+  for (const DeviceGrant& grant : devices.grants) texts.push_back(TextOf(grant));
+  for (const MigGrant& grant : devices.mig) texts.push_back(NameOf(grant));
+  return Join(texts, ", ");
+}
+
 std::string CpuText(std::int64_t milli) {
   if (milli % 1000 == 0) return std::to_string(milli / 1000);
   std::string rest = std::to_string(std::abs(milli % 1000));
@@ -406,53 +392,23 @@ std::string AskText(const RefusedAsk& ask) {
 NodeReport ReportOf(const Node& node) {
   const NodeSpec& spec = node.spec();
   NodeReport facts{.name = spec.name,
-                   .gpu_model = spec.gpu_model,
-                   .ready = spec.ready,
-                   .refuses_gpu_pods = spec.refuses_gpu_pods,
+                   .node = node,
                    .refused_asks = TextsOf(spec.refused_asks),
-                   .gpu_condition = spec.gpu_condition,
-                   .named_gpus_condition = spec.named_gpus_condition,
-                   .gpu_contradiction = spec.gpu_contradiction,
-                   .missing = spec.gpus.empty() ? 0 : spec.missing,
-                   .unwell = spec.places.unwell,
-                   .carries_out = spec.carries_out,
-                   .by_claims = !spec.by_claims.empty(),
-                   .topology_manager = spec.topology_manager,
-                   .traits = spec.traits,
-                   .gpu_price = spec.gpu_price,
-                   .cpu_milli = spec.cpu_milli,
-                   .free_cpu_milli = node.free_cpu_milli(),
-                   .memory_bytes = spec.memory_bytes,
-                   .free_memory_bytes = node.free_memory_bytes(),
-                   .ephemeral_bytes = spec.ephemeral_bytes,
-                   .free_ephemeral_bytes = {},
-                   .taints = {},
-                   .gpus = {},
                    .idle_gpus = std::popcount(IdleGpus(node)),
-                   .places = spec.places.count,
-                   .free_places = std::max(node.free_places(), 0),
-                   .places_on = {node.places_on().begin(), node.places_on().end()},
-                   .mig_gpus = 0,
-                   .mig_cut_at_will = false,
-                   .mig = {},
-                   .tenants = {},
-                   .links = spec.links,
-                   .mig_spec = spec.mig,
-                   .mig_use = node.mig()};
-  if (spec.ephemeral_bytes) facts.free_ephemeral_bytes = node.free_ephemeral_bytes();
+                   .missing = spec.gpus.empty() ? 0 : spec.missing,
+                   .free_places = std::max(node.free_places(), 0)};
   facts.driver = SaidVersion(spec.labels, Versioned::kDriver);
   facts.cuda = SaidVersion(spec.labels, Versioned::kCuda);
   for (const Taint& taint : spec.taints) facts.taints.push_back(TextOf(taint));
   for (const Taint& taint : spec.soft_taints) facts.taints.push_back(TextOf(taint));
   for (const auto& pod : node.pods()) {
-    if (pod->pod.shape.wants_gpu()) facts.tenants.push_back(TenantOf(node, *pod));
+    if (pod->pod.shape.wants_gpu()) facts.tenants.push_back(TenantOf(node, pod));
     facts.pods_on_other_gpus += pod->on_other_gpus() ? 1 : 0;
   }
-  std::ranges::sort(facts.tenants, {}, &NodeTenant::pod);
+  std::ranges::sort(facts.tenants, {}, &NodeTenant::name);
   facts.gpus = GpusOf(node, facts.tenants);
   if (!spec.mig.known()) return facts;
   facts.mig_gpus = static_cast<int>(std::ssize(spec.mig->gpus));
-  facts.mig_cut_at_will = spec.mig->dynamic;
   if (spec.mig->product != nullptr) facts.mig = MigFreeOf(*spec.mig, node.mig());
   return facts;
 }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/text.h"
+
 namespace berth {
 namespace {
 
@@ -69,6 +71,20 @@ std::vector<std::string> NotJudgedOf(const PodRequest& pod) {
   if (own.keeps_apart) what.emplace_back("required anti-affinity");
   if (own.minds_others) what.emplace_back("required affinity or spread");
   return what;
+}
+
+std::string OfSchedulerAlone(const PodRequest& pod) {
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::string> names;
+  if (pod.others != nullptr) {
+    for (const OtherResource& other : *pod.others) {
+      if (IsExtendedResource(other.name)) names.push_back(Shortened(other.name, 63));
+    }
+  }
+  if (names.size() > kMostNamed) names.resize(kMostNamed);
+  return (names.empty() ? "asks for no GPU"
+                        : "asks for " + Join(names, " and ") + ", which Berth does not place") +
+         ": kube-scheduler alone chooses its node";
 }
 
 std::string TextOfLacks(const std::map<std::string, int>& lacks) {

@@ -27,6 +27,10 @@ bool HaveSameOthers(const Node& a, const Node& b, const PodRequest& pod, std::in
 // What kube-scheduler alone judges of the pod, by name: "host ports", "volumes".
 std::vector<std::string> NotJudgedOf(const PodRequest& pod);
 
+// Of a pod that Berth places nowhere: "asks for no GPU: kube-scheduler alone chooses its node", or
+// "asks for example.com/gpu-10gb, which Berth does not place: ...".
+std::string OfSchedulerAlone(const PodRequest& pod);
+
 // "2 lack rdma/hca, 1 takes no more pods". lacks: nodes by what they have too little of, as LackOf.
 std::string TextOfLacks(const std::map<std::string, int>& lacks);
 

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "server/dialects/other_parts.h"
-#include "server/wire/json/wall_time.h"
+#include "server/wire/json/json_text.h"
 
 namespace berth {
 namespace {

@@ -7,7 +7,7 @@
 #include "config/parse_yaml.h"
 #include "server/commands/doctor_checks.h"
 #include "server/dialects/other_parts.h"
-#include "server/wire/json/wall_time.h"
+#include "server/wire/json/json_text.h"
 #include "server/wire/pod/gpu_words.h"
 
 namespace berth {

@@ -67,6 +67,7 @@ FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
   }
   const Question question = QuestionAbout(now, pod, candidates);
   Judgement judged = Judge(*policy->engine, snapshot, question);
+  if (pod.gang.empty()) LeaveOut(*snapshot, pod, judged);
   parts_.sink.Record({.verb = Verb::kFilter,
                       .pod = &pod.id,
                       .candidates = candidates.size(),
@@ -84,6 +85,7 @@ FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
     }
     const bool is_worth_it = is_new && pod.shape.wants_gpu();
     Shortlist(*policy->engine, snapshot, pod, is_worth_it ? policy->nodes_to_score : 0, judged);
+    if (judged.fitting.size() == 1) Told(*snapshot, pod, judged.fitting[0]);
   } else if (!answer.fits) {
     answer.may_change =
         std::ranges::any_of(judged.reasons, MayChangeSoon) || (some_unknown && pod.refusal.empty());
@@ -94,6 +96,19 @@ FilterAnswer Extender::Filter(const Moment& asked, const PodRequest& pod,
   answer.reasons = std::move(judged.reasons);
   if (!answer.fits) LetPassWithoutOthers(*snapshot, pod, candidates, answer);
   return answer;
+}
+
+void Extender::LeaveOut(const Snapshot& snapshot, const PodRequest& pod, Judgement& judged) {
+  const std::set<std::string> out = pending_.ComesBack(pod.id.uid, parts_.clock.Now());
+  std::vector<bool> goes_on;
+  for (const NodeIndex node : judged.fitting) {
+    goes_on.push_back(!out.contains(std::string(snapshot.names().name(node))));
+  }
+  if (std::find(goes_on.begin(), goes_on.end(), true) != goes_on.end()) PassOver(goes_on, judged);
+}
+
+void Extender::Told(const Snapshot& snapshot, const PodRequest& pod, NodeIndex node) {
+  if (pod.gang.empty()) pending_.Told(pod.id.uid, snapshot.names().name(node), parts_.clock.Now());
 }
 
 bool Extender::HasOwnPlace(const std::string& uid) const {
@@ -185,7 +200,12 @@ std::vector<std::uint8_t> Extender::Prioritize(const Moment& now, const PodReque
     if (!guarded.empty()) return guarded;
   }
   const std::vector<int> pull = PullOn(*snapshot, pod, GroupOf(snapshot, pod), candidates);
-  return Priorities(*policy->engine, snapshot, pod, candidates, pull);
+  auto priorities = Priorities(*policy->engine, snapshot, pod, candidates, pull);
+  const auto best = std::ranges::max_element(priorities);
+  if (best != priorities.end() && std::ranges::count(priorities, *best) == 1) {
+    Told(*snapshot, pod, candidates[static_cast<std::size_t>(best - priorities.begin())]);
+  }
+  return priorities;
 }
 
 namespace {

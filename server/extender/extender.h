@@ -162,6 +162,10 @@ class Extender {
   [[nodiscard]] std::shared_ptr<const PodRequest> Remembered(const PodId& pod) {
     return pending_.Find(pod.uid);
   }
+  // PendingPods::NotBound
+  [[nodiscard]] std::string NotBound(const PodId& pod) const {
+    return pending_.NotBound(pod.uid, parts_.clock.Now());
+  }
 
   // One priority 0..10 per candidate. Requires: as for Filter.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(const Moment& now, const PodRequest& pod,
@@ -234,6 +238,10 @@ class Extender {
   std::optional<FilterAnswer> FilterInDoubt(const std::shared_ptr<const Snapshot>& snapshot,
                                             const PodRequest& pod,
                                             std::span<const NodeIndex> candidates) const;
+  // Passes over the nodes that are out for the pod (pending_pods.h), if others fit.
+  void LeaveOut(const Snapshot& snapshot, const PodRequest& pod, Judgement& judged);
+  // kube-scheduler has no other node for the pod, or none that Berth likes as much.
+  void Told(const Snapshot& snapshot, const PodRequest& pod, NodeIndex node);
   // Whether what is planned for the pod was planned for it alone: in a room, or as a successor.
   [[nodiscard]] bool HasOwnPlace(const std::string& uid) const;
   // Requires: the node is a candidate.

@@ -186,6 +186,7 @@ std::string Extender::NextDecisionId() {
 }
 
 Result<Extender::Known> Extender::Know(const PodId& id) {
+  pending_.BindComes(id.uid);
   Known known{pending_.Find(id.uid), {}};
   std::optional<PodRecord> held = parts_.state.FindPod(id.uid);
   // In doubt since an earlier bind, or never heard of since a restart: the cluster knows.

@@ -43,13 +43,11 @@ void GangTable::TakeOut(Unit& unit, const GangPlanned::Member& member, int asks,
   });
   if (out == all.end()) {
     if (all.size() >= gangs::kMostOut) all.erase(all.begin());
-    out = all.insert(all.end(), {.pod = member.pod, .node = member.node});
+    out = all.insert(all.end(), GangWait::Out{{.node = member.node}, member.pod});
   }
   out->pod = member.pod;
   out->uids.insert(member.pod->id.uid);
-  out->asks = asks;
-  out->until =
-      now + std::min(gangs::kOutFor * (1 << std::min(out->times++, 8)), gangs::kLongestOut);
+  out->Take(asks, now);
 }
 
 bool GangTable::IsOut(const Unit& unit, const std::string& uid, const std::string& node,

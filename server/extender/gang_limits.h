@@ -3,6 +3,7 @@
 // How long things take that GangTable waits for, and what it says to binds that it refuses.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -113,6 +114,22 @@ inline Error Conflict(std::string_view text) { return {Errc::kConflict, std::str
 inline std::string Count(std::int64_t number, std::string_view one) {
   return std::to_string(number) + " " + std::string(one) + (number == 1 ? "" : "s");
 }
+
+// A node that filter named for a pod, and that it was not bound to.
+struct NodeOut {
+  std::string node;
+  int asks = 0, times = 0;  // it was asked about so often, last; it was out so often
+  Instant until{};
+
+  void Take(int asked, Instant now) {
+    asks = asked;
+    until = now + std::min(kOutFor * (1 << std::min(times++, 8)), kLongestOut);
+  }
+  [[nodiscard]] std::string TextOf(const std::string& pod) const {
+    return "kube-scheduler asked about " + pod + " " + Count(asks, "time") +
+           " and did not bind it to " + node;
+  }
+};
 
 // "Berth has not seen Job train yet, which sets how many pods must start together".
 inline std::string UnseenController(const Gang& gang) {

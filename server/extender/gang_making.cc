@@ -229,7 +229,7 @@ bool GangTable::Adopt(Unit& unit, const GangToPlan& ask,
   actions.with_room.push_back(unit.roll.says.id.text());
   unit.plan.touched = now;
   unit.wait.refused_on = {};
-  unit.wait.never = {};
+  unit.wait.lack = {};
   unit.wait.hopeless = 0;
   unit.wait.shortage.reset();
   unit.wait.told = false;
@@ -249,11 +249,11 @@ void GangTable::Refuse(Unit& unit, const NoGangPlan& none, const GangToPlan& ask
   const bool is_same = wait.refused_on.snapshot != nullptr &&
                        wait.refused_members == ask.members.size() &&
                        none.ground.snapshot->SameNodes(*wait.refused_on.snapshot);
-  if (!is_same || now - wait.never_at >= gangs::kBetweenHopes) {
-    wait.never = none.claims_left.empty() ? WhyNever(*none.ground.snapshot, ask) : GangNever();
-    wait.never_at = now;
+  if (!is_same || now - wait.lack_at >= gangs::kBetweenHopes) {
+    wait.lack = none.claims_left.empty() ? WhyNoPlan(*none.ground.snapshot, ask) : GangLack();
+    wait.lack_at = now;
   }
-  wait.hopeless = wait.never.text.empty() ? 0 : wait.hopeless + 1;
+  wait.hopeless = wait.lack.for_good ? wait.hopeless + 1 : 0;
   wait.refused_on = none.ground;
   wait.refused_members = ask.members.size();
   wait.refused_at = now;

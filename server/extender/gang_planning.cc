@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/alike.h"
 #include "scoring/admission.h"
+#include "scoring/explain/node_access.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_evictions.h"
 #include "scoring/gangs/gang_ranks.h"
@@ -45,46 +48,75 @@ bool IsNever(Reason reason) {
 
 }  // namespace
 
-GangNever WhyNever(const Snapshot& snapshot, const GangToPlan& ask) {
-  std::vector<const PodRequest*> kinds;
+GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask) {
+  struct Kind {
+    const PodRequest* pod = nullptr;
+    std::int64_t never = 0;  // nodes
+    bool fits = false;       // some node, now
+    std::map<Reason, std::int64_t> nodes = {};
+  };
+  std::vector<Kind> kinds;
   std::vector<std::int64_t> asks;
+  bool counts_gpus = true;  // of others GPUs are not all that counts
   for (const auto& pod : ask.members) {
     const auto* const whole = std::get_if<WholeGpus>(&pod->shape.gpus);
-    if (whole == nullptr || whole->count == 0) return {};  // of others GPUs are not all that counts
-    asks.push_back(whole->count);
-    const auto is_like = [&pod](const PodRequest* kind) { return SamePodKind(*kind, *pod); };
-    if (std::ranges::none_of(kinds, is_like)) kinds.push_back(pod.get());
+    counts_gpus = counts_gpus && whole != nullptr && whole->count > 0;
+    if (counts_gpus) asks.push_back(whole->count);
+    const auto is_like = [&pod](const Kind& kind) { return SamePodKind(*kind.pod, *pod); };
+    if (std::ranges::none_of(kinds, is_like)) kinds.push_back({pod.get()});
   }
   std::ranges::sort(asks);
   asks.resize(std::min(asks.size(), static_cast<std::size_t>(ask.minimum)));
-  std::vector<std::map<Reason, std::int64_t>> nevers(kinds.size());
   std::int64_t there = 0;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     bool is_accepted = false;
-    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-      Reason reason = Admits(node.spec(), *kinds[kind]);
-      if (!IsNever(reason)) reason = FirstObjection(node, kinds[kind]->shape);
-      IsNever(reason) ? void(++nevers[kind][reason]) : void(is_accepted = true);
+    for (Kind& kind : kinds) {
+      Reason reason = Admits(node.spec(), *kind.pod);
+      const Reason devices = FirstObjection(node, kind.pod->shape);
+      if (!IsNever(reason) && (reason == Reason::kFits || IsNever(devices))) reason = devices;
+      IsNever(reason) ? void(++kind.never) : void(is_accepted = true);
+      reason == Reason::kFits ? void(kind.fits = true) : void(++kind.nodes[reason]);
     }
-    if (is_accepted && node.spec().gives_parts()) return {};  // of parts there may be any number
-    if (is_accepted) there += std::ssize(node.gpus()) / asks.front() * asks.front();
+    // Of parts there may be any number.
+    counts_gpus = counts_gpus && !(is_accepted && node.spec().gives_parts());
+    if (is_accepted && counts_gpus) there += std::ssize(node.gpus()) / asks.front() * asks.front();
   }
-  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    std::int64_t nodes = 0;
-    for (const auto& [reason, count] : nevers[kind]) nodes += count;
-    if (nodes == 0 || std::cmp_less(nodes, snapshot.size())) continue;
-    const auto most =
-        std::ranges::max_element(nevers[kind], {}, [](auto& one) { return one.second; });
-    const std::string& name = kinds[kind]->id.name;
-    return {"never while no node accepts " + name + ": " + std::to_string(most->second) + " " +
-                std::string(TextOf(most->first)),
-            name};
+  const auto most_of = [](const Kind& kind, bool for_good) {
+    std::pair<Reason, std::int64_t> most{Reason::kFits, 0};
+    for (const auto& [reason, nodes] : kind.nodes) {
+      if (IsNever(reason) == for_good && nodes > most.second) most = {reason, nodes};
+    }
+    return most;
+  };
+  for (const Kind& kind : kinds) {
+    if (kind.never == 0 || std::cmp_less(kind.never, snapshot.size())) continue;
+    const auto [reason, nodes] = most_of(kind, true);
+    const std::string& name = kind.pod->id.name;
+    return {"never while no node accepts " + name + ": " + TextOf(reason, nodes), name, true};
   }
   const std::int64_t needed = std::accumulate(asks.begin(), asks.end(), std::int64_t{0});
-  if (needed <= there) return {};
-  return {"never on these nodes: its pods ask for " + std::to_string(needed) +
-          " GPUs, and the nodes that they accept have " + std::to_string(there)};
+  if (counts_gpus && needed > there) {
+    const PodRequest& first = *kinds.front().pod;
+    std::string of = Join(first.shape.models, " or ");
+    if (!of.empty()) of.insert(0, " of ");
+    const bool alike = kinds.size() == 1;
+    return {"never on these nodes: its pods ask for " + std::to_string(needed) + " GPUs" +
+                (alike ? of : "") + ", and the nodes" + (alike ? PoolOf(first) : "") +
+                " that they accept have " + std::to_string(there),
+            "", true};
+  }
+  // Where all have to start, the first that no node takes is what is missing. Of members that are
+  // alike the number says it, if it is GPUs that they lack.
+  for (const Kind& kind : kinds) {
+    const auto [reason, nodes] = most_of(kind, false);
+    if (kind.fits || nodes == 0 || std::ssize(ask.members) > ask.minimum) continue;
+    const bool is_said = reason == Reason::kGpusBusy || reason == Reason::kGpusHeld;
+    const std::string& name = kind.pod->id.name;
+    if (kinds.size() == 1 && is_said) continue;
+    return {name + " fits no node now: " + TextOf(reason, nodes), name};
+  }
+  return {};
 }
 
 void GangPlanning::Respect(Reservations kept) {

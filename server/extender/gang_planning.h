@@ -77,12 +77,13 @@ struct NoGangPlan {
   std::string claims_left = {};
 };
 
-// Why no plan can be found while the nodes are what they are, whatever pods end.
-struct GangNever {
-  std::string text = {};    // "" = one may be
-  std::string member = {};  // the name of the member that no node accepts; "" = each has one
+// Why no plan is found, beside how many members have room.
+struct GangLack {
+  std::string text = {};    // "" = there is nothing more to say
+  std::string member = {};  // the name of the member that no node takes; "" = each has one
+  bool for_good = false;  // none can be found while the nodes are what they are, whatever pods end
 };
-GangNever WhyNever(const Snapshot& snapshot, const GangToPlan& ask);
+GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask);
 
 // Any thread may call it.
 class GangPlanning {

@@ -24,6 +24,26 @@ std::size_t KindsOf(std::span<const std::shared_ptr<const PodRequest>> pods) {
   return kinds.size();
 }
 
+// Which pods a gang that gathers lacks, where that can be told: those of a role; the launcher of an
+// MPIJob, whose pods say whether they are workers.
+std::string WhoLacks(const Gang& gang, const GangCount& there,
+                     std::span<const std::shared_ptr<const PodRequest>> waiting) {
+  std::string text;
+  for (const GangRole& role : MissingRoles(gang, there.roles)) {
+    text += (text.empty() ? "; " : ", ") + std::to_string(role.minimum) + " of role " + role.name +
+            (role.minimum == 1 ? " is missing" : " are missing");
+  }
+  const auto is_worker = [](const std::shared_ptr<const PodRequest>& pod) {
+    const std::string* const role = pod->labels == nullptr
+                                        ? nullptr
+                                        : FindLabel(*pod->labels, "training.kubeflow.org/job-role");
+    return role != nullptr && *role == "worker";
+  };
+  const bool all = !waiting.empty() && std::ssize(waiting) == there.pods;
+  if (!text.empty() || !all || !std::ranges::all_of(waiting, is_worker)) return text;
+  return "; all are workers: the launcher is missing";
+}
+
 }  // namespace
 
 GangTable::Roster GangTable::RosterOf(const Unit& unit,
@@ -131,6 +151,7 @@ void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
     roll.needs = std::max<std::int64_t>(roll.needs - roll.ended, 1);
   }
   roll.gathers = roll.Missing(roster.all) > 0;
+  roll.lacks = roll.gathers ? WhoLacks(roll.says, roster.all, roster.waiting) : "";
   unit.wait.objection = Objection(*settings(), unit);
 }
 

@@ -118,6 +118,7 @@ struct GangView {
   Duration age{};
   std::string why;         // it waits, in a sentence
   std::string lacks = {};  // the name of its member that has no place; "" = nobody knows one
+  bool never = false;      // GangLack::for_good
 };
 
 class GangTable {

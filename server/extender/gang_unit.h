@@ -23,6 +23,7 @@
 #include "cluster/values/pod_request.h"
 #include "scoring/gangs/gang_plan.h"
 #include "server/extender/binds_under_way.h"
+#include "server/extender/gang_limits.h"
 #include "server/extender/gang_planning.h"
 
 namespace berth {
@@ -67,6 +68,7 @@ struct GangRoll {
   std::uint64_t past_changed = 0;
   std::set<std::string, std::less<>> past_of;  // by UID: `ended` were made with these
   bool gathers = false;                        // too few are there
+  std::string lacks = {};                      // "; 2 of role ps are missing", "" = any will do
   // Berth chooses no devices for its members' claims: each pod is on its own, once the gang has
   // gathered. Until its pods change.
   bool claims_left = false;
@@ -179,13 +181,9 @@ struct GangWait {
   bool absent_differ = false;
   // Of one that it does not bring: "m3: 0/4 nodes are available: ...", as kube-scheduler says.
   std::string said;
-  // A node that a member was told, and that it was not bound to: asked about so often, last.
-  struct Out {
+  struct Out : gangs::NodeOut {
     std::shared_ptr<const PodRequest> pod;
-    std::string node;
     std::set<std::string, std::less<>> uids = {};  // of members that are like it, and of it
-    int asks = 0, times = 0;
-    Instant until{};
   };
   std::vector<Out> out;
   std::string objection;       // no plan is made, whatever room there is: why
@@ -200,9 +198,9 @@ struct GangWait {
   std::string shortage_domain;  // its name; "" the cluster
   std::string shortage_ask;     // what each member asks for, where all ask for the same
   bool told = false;            // of the shortage, since there was a plan
-  GangNever never;              // as it was found then
-  Instant never_at{};
-  int hopeless = 0;  // plans in a row that were refused while there was a `never`
+  GangLack lack;                // as it was found then
+  Instant lack_at{};
+  int hopeless = 0;  // plans in a row that were refused for good
 };
 
 // Where its members would go if pods of lower priority went, as it was looked at then.

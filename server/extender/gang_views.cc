@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "base/text.h"
 #include "server/extender/gang_limits.h"
 #include "server/extender/gang_table.h"
 
@@ -17,14 +21,11 @@ constexpr Duration kBringsWithin = std::chrono::seconds(5);  // what a busy kube
 // "m1, m2 and 3 more".
 std::string NamesOf(const std::map<std::string, std::string, std::less<>>& by_uid) {
   constexpr std::size_t kMost = 3;
-  std::string text;
-  std::size_t named = 0;
-  for (const auto& [uid, name] : by_uid) {
-    if (named == kMost) break;
-    text += (named++ == 0 ? "" : ", ") + name;
-  }
-  const std::size_t left = by_uid.size() - named;
-  return left == 0 ? text : text + " and " + std::to_string(left) + " more";
+  std::vector<std::string> names;
+  for (const auto& [uid, name] : by_uid) names.push_back(name);
+  if (names.size() <= kMost) return Join(names, ", ");
+  return Join(std::span(names).first(kMost), ", ") + " and " +
+         std::to_string(names.size() - kMost) + " more";
 }
 
 std::string Seconds(Duration time) {
@@ -35,7 +36,9 @@ std::string Seconds(Duration time) {
 std::string ShortageOf(const GangWait& wait, std::int64_t missing) {
   return "needs room for " + gangs::Count(missing, "pod") +
          (wait.shortage_ask.empty() ? " together" : " with " + wait.shortage_ask + " each") +
-         ", has room for " + std::to_string(wait.shortage->fits) +
+         // It may have it, and not where they may go.
+         (wait.shortage->fits < missing ? ", has room for " + std::to_string(wait.shortage->fits)
+                                        : "") +
          (wait.shortage_domain.empty() ? "" : " in " + wait.shortage_domain) +
          (wait.shortage->searched ? "" : " (search incomplete)");
 }
@@ -46,9 +49,7 @@ std::string NotBoundText(const GangWait& wait, Instant now) {
   for (const GangWait::Out& out : wait.out) {
     if (now < out.until && (last == nullptr || last->until <= out.until)) last = &out;
   }
-  if (last == nullptr) return "";
-  return "kube-scheduler asked about " + last->pod->id.name + " " +
-         gangs::Count(last->asks, "time") + " and did not bind it to " + last->node;
+  return last == nullptr ? "" : last->TextOf(last->pod->id.name);
 }
 
 // Of the plan's members, those that kube-scheduler has not brought for some time.
@@ -69,7 +70,7 @@ std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) 
         std::to_string(members) + " of " + gangs::Count(view.minimum, "pod") + " exist";
     const std::string_view cure = CureOf(unit.roll.says.one_by_one);
     if (!cure.empty()) return there + "; " + std::string(cure);
-    return members < view.minimum ? there : there + ", but some roles lack pods";
+    return there + unit.roll.lacks;
   }
   if (!wait.objection.empty()) return wait.objection;
   if (!unit.clearing.nominated.empty()) return "lower-priority pods are being evicted for it";
@@ -86,11 +87,13 @@ std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) 
            " while their nodes were reserved; Berth reserves again when it does, or in " +
            Seconds(wait.not_before - now);
   }
-  std::string why = now < wait.not_before ? "Berth retries it soon" : "";
-  if (wait.shortage) why = ShortageOf(wait, view.minimum - view.placed);
-  for (const std::string& more : {wait.never.text, out}) {
-    if (!more.empty()) why += (why.empty() ? "" : "; ") + more;
-  }
+  std::string lacks_room = now < wait.not_before ? "Berth retries it soon" : "";
+  if (wait.shortage) lacks_room = ShortageOf(wait, view.minimum - view.placed);
+  std::vector<std::string> facts = {lacks_room, wait.lack.text, out};
+  if (wait.lack.for_good) std::swap(facts[0], facts[1]);
+  std::erase(facts, "");
+  const std::string why = Join(facts, "; ");
+  if (why.empty() && wait.asked.empty()) return "kube-scheduler has not asked Berth about its pods";
   return why;
 }
 
@@ -107,7 +110,8 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) {
                 .held = static_cast<std::int64_t>(unit.plan.held()),
                 .age = now - unit.roll.since,
                 .why = {},
-                .lacks = unit.wait.never.member};
+                .lacks = unit.wait.lack.member,
+                .never = unit.wait.lack.for_good};
   if (!unit.roll.says.minimum) {
     view.why = unit.roll.says.controller.empty() ? "its PodGroup was not found"
                                                  : gangs::UnseenController(unit.roll.says);

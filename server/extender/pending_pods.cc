@@ -11,7 +11,7 @@ namespace berth {
 
 namespace {
 
-constexpr std::size_t kPerEntry = 192;  // what keeping a pod takes beside it and its UID
+constexpr std::size_t kPerEntry = 320;  // what keeping a pod takes beside it and its UID
 constexpr std::size_t kMostSchedulerBytes = 253;
 
 }  // namespace
@@ -24,23 +24,26 @@ bool PendingPods::Remember(const PodRequest& pod) {
   if (schedulers_.size() < kMostSchedulers && pod.scheduler.size() <= kMostSchedulerBytes) {
     schedulers_.insert(pod.scheduler);
   }
-  const bool is_new = !recent_.contains(uid);
-  recent_.Put(uid, std::move(kept), bytes);
+  Known* const before = recent_.Find(uid);
+  const bool is_new = before == nullptr;
+  Known known = is_new ? Known() : std::move(*before);
+  known.pod = std::move(kept);
+  recent_.Put(uid, std::move(known), bytes);
   return is_new;
 }
 
 std::shared_ptr<const PodRequest> PendingPods::Find(const std::string& uid) {
   const MutexLock lock(mutex_);
   const auto* const known = recent_.Touch(uid);
-  return known == nullptr ? nullptr : *known;
+  return known == nullptr ? nullptr : known->pod;
 }
 
 std::shared_ptr<const PodRequest> PendingPods::FindNamed(std::string_view namespace_name,
                                                          std::string_view name) const {
   const MutexLock lock(mutex_);
   for (const auto& entry : recent_) {
-    const PodId& id = entry.value->id;
-    if (id.name == name && id.namespace_name == namespace_name) return entry.value;
+    const PodId& id = entry.value.pod->id;
+    if (id.name == name && id.namespace_name == namespace_name) return entry.value.pod;
   }
   return nullptr;
 }
@@ -48,6 +51,56 @@ std::shared_ptr<const PodRequest> PendingPods::FindNamed(std::string_view namesp
 void PendingPods::Forget(const std::string& uid) {
   const MutexLock lock(mutex_);
   recent_.Erase(uid);
+}
+
+std::set<std::string> PendingPods::ComesBack(const std::string& uid, Instant now) {
+  std::set<std::string> nodes;
+  const MutexLock lock(mutex_);
+  Known* const known = recent_.Find(uid);
+  if (known == nullptr) return nodes;
+  auto& all = known->out;
+  if (known->asks > 0 && now - known->told >= gangs::kComesBackAfter) {
+    auto out = std::ranges::find(all, known->node, &gangs::NodeOut::node);
+    const int asks = known->asks + 1;
+    if (asks >= (out == all.end() ? gangs::kAsksWithoutBind : 2)) {
+      if (out == all.end()) {
+        if (all.size() >= kMostOut) all.erase(all.begin());
+        out = all.insert(all.end(), {.node = known->node});
+      }
+      out->Take(asks, now);
+      known->asks = 0;
+    }
+  }
+  for (const gangs::NodeOut& out : all) {
+    if (now < out.until) nodes.insert(out.node);
+  }
+  return nodes;
+}
+
+void PendingPods::Told(const std::string& uid, std::string_view node, Instant now) {
+  const MutexLock lock(mutex_);
+  Known* const known = recent_.Find(uid);
+  if (known == nullptr) return;
+  if (known->node != node) {
+    known->node = node;
+    known->asks = 0;
+  }
+  if (known->asks > 0 && now - known->told < gangs::kComesBackAfter) return;
+  ++known->asks;
+  known->told = now;
+}
+
+void PendingPods::BindComes(const std::string& uid) {
+  const MutexLock lock(mutex_);
+  if (Known* const known = recent_.Find(uid); known != nullptr) known->asks = 0;
+}
+
+std::string PendingPods::NotBound(const std::string& uid, Instant now) const {
+  const MutexLock lock(mutex_);
+  const Known* const known = recent_.Find(uid);
+  if (known == nullptr || known->out.empty()) return "";
+  const auto last = std::ranges::max_element(known->out, {}, &gangs::NodeOut::until);
+  return now < last->until ? last->TextOf(known->pod->id.name) : "";
 }
 
 std::set<std::string> PendingPods::Schedulers() const {

@@ -4,6 +4,10 @@
 // and no more; what it asks for must have been kept. Bounded in pods and in bytes: the one not
 // touched for longest is forgotten first.
 //
+// With each it keeps what came of filter's answers: a node that is all that filter leaves to
+// kube-scheduler, or the best of them, and to which the pod is not bound, is out for a while
+// (gang_limits.h), as it is for a member of a gang.
+//
 // Any thread may call it.
 #pragma once
 
@@ -17,11 +21,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/recent.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/engine/engine.h"
+#include "server/extender/gang_limits.h"
 
 namespace berth {
 
@@ -44,6 +50,14 @@ class PendingPods {
                                                             std::string_view name) const
       BERTH_EXCLUDES(mutex_);
   void Forget(const std::string& uid) BERTH_EXCLUDES(mutex_);
+  // Filter is asked about the pod: the nodes that are out for it.
+  std::set<std::string> ComesBack(const std::string& uid, Instant now) BERTH_EXCLUDES(mutex_);
+  // kube-scheduler hears of that node next.
+  void Told(const std::string& uid, std::string_view node, Instant now) BERTH_EXCLUDES(mutex_);
+  void BindComes(const std::string& uid) BERTH_EXCLUDES(mutex_);
+  // "kube-scheduler asked about m0 3 times and did not bind it to n0"; "": no node is out.
+  [[nodiscard]] std::string NotBound(const std::string& uid, Instant now) const
+      BERTH_EXCLUDES(mutex_);
   // The spec.schedulerName of all pods that it was ever told to remember; kMostSchedulers at most,
   // of at most 253 bytes.
   [[nodiscard]] std::set<std::string> Schedulers() const BERTH_EXCLUDES(mutex_);
@@ -52,9 +66,18 @@ class PendingPods {
   [[nodiscard]] std::size_t bytes() const BERTH_EXCLUDES(mutex_);
 
  private:
+  static constexpr std::size_t kMostOut = 8;  // nodes of a pod
+
+  struct Known {
+    std::shared_ptr<const PodRequest> pod;
+    std::string node = {};  // that was told last, so often, last then, and no bind has come
+    int asks = 0;
+    Instant told{};
+    std::vector<gangs::NodeOut> out = {};
+  };
+
   mutable Mutex mutex_;
-  Recent<std::string, std::shared_ptr<const PodRequest>> recent_
-      BERTH_GUARDED_BY(mutex_);  // by UID
+  Recent<std::string, Known> recent_ BERTH_GUARDED_BY(mutex_);  // by UID
   std::set<std::string> schedulers_ BERTH_GUARDED_BY(mutex_);
 };
 

@@ -19,11 +19,6 @@ Json SecondsJson(const std::optional<Duration>& age) {
   return std::chrono::duration_cast<std::chrono::seconds>(*age).count();
 }
 
-const char* StateOf(PodState state) {
-  if (state == PodState::kBound) return "bound";
-  return state == PodState::kPlanned ? "planned" : "reserved";
-}
-
 Json AsksJson(const RequestShape& shape) {
   Json json = {{"text", AskText(shape.gpus)},
                {"cpu_milli", shape.cpu_milli},
@@ -58,6 +53,11 @@ Json GrantsJson(const std::vector<DeviceGrant>& grants) {
 
 }  // namespace
 
+const char* StateOf(PodState state) {
+  if (state == PodState::kBound) return "bound";
+  return state == PodState::kPlanned ? "planned" : "reserved";
+}
+
 Json DevicesJson(const Placement& placement) {
   Json json = {{"gpus", GrantsJson(placement.grants)}};
   for (const MigGrant& grant : placement.mig) json["mig"].push_back(MigGrantJson(grant));
@@ -75,62 +75,68 @@ void AddPlanned(const PodDevices& planned, Json& json) {
 }
 
 Json TenantJson(const NodeTenant& tenant) {
-  Json json = {{"pod", tenant.pod},
-               {"priority", tenant.priority},
-               {"state", StateOf(tenant.state)},
+  const PodRecord& record = *tenant.record;
+  Json json = {{"pod", tenant.name()},
+               {"priority", record.pod.priority},
+               {"state", StateOf(record.state)},
                {"gpus", GrantsJson(tenant.grants)}};
-  if (!tenant.mig.empty()) json["mig"] = tenant.mig;
-  if (tenant.places > 0) json["places"] = tenant.places;
+  for (const MigGrant& grant : record.placement.mig) json["mig"].push_back(NameOf(grant));
+  if (tenant.places() > 0) json["places"] = tenant.places();
   if (tenant.gpus_unknown) json["gpus_unknown"] = true;
-  if (!tenant.places_on.empty()) json["places_on"] = tenant.places_on;
-  AddPlanned(tenant.planned, json);
+  if (!record.placement.places_on.empty()) json["places_on"] = record.placement.places_on;
+  if (tenant.planned() != nullptr) AddPlanned(*tenant.planned(), json);
   return json;
 }
 
 Json FactsJson(const NodeReport& facts) {
+  const NodeSpec& spec = facts.spec();
+  const Node& node = facts.node;
   Json json = {{"node", facts.name},
-               {"model", facts.gpu_model},
-               {"ready", facts.ready},
-               {"refuses_gpu_pods", facts.refuses_gpu_pods},
+               {"model", spec.gpu_model},
+               {"ready", spec.ready},
+               {"refuses_gpu_pods", spec.refuses_gpu_pods},
                {"refused_asks", facts.refused_asks},
-               {"carries_out", facts.carries_out},
-               {"by_dra", facts.by_claims},
+               {"carries_out", spec.carries_out},
+               {"by_dra", !spec.by_claims.empty()},
                {"driver", facts.driver},
                {"cuda", facts.cuda},
-               {"topology_manager_policy", NameOf(facts.topology_manager.policy)},
-               {"topology_manager_scope", facts.topology_manager.by_pod ? "pod" : "container"},
-               {"gpu_condition", facts.gpu_condition},
-               {"named_gpus_condition", facts.named_gpus_condition},
-               {"gpu_contradiction", facts.gpu_contradiction},
+               {"topology_manager_policy", NameOf(spec.topology_manager.policy)},
+               {"topology_manager_scope", spec.topology_manager.by_pod ? "pod" : "container"},
+               {"gpu_condition", spec.gpu_condition},
+               {"named_gpus_condition", spec.named_gpus_condition},
+               {"gpu_contradiction", spec.gpu_contradiction},
                {"pods_on_other_gpus", facts.pods_on_other_gpus},
-               {"traits", facts.traits},
-               {"cpu_milli", facts.cpu_milli},
-               {"free_cpu_milli", facts.free_cpu_milli},
-               {"memory_bytes", facts.memory_bytes},
-               {"free_memory_bytes", facts.free_memory_bytes},
+               {"traits", spec.traits},
+               {"cpu_milli", spec.cpu_milli},
+               {"free_cpu_milli", node.free_cpu_milli()},
+               {"memory_bytes", spec.memory_bytes},
+               {"free_memory_bytes", node.free_memory_bytes()},
                {"taints", facts.taints},
                {"idle_gpus", facts.idle_gpus}};
-  if (facts.ephemeral_bytes) {
-    json["ephemeral_bytes"] = *facts.ephemeral_bytes;
-    json["free_ephemeral_bytes"] = *facts.free_ephemeral_bytes;
+  if (spec.ephemeral_bytes) {
+    json["ephemeral_bytes"] = *spec.ephemeral_bytes;
+    json["free_ephemeral_bytes"] = node.free_ephemeral_bytes();
   }
-  if (facts.gpu_price > 0) json["gpu_price"] = facts.gpu_price;
+  if (spec.gpu_price > 0) json["gpu_price"] = spec.gpu_price;
   json["gpus"] = Json::array();
-  for (const GpuFacts& gpu : facts.gpus) {
-    json["gpus"].push_back({{"index", gpu.index},
-                            {"uuid", gpu.uuid},
-                            {"free_milli", gpu.free.milli},
-                            {"free_memory_mib", gpu.free.memory_mib},
-                            {"memory_mib", gpu.memory_mib},
-                            {"open", gpu.open},
-                            {"held_by", gpu.held_by}});
-    if (!gpu.model.empty()) json["gpus"].back()["model"] = gpu.model;
+  for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
+    json["gpus"].push_back({{"index", i},
+                            {"uuid", spec.gpus[i].uuid},
+                            {"free_milli", node.gpus()[i].milli},
+                            {"free_memory_mib", node.gpus()[i].memory_mib},
+                            {"memory_mib", spec.gpus[i].memory_mib},
+                            {"open", node.IsOpen(static_cast<int>(i))},
+                            {"held_by", facts.gpus[i].held_by}});
+    const bool has_own = !spec.gpu_models.empty() && !spec.gpu_models[i].empty();
+    if (has_own) json["gpus"].back()["model"] = spec.gpu_models[i];
   }
-  if (facts.places > 0) json["places"] = {{"count", facts.places}, {"free", facts.free_places}};
-  if (!facts.places_on.empty()) json["places"]["taken_on"] = facts.places_on;
-  if (!facts.unwell.empty()) json["places"]["unhealthy"] = facts.unwell;
+  const GpuPlaces& places = spec.places;
+  if (places.count > 0) json["places"] = {{"count", places.count}, {"free", facts.free_places}};
+  const std::vector<int> taken_on(node.places_on().begin(), node.places_on().end());
+  if (!taken_on.empty()) json["places"]["taken_on"] = taken_on;
+  if (!places.unwell.empty()) json["places"]["unhealthy"] = places.unwell;
   if (facts.mig_gpus > 0) {
-    json["mig"] = {{"gpus", facts.mig_gpus}, {"cut_at_will", facts.mig_cut_at_will}};
+    json["mig"] = {{"gpus", facts.mig_gpus}, {"cut_at_will", spec.mig->dynamic}};
     Json& free = json["mig"]["free"] = Json::object();
     for (const MigFree& profile : facts.mig) free[profile.profile] = profile.free;
   }
@@ -346,10 +352,11 @@ std::string EncodeReport(const NodeReport& node) {
                                 {"starts_in_seconds", SecondsJson(kept.in)},
                                 {"text", berth::TextOf(kept)}});
   }
-  if (node.mig_spec.known() && node.mig_spec->product != nullptr) {
-    json["mig"]["devices"] = MigUseJson(*node.mig_spec, node.mig_use);
+  const NodeMig& mig = node.spec().mig;
+  if (mig.known() && mig->product != nullptr) {
+    json["mig"]["devices"] = MigUseJson(*mig, node.node.mig());
   }
-  if (node.links.known()) json["links"] = LinksJson(node.links);
+  if (node.spec().links.known()) json["links"] = LinksJson(node.spec().links);
   return TextOfJson(json);
 }
 
@@ -397,17 +404,10 @@ std::string EncodeReport(const UseReport& report) {
 std::string EncodeGangs(std::span<const GangView> gangs) {
   Json list = Json::array();
   for (const GangView& gang : gangs) {
-    Json json = {{"gang", gang.id.text()},
-                 {"state", gang.state},
-                 {"minimum", gang.minimum},
-                 {"total", nullptr},
-                 {"placed", gang.placed},
-                 {"waiting", gang.waiting},
-                 {"planned", gang.planned},
-                 {"held", gang.held},
-                 {"age_seconds", std::chrono::duration<double>(gang.age).count()},
-                 {"why", gang.why}};
-    if (gang.total) json["total"] = *gang.total;
+    Json json = GangJson(gang);
+    json.erase("why");  // comes last
+    json["age_seconds"] = std::chrono::duration<double>(gang.age).count();
+    json["why"] = gang.why;
     list.push_back(std::move(json));
   }
   return list.dump(1, ' ', false, Json::error_handler_t::replace);

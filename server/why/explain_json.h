@@ -28,6 +28,7 @@ struct PodReport {
   bool gated = false;
   bool unschedulable = false;        // its scheduler has found no node
   std::string scheduler_said = {};   // and said so in these words
+  std::string not_bound = {};        // PendingPods::NotBound
   std::optional<Duration> age = {};  // since it was created; empty: not known
   std::string scheduler = {};        // spec.schedulerName; empty = not said
   std::optional<GangView> gang = {};
@@ -71,6 +72,9 @@ struct TopReport {
   std::vector<ModelSummary> models;
   std::vector<WaitingClass> waiting;
 };
+
+// "bound", "planned", "reserved": for programs.
+const char* StateOf(PodState state);
 
 std::string EncodeReport(const PodReport& report);
 std::string EncodeReport(const NodeReport& node);

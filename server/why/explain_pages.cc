@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cluster/state/waiting_pods.h"
+#include "scoring/explain/other_limits.h"
 #include "server/extender/inquiry.h"
 #include "server/why/meant_resource.h"
 #include "server/why/room_advice.h"
@@ -129,8 +130,12 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
   }
   if (before >= kOfGang && line.size() > before) line[before].joint = "; alone, it ";
   const bool fits = told.fitting + told.by_claim > told.kept;
-  if (before == 0 && !report.gang && report.unschedulable && fits && !told.placed) {
-    line.push_back({report.scheduler_said.empty() ? kOthers : kOthersAsSaid});
+  if (before == 0 && !report.gang && fits && !told.placed) {
+    if (!report.not_bound.empty()) {
+      line.push_back({report.not_bound});
+    } else if (report.unschedulable) {
+      line.push_back({report.scheduler_said.empty() ? kOthers : kOthersAsSaid});
+    }
   }
   return LineOf(line, RoomBehind(told.pod.full_name()));
 }
@@ -157,10 +162,16 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
   if (waiting) said = SaidOf(live, *waiting);
   wire::PodReport report{.told = Inquiry(live.extender, now).Explain(pod, said), .sentence = {}};
   report.scheduler = pod.scheduler;
+  report.not_bound = live.extender.NotBound(pod.id);
   report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
   if (waiting) TakeWaiting(*waiting, report);
-  if (report.gang && report.gang->state == "waiting" && !report.told.placed) {
-    report.holders = HoldersFor(*now.snapshot, pod, kMostHolders);
+  // Whose end would help: not where nothing does, and on nodes of the member that has no place.
+  if (report.gang && report.gang->state == "waiting" && !report.gang->never &&
+      !report.told.placed) {
+    const auto lacking = report.gang->lacks.empty()
+                             ? std::nullopt
+                             : live.waiting.FindNamed(pod.id.namespace_name, report.gang->lacks);
+    report.holders = HoldersFor(*now.snapshot, lacking ? *lacking->pod : pod, kMostHolders);
   }
   report.sentence = SentenceOf(report, live.extender.pending().Schedulers());
   return report;
@@ -173,7 +184,7 @@ wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
   wire::PodReport report{.told = {}, .sentence = {}};
   report.told.pod = pod.id;
   report.told.nodes = now.snapshot->size();
-  report.told.line = {{"asks for no GPU: kube-scheduler alone chooses its node"}};
+  report.told.line = {{OfSchedulerAlone(pod)}};
   const std::string meant = MeantResource(waiting.scheduler_said, *now.snapshot);
   if (!meant.empty()) report.told.line = {{meant}};
   report.told.sentence = LineOf(report.told.line, RoomBehind(pod.id.full_name()));
@@ -190,11 +201,6 @@ void AdviseRoomIn(wire::PodReport& report, const Live& live, const Extender::Mom
   if (gang_waits || report.told.fitting + report.told.by_claim == 0) {
     report.room = AdviseRoom(live, now, waiting);
   }
-}
-
-const char* StateOf(PodState state) {
-  if (state == PodState::kBound) return "bound";
-  return state == PodState::kPlanned ? "planned" : "reserved";
 }
 
 // The pods of the gang that have a place; of nodes that the snapshot does not know, those of now.
@@ -218,7 +224,7 @@ std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const 
   std::map<std::string, wire::GangMemberReport> by_name;
   for (const auto& pod : placed) {
     const std::string name = pod->pod.id.full_name();
-    by_name[name] = {name, StateOf(pod->state), pod->placement.node};
+    by_name[name] = {name, wire::StateOf(pod->state), pod->placement.node};
   }
   std::optional<WaitingPod> first;
   for (const WaitingPod& waiting : listed) {
@@ -324,7 +330,10 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
   const bool lacks = !told.lacking.empty() && told.fitting + told.by_claim == 0;
   if (AwaitsReserved(told) || IsPassedOver(told) || lacks) return {told.sentence, {}};
   if (told.fitting > 0) {
-    return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
+    const std::string out = live.extender.NotBound(pod.id);
+    return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now" +
+                (out.empty() ? "" : "; " + out),
+            {}};
   }
   if (told.by_claim > 0) {
     return {"kube-scheduler decides by DRA on " + std::to_string(told.by_claim) + " of " + nodes,
@@ -333,6 +342,7 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
   constexpr std::size_t kTold = 2;
   wire::WaitingWhy why{"fits none of " + nodes, {}};
   std::vector<std::string> counts = CountTexts(told);
+  if (!told.never.empty()) counts.insert(counts.begin(), told.never);
   if (counts.size() > kTold) counts.resize(kTold);
   if (!counts.empty()) why.text += ": " + Join(counts, ", ");
   if (told.nearest.empty() || told.nearest[0].near.ways.empty()) return why;

@@ -93,33 +93,35 @@ std::string ModelsTable(const std::vector<ModelSummary>& models) {
 // "0 1 3: idle; 2: held by ns/a": GPUs of one state on one line.
 std::string GpusLines(const NodeReport& facts, std::string_view indent) {
   std::vector<std::pair<std::string, std::string>> lines;  // what they are -> which
-  for (const GpuFacts& gpu : facts.gpus) {
-    std::string is = gpu.healthy ? "" : "unhealthy";
-    if (gpu.healthy && gpu.held_by.empty()) {
-      is = gpu.open ? "idle" : "closed in place of an unhealthy one";
-      if (!gpu.free.idle()) is = "used by a pod whose GPUs are unknown";
+  for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
+    const GpuFree& free = facts.node.gpus()[i];
+    const bool open = facts.node.IsOpen(static_cast<int>(i)),
+               healthy = facts.spec().gpus[i].healthy;
+    const std::vector<std::string>& held_by = facts.gpus[i].held_by;
+    std::string is = healthy ? "" : "unhealthy";
+    if (healthy && held_by.empty()) {
+      is = open ? "idle" : "closed in place of an unhealthy one";
+      if (!free.idle()) is = "used by a pod whose GPUs are unknown";
     }
-    for (std::size_t i = 0; i < gpu.held_by.size(); ++i) {
-      is += (i > 0 ? ", " : is.empty() ? "held by " : "; held by ") + gpu.held_by[i];
-    }
-    if (gpu.open && !gpu.free.idle() && gpu.free.milli > 0) {
-      is += "; " + std::to_string(gpu.free.milli) + " thousandths free";
+    if (!held_by.empty()) is += (is.empty() ? "held by " : "; held by ") + Join(held_by, ", ");
+    if (open && !free.idle() && free.milli > 0) {
+      is += "; " + std::to_string(free.milli) + " thousandths free";
     }
     const auto same = std::ranges::find(lines, is, &std::pair<std::string, std::string>::first);
     if (same == lines.end()) {
-      lines.emplace_back(is, std::to_string(gpu.index));
+      lines.emplace_back(is, std::to_string(i));
     } else {
-      same->second += "," + std::to_string(gpu.index);
+      same->second += "," + std::to_string(i);
     }
   }
   std::string text;
   for (const auto& [is, which] : lines) {
     text += std::string(indent) + "GPU " + which + ": " + is + "\n";
   }
-  if (facts.places > 0) {
+  if (const GpuPlaces& places = facts.spec().places; places.count > 0) {
     text += std::string(indent) + std::to_string(facts.free_places) + " of " +
-            CountText(facts.places, "GPU replica") + " free";
-    for (const int gpu : facts.unwell) text += ", GPU " + std::to_string(gpu) + " is unhealthy";
+            CountText(places.count, "GPU replica") + " free";
+    for (const int gpu : places.unwell) text += ", GPU " + std::to_string(gpu) + " is unhealthy";
     text += "\n";
   }
   if (facts.missing > 0) {
@@ -128,7 +130,7 @@ std::string GpusLines(const NodeReport& facts, std::string_view indent) {
   }
   for (const MigFree& free : facts.mig) {
     text += std::string(indent) + "MIG " + free.profile + ": " + std::to_string(free.free) +
-            (facts.mig_cut_at_will ? " can be created" : " free") + "\n";
+            (facts.spec().mig->dynamic ? " can be created" : " free") + "\n";
   }
   return text;
 }
@@ -173,7 +175,10 @@ std::string NearestText(const std::vector<NearNodeFacts>& nearest, bool by_itsel
   std::string text;
   for (const NearNodeFacts& at : nearest) {
     text += "  " + at.facts.name + ": " + at.near.lack + "\n";
-    for (const WayIn& way : at.near.ways) text += "    fits " + way.text + "\n";
+    for (const WayIn& way : at.near.ways) {
+      text += "    fits " + way.text + "\n";
+      if (way.pods.size() > kMostEnding) text += "      all: " + Join(way.pods, ", ") + "\n";
+    }
     text += GpusLines(at.facts, "    ");
   }
   if (text.empty()) return "";
@@ -279,63 +284,53 @@ std::string NamedBy(const std::string& condition) {
   return (condition.find('=') == std::string::npos ? "" : "condition ") + condition;
 }
 
-std::string ListText(const std::vector<DeviceGrant>& grants) {
-  return Join(grants, ", ", [](const DeviceGrant& grant) { return TextOf(grant); });
-}
-
 // What it has; behind it, what it was planned with, if that is something else.
 std::string DevicesOf(const NodeTenant& tenant) {
-  std::string devices = ListText(tenant.grants);
-  for (const std::string& mig : tenant.mig) devices += (devices.empty() ? "" : ", ") + mig;
-  if (tenant.places > 0) devices = TextOfPlaces(tenant.places, tenant.places_on);
+  const Placement& has = tenant.record->placement;
+  std::string devices = ListDevices({tenant.grants, has.mig, has.places_on}, tenant.places());
   if (tenant.gpus_unknown) devices += devices.empty() ? "unknown" : ", others unknown";
-  if (tenant.planned.empty()) return devices;
-  std::string planned = ListText(tenant.planned.grants);
-  for (const MigGrant& grant : tenant.planned.mig) {
-    planned += (planned.empty() ? "" : ", ") + NameOf(grant);
-  }
-  if (!tenant.planned.places_on.empty()) {
-    planned = TextOfPlaces(std::ssize(tenant.planned.places_on), tenant.planned.places_on);
-  }
-  return devices + ", planned " + planned;
+  const PodDevices* const plan = tenant.planned();
+  if (plan == nullptr) return devices;
+  return devices + ", planned " + ListDevices(*plan, std::ssize(plan->places_on));
 }
 
 }  // namespace
 
 std::string TextOf(const NodeReport& node) {
+  const NodeSpec& spec = node.spec();
   const std::vector<LinePart> line = {
-      {node.gpu_model.empty() ? "no GPU model" : node.gpu_model},
-      {node.ready ? "" : "not ready", 0, ", "},
-      {node.gpu_condition.empty() ? "" : "condition " + node.gpu_condition, 1, ", "},
-      {node.named_gpus_condition.empty()
+      {spec.gpu_model.empty() ? "no GPU model" : spec.gpu_model},
+      {spec.ready ? "" : "not ready", 0, ", "},
+      {spec.gpu_condition.empty() ? "" : "condition " + spec.gpu_condition, 1, ", "},
+      {spec.named_gpus_condition.empty()
            ? ""
-           : "unhealthy GPUs by " + NamedBy(node.named_gpus_condition),
+           : "unhealthy GPUs by " + NamedBy(spec.named_gpus_condition),
        1, ", "},
-      {node.refuses_gpu_pods ? "its kubelet rejected the last GPU pods" : "", 0, ", "}};
+      {spec.refuses_gpu_pods ? "its kubelet rejected the last GPU pods" : "", 0, ", "}};
   std::string text =
       ShortName(node.name, kLongestName) + ": " + LineOf(line, RoomBehind(node.name)) + "\n";
-  if (!node.gpu_contradiction.empty()) text += "  " + node.gpu_contradiction + "\n";
+  if (!spec.gpu_contradiction.empty()) text += "  " + spec.gpu_contradiction + "\n";
   for (const std::string& ask : node.refused_asks) {
     text += "  its kubelet rejected the last pods that ask for " + ask + "\n";
   }
   for (const KeptFor& kept : node.kept_for) text += "  " + berth::TextOf(kept) + "\n";
-  if (node.by_claims)
+  if (!spec.by_claims.empty())
     text += "  kube-scheduler gives pods its GPUs by DRA, the first that are free\n";
-  if (node.carries_out) text += "  an agent gives containers the GPUs that Berth chooses\n";
-  if (node.topology_manager.policy != TopologyPolicy::kNone) {
-    text += "  Topology Manager policy " + std::string(NameOf(node.topology_manager.policy)) +
-            (node.topology_manager.by_pod ? ", scope pod" : "") + "\n";
+  if (spec.carries_out) text += "  an agent gives containers the GPUs that Berth chooses\n";
+  if (spec.topology_manager.policy != TopologyPolicy::kNone) {
+    text += "  Topology Manager policy " + std::string(NameOf(spec.topology_manager.policy)) +
+            (spec.topology_manager.by_pod ? ", scope pod" : "") + "\n";
   }
-  text += "  CPU " + CpuText(node.free_cpu_milli) + " of " + CpuText(node.cpu_milli) +
-          " free, memory " + MemoryText(node.free_memory_bytes) + " of " +
-          MemoryText(node.memory_bytes) + " free";
-  if (node.ephemeral_bytes) {
-    text += ", ephemeral storage " + MemoryText(*node.free_ephemeral_bytes) + " of " +
-            MemoryText(*node.ephemeral_bytes) + " free";
+  text += "  CPU " + CpuText(node.node.free_cpu_milli()) + " of " + CpuText(spec.cpu_milli) +
+          " free, memory " + MemoryText(node.node.free_memory_bytes()) + " of " +
+          MemoryText(spec.memory_bytes) + " free";
+  if (spec.ephemeral_bytes) {
+    text += ", ephemeral storage " + MemoryText(node.node.free_ephemeral_bytes()) + " of " +
+            MemoryText(*spec.ephemeral_bytes) + " free";
   }
   text += "\n";
   for (const std::string& taint : node.taints) text += "  taint " + taint + "\n";
-  if (!node.traits.empty()) text += "  traits " + Join(node.traits, ", ") + "\n";
+  if (!spec.traits.empty()) text += "  traits " + Join(spec.traits, ", ") + "\n";
   text += GpusLines(node, "  ");
   if (node.pods_on_other_gpus > 0) {
     text += "  " + CountText(node.pods_on_other_gpus, "pod") +
@@ -343,11 +338,10 @@ std::string TextOf(const NodeReport& node) {
   }
   std::vector<Row> rows;
   for (const NodeTenant& tenant : node.tenants) {
-    const char* const state = tenant.state == PodState::kBound      ? "bound"
-                              : tenant.state == PodState::kReserved ? "being bound"
-                                                                    : "planned";
-    rows.push_back(
-        {tenant.pod, DevicesOf(tenant), "priority " + std::to_string(tenant.priority), state});
+    const PodRecord& record = *tenant.record;
+    rows.push_back({tenant.name(), DevicesOf(tenant),
+                    "priority " + std::to_string(record.pod.priority),
+                    record.state == PodState::kReserved ? "being bound" : StateOf(record.state)});
   }
   return rows.empty() ? text : text + "Pods with GPUs:\n" + TableOf(rows);
 }

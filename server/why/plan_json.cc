@@ -75,14 +75,8 @@ Json WhyJson(const WhyNot& why) {
 
 // "on n1 with GPU 0, GPU 1".
 std::string PlaceText(const Placement& placement) {
-  std::string devices;
-  const auto add = [&devices](const std::string& device) {
-    devices += (devices.empty() ? " with " : ", ") + device;
-  };
-  for (const DeviceGrant& grant : placement.grants) add(berth::TextOf(grant));
-  for (const MigGrant& grant : placement.mig) add(berth::NameOf(grant));
-  if (placement.places > 0) add(CountText(placement.places, "GPU replica"));
-  return "on " + placement.node + devices;
+  const std::string devices = ListDevices(DevicesOf(placement), placement.places);
+  return "on " + placement.node + (devices.empty() ? "" : " with " + devices);
 }
 
 // "2 on n1, 1 on n2", in the order in which they come first.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/quantity.h"
+
 namespace berth::wire {
 namespace {
 
@@ -52,17 +54,19 @@ class PodSets {
     if (kind == "CronJob" && IsOfApi(object_, "batch/")) return &PodSets::ReadCronJob;
     if (kind == "JobSet") return &PodSets::ReadJobSet;
     if (kind == "LeaderWorkerSet") return &PodSets::ReadLeaderWorkerSet;
+    if (kind == "RayCluster" || kind == "RayJob" || kind == "RayService") return &PodSets::ReadRay;
+    if (kind == "TrainJob") return &PodSets::ReadTrainJob;
+    if (kind == "SparkApplication") return &PodSets::ReadSpark;
     for (const char* job : {"PyTorchJob", "TFJob", "MPIJob", "JAXJob", "PaddleJob", "XGBoostJob"}) {
       if (kind == job) return &PodSets::ReadRoles;
     }
     return nullptr;
   }
 
-  // 1 where it is not said.
-  [[nodiscard]] Result<std::int64_t> Count(const Json* of, const std::string& path,
-                                           const char* key) const {
+  [[nodiscard]] Result<std::int64_t> Count(const Json* of, const std::string& path, const char* key,
+                                           std::int64_t unsaid = 1) const {
     const Json* const count = FieldOf(of, key);
-    if (count == nullptr) return 1;
+    if (count == nullptr) return unsaid;
     const bool is_count = count->is_number_unsigned() ||
                           (count->is_number_integer() && count->get<std::int64_t>() >= 0);
     if (!is_count) {
@@ -213,12 +217,144 @@ class PodSets {
         BERTH_TRY_STATUS(Add({.name = name_ + "-" + lower,
                               .count = replicas,
                               .labels = {{"training.kubeflow.org/job-name", name_},
+                                         {"training.kubeflow.org/job-role", lower},
                                          {"training.kubeflow.org/replica-type", lower}},
                               .owner_kind = std::string(kind_),
                               .owner_api = "kubeflow.org/v1",
                               .owner_name = name_},
                              &of, path));
       }
+    }
+    return {};
+  }
+
+  // A head, and as many workers of each group as there are before anything scales them.
+  Status ReadRayCluster(const Json* spec, const std::string& path) {
+    const auto node = [this](const std::string& type, const std::string& group) {
+      return PodSet{.name = name_ + "-" + (type == "head" ? type : group + "-worker"),
+                    .labels = {{"ray.io/cluster", name_},
+                               {"ray.io/node-type", type},
+                               {"ray.io/group", group},
+                               {"ray.io/is-ray-node", "yes"}},
+                    .owner_kind = "RayCluster",
+                    .owner_api = "ray.io/v1",
+                    .owner_name = name_};
+    };
+    BERTH_TRY_STATUS(
+        Add(node("head", "headgroup"), FieldOf(spec, "headGroupSpec"), path + ".headGroupSpec"));
+    const Json& groups = ItemsOf(spec, "workerGroupSpecs");
+    for (std::size_t i = 0; i < groups.size() && !IsEnough(); ++i) {
+      const std::string place = path + ".workerGroupSpecs[" + std::to_string(i) + "]";
+      BERTH_TRY(const std::int64_t least, Count(&groups[i], place, "minReplicas", 0));
+      BERTH_TRY(const std::int64_t replicas, Count(&groups[i], place, "replicas", least));
+      BERTH_TRY(const std::int64_t hosts, Count(&groups[i], place, "numOfHosts"));
+      PodSet workers = node("worker", WordOf(&groups[i], "groupName"));
+      workers.count = std::max(replicas, least) * hosts;
+      BERTH_TRY_STATUS(Add(std::move(workers), &groups[i], place));
+    }
+    return {};
+  }
+
+  // A RayJob may use a cluster that is there already.
+  Status ReadRay(const Json* spec) {
+    for (const char* field : {"rayClusterSpec", "rayClusterConfig"}) {
+      const Json* const cluster = FieldOf(spec, field);
+      if (cluster != nullptr) return ReadRayCluster(cluster, path_ + ".spec." + field);
+    }
+    return kind_ == "RayCluster" ? ReadRayCluster(spec, path_ + ".spec") : Status();
+  }
+
+  // The JobSet that its runtime makes, by what the TrainJob itself says.
+  Status ReadTrainJob(const Json* spec) {
+    const std::string path = path_ + ".spec.trainer";
+    const Json* const trainer = FieldOf(spec, "trainer");
+    const Json* const asks = FieldOf(trainer, "resourcesPerNode");
+    if (asks == nullptr || FieldOf(trainer, "numNodes") == nullptr) {
+      pods_.unknown =
+          "its runtime says what pods it makes; want spec.trainer.numNodes and "
+          "spec.trainer.resourcesPerNode";
+      return {};
+    }
+    BERTH_TRY(const std::int64_t nodes, Count(trainer, path, "numNodes"));
+    Json pod = {{"spec", {{"containers", Json::array({{{"resources", *asks}}})}}}};
+    for (const Json& change : ItemsOf(spec, "podTemplateOverrides")) {
+      const Json& jobs = ItemsOf(&change, "targetJobs");
+      const auto is_node = [](const Json& job) { return WordOf(&job, "name") == "node"; };
+      if (std::ranges::none_of(jobs, is_node)) continue;
+      for (const char* field : {"metadata", "spec"}) {
+        const Json* const said = FieldOf(change, field);
+        if (said == nullptr || !said->is_object()) continue;
+        Json more = *said;
+        for (const char* list : {"containers", "initContainers"}) more.erase(list);  // not whole
+        pod[field].merge_patch(more);
+      }
+    }
+    const Json job = {{"parallelism", nodes}, {"completions", nodes}, {"template", std::move(pod)}};
+    std::deque<Json> made;
+    made.push_back(
+        {{"metadata", {{"name", name_}}},
+         {"spec",
+          {{"replicatedJobs", Json::array({{{"name", "node"}, {"template", {{"spec", job}}}}})}}}});
+    BERTH_TRY(auto pods, PodSets(made.back(), path_, most_).Of("JobSet"));
+    pods_ = *std::move(pods);
+    pods_.made = std::move(made);
+    for (PodSet& set : pods_.sets) set.path = path;
+    return {};
+  }
+
+  // As a JVM's sizes are written: "512m", "4g", "4096" in MiB.
+  static std::int64_t BytesOf(std::string size, std::int64_t unsaid) {
+    if (size.ends_with('b')) size.pop_back();
+    if (size.empty()) return unsaid;
+    const bool has_unit = size.back() >= 'a';
+    size.back() = static_cast<char>(has_unit ? size.back() - 'a' + 'A' : size.back());
+    const auto bytes = Quantity::Parse(size + (has_unit ? "i" : "Mi"));
+    return bytes ? std::min(bytes->Value(), std::int64_t{1} << 60) : unsaid;
+  }
+
+  // A driver, and the executors with which it begins. Beside the heap a container has a share of
+  // it, of Python and R more.
+  Status ReadSpark(const Json* spec) {
+    constexpr std::int64_t kMib = std::int64_t{1} << 20;
+    const std::string type = WordOf(spec, "type");
+    const std::int64_t percent = type == "Python" || type == "R" ? 40 : 10;
+    for (const std::string role : {"driver", "executor"}) {
+      const std::string path = path_ + ".spec." + role;
+      const Json* const of = FieldOf(spec, role.c_str());
+      const bool is_driver = role == "driver";
+      BERTH_TRY(const std::int64_t said, Count(of, path, "instances"));
+      BERTH_TRY(const std::int64_t least,
+                Count(FieldOf(spec, "dynamicAllocation"), path, "minExecutors", 0));
+      const std::int64_t heap = BytesOf(WordOf(of, "memory"), 1024 * kMib);
+      const std::int64_t beside =
+          BytesOf(WordOf(of, "memoryOverhead"), std::max(heap / 100 * percent, 384 * kMib));
+      const Json* const cores = FieldOf(of, "cores");
+      const Json* const gpu = FieldOf(of, "gpu");
+      Json asks = {{"memory", std::to_string(heap + beside)},
+                   {"cpu", cores == nullptr ? Json(1) : *cores}};
+      if (const Json* const gpus = FieldOf(gpu, "quantity"); gpus != nullptr) {
+        asks[WordOf(gpu, "name")] = *gpus;
+      }
+      Json& pod = pods_.made.emplace_back(Json::object());
+      pod["spec"]["containers"] = Json::array({{{"resources", {{"limits", std::move(asks)}}}}});
+      for (const Json* const from : {spec, of}) {
+        for (const char* field : {"nodeSelector", "tolerations", "affinity", "schedulerName"}) {
+          if (const Json* const at = FieldOf(from, field); at != nullptr) pod["spec"][field] = *at;
+        }
+      }
+      for (const char* field : {"labels", "annotations"}) {
+        if (const Json* const at = FieldOf(of, field); at != nullptr) pod["metadata"][field] = *at;
+      }
+      pods_.sets.push_back({.pod = &pod,
+                            .path = path,
+                            .name = name_ + (is_driver ? "-driver" : "-exec"),
+                            .count = is_driver ? 1 : std::max(said, least),
+                            .labels = {{"spark-role", role},
+                                       {"spark-app-selector", PlannedUid(name_)},
+                                       {"sparkoperator.k8s.io/app-name", name_}},
+                            .owner_kind = is_driver ? "" : "Pod",
+                            .owner_api = "v1",
+                            .owner_name = name_ + "-driver"});
     }
     return {};
   }

@@ -8,15 +8,20 @@
 //   JobSet                spec.replicatedJobs: replicas times those of the Job
 //   LeaderWorkerSet       spec.replicas times a leader and size - 1 workers
 //   PyTorchJob, TFJob, MPIJob, JAXJob, PaddleJob, XGBoostJob   replicas of each role
+//   RayCluster, RayJob, RayService   a head, and replicas times numOfHosts of each group of workers
+//   TrainJob              spec.trainer.numNodes, as the JobSet that its runtime makes
+//   SparkApplication      a driver, and spec.executor.instances
 //   Job of batch.DOMAIN   replicas of each task, which start together as its PodGroup of
 //                         scheduling.DOMAIN has it
 //
 // They have the labels, annotations and owners by which their controllers name gangs.
 // Sources: the API types of batch/v1, jobset.x-k8s.io/v1alpha2, leaderworkerset.x-k8s.io/v1,
-// kubeflow.org/v1 and v2beta1.
+// kubeflow.org/v1 and v2beta1, ray.io/v1, trainer.kubeflow.org/v1alpha1,
+// sparkoperator.k8s.io/v1beta2.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +52,8 @@ struct ObjectPods {
   // What says how many of them start together: an object of the dialects, with the UID that the
   // pods name; null: nothing does.
   Json group = nullptr;
+  std::deque<Json> made = {};  // templates of these sets that are not in the object
+  std::string unknown = {};    // why its pods are not known; "": they are
 };
 
 // The UID of an object that is only asked about.

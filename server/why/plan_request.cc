@@ -95,8 +95,8 @@ class PlanReader {
   Status Read(const Json& object, const std::string& path, const std::string& kind) {
     if (kind == "Pod") return ReadPod(object, path);
     BERTH_TRY(const std::optional<ObjectPods> pods, PodsOf(object, kind, path, kMostPlannedPods));
-    if (!pods) {
-      LeaveOut(kind, object, "Berth does not know what pods it makes");
+    if (!pods || !pods->unknown.empty()) {
+      LeaveOut(kind, object, pods ? pods->unknown : "Berth does not know what pods it makes");
       return {};
     }
     if (!pods->group.is_null()) BERTH_TRY_STATUS(TakeGroupOf(*pods, object, kind));

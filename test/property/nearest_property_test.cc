@@ -174,6 +174,7 @@ int ToldDistance(const NearNode& near) {
   const WayIn& way = near.ways.front();
   if (way.code == "pods_end") return std::min(static_cast<int>(way.pods.size()), kMany);
   if (way.code == "node_ready" || way.code == "gpus_well") return kWell;
+  if (way.code == "node_and_pods") return kNothing;  // two things have to happen
   return kLess;
 }
 
@@ -295,17 +296,22 @@ std::optional<Changed> Apply(const std::shared_ptr<const Snapshot>& snapshot, co
     });
     return WithNode(*snapshot, index, left, pod);
   }
-  if (way.code == "node_ready" || way.code == "gpus_well") {
+  if (way.code == "node_ready" || way.code == "gpus_well" || way.code == "node_and_pods") {
     NodeSpec spec = node.spec();
-    if (way.code == "gpus_well") {
+    if (way.text.find("healthy again") != way.text.npos) {
       spec.missing = 0;
       for (GpuSpec& gpu : spec.gpus) gpu.healthy = true;
-    } else {
+    }
+    if (way.text.find("the node is ready") != way.text.npos) {
       spec.ready = true;
       std::erase_if(spec.taints,
                     [](const Taint& taint) { return taint.key == "node.kubernetes.io/not-ready"; });
     }
-    return WithSpec(*snapshot, index, spec, pod);
+    changed = WithSpec(*snapshot, index, spec, pod);
+    const Node left = changed.snapshot->node(index).Without([&way](const PodRecord& record) {
+      return std::ranges::find(way.pods, record.pod.id.full_name()) != way.pods.end();
+    });
+    return WithNode(*changed.snapshot, index, left, pod);
   }
   if (way.code == "size") {
     changed.pod.shape.gpus = WholeGpus{static_cast<int>(FirstNumber(way.text))};

@@ -11,6 +11,7 @@
 #include "scoring/explain/other_limits.h"
 #include "scoring/room/room_nodes.h"
 #include "scoring/scheduler_victims.h"
+#include "server/extender/inquiry.h"
 
 namespace berth::test {
 namespace {
@@ -639,7 +640,7 @@ std::string WorldSoak::WhyNotOn(const std::string& node, const Pod& pod) const {
     const auto view = gangs_.View(pod.pod.gang.id, clock_.Now());
     if (view) text += view->why + "; ";
   }
-  return text + extender_->Explain(now, pod.pod).sentence;
+  return text + Inquiry(*extender_, now).Explain(pod.pod).sentence;
 }
 
 void WorldSoak::CheckAsleep() {

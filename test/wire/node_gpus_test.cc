@@ -155,7 +155,9 @@ TEST(SickGpu, AllOfThemAreADevicePluginThatOffersNoneAndComesBack) {
 }
 
 TEST(SharedGpus, GiveOnePlaceToAPodAndSayWhyNotMore) {
-  TestService service({ReadNode(FourSharedT4()).spec});
+  Config config = DefaultConfig();
+  config.shares.several_replicas = SeveralReplicas::kRefuse;
+  TestService service({ReadNode(FourSharedT4(), config).spec});
   const std::string several = Never(Reason::kOnePlaceEach);
   EXPECT_EQ(Refusal(service, PodWithGpus("sixteen", 16), "t4"), several);
   EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "t4"), several);

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/why/plan_request.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "config/parse_yaml.h"
 #include "scoring/admission.h"
 #include "server/why/api_rules.h"
+#include "test/support/build_paths.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
+#include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire::plan_request_test {
@@ -279,6 +283,108 @@ TEST(PlanRequests, AJobOfKubeflowStandsForThePodsOfItsRoles) {
   EXPECT_EQ(NamesOf(plan), (Names{"team/w-master-0", "team/w-worker-0", "team/w-worker-1"}));
 }
 
+TEST(PlanRequests, ARayClusterStandsForItsHeadAndItsWorkers) {
+  Json workers = {{"groupName", "gpu"}, {"replicas", 2}, {"numOfHosts", 2}, {"minReplicas", 0}};
+  workers["template"] = TemplateOf(8);
+  Json cluster = {{"headGroupSpec", {{"template", TemplateOf(0)}}}};
+  cluster["workerGroupSpecs"] = Json::array({workers});
+  const PlanRequest plan = Read(ObjectOf("ray.io/v1", "RayCluster", cluster));
+  EXPECT_EQ(GpusOf(plan), (std::vector<int>{0, 8, 8, 8, 8}));
+  EXPECT_EQ(NamesOf(plan)[1], "team/w-gpu-worker-0");
+  EXPECT_TRUE(plan.left_out.empty());
+  EXPECT_EQ(GpusOf(Read(ObjectOf("ray.io/v1", "RayJob", {{"rayClusterSpec", cluster}}))),
+            GpusOf(plan));
+  EXPECT_EQ(GpusOf(Read(ObjectOf("ray.io/v1", "RayService", {{"rayClusterConfig", cluster}}))),
+            GpusOf(plan));
+  const Json selector = {{"clusterSelector", {{"ray.io/cluster", "other"}}}};
+  EXPECT_TRUE(Read(ObjectOf("ray.io/v1", "RayJob", selector)).pods.empty());
+  cluster["workerGroupSpecs"][0].erase("replicas");
+  cluster["workerGroupSpecs"][0]["minReplicas"] = 1;
+  EXPECT_EQ(Read(ObjectOf("ray.io/v1", "RayCluster", cluster)).pods.size(), 3u);
+}
+
+TEST(PlanRequests, PodsOfARayClusterNameTheirGangAfterIt) {
+  Json cluster = {{"headGroupSpec", {{"template", TemplateOf(0)}}}};
+  cluster["workerGroupSpecs"] = Json::array({{{"groupName", "gpu"}, {"replicas", 2}}});
+  cluster["workerGroupSpecs"][0]["template"] = TemplateOf(8);
+  for (Json* const part : {&cluster["headGroupSpec"], &cluster["workerGroupSpecs"][0]}) {
+    (*part)["template"]["metadata"]["annotations"] = {{"berth.dev/gang-by", "ray.io/cluster"},
+                                                      {"berth.dev/gang-size", "3"}};
+  }
+  const PlanRequest plan = Read(ObjectOf("ray.io/v1", "RayCluster", cluster));
+  ASSERT_EQ(plan.pods.size(), 3u);
+  EXPECT_EQ(plan.pods[0].refusal, "");
+  EXPECT_EQ(plan.pods[0].gang, plan.pods[2].gang);
+  EXPECT_EQ(plan.pods[0].gang.minimum, 3);
+}
+
+TEST(PlanRequests, ATrainJobStandsForThePodsOfItsNodes) {
+  Json job = {
+      {"runtimeRef", {{"name", "torch-distributed"}}},
+      {"trainer", {{"numNodes", 4}, {"resourcesPerNode", {{"limits", {{"nvidia.com/gpu", 8}}}}}}}};
+  const PlanRequest plan = Read(ObjectOf("trainer.kubeflow.org/v1alpha1", "TrainJob", job));
+  EXPECT_EQ(GpusOf(plan), (std::vector<int>{8, 8, 8, 8}));
+  EXPECT_EQ(plan.sources[0].what, "TrainJob team/w");
+  EXPECT_TRUE(plan.left_out.empty());
+  const Json annotations = {{"berth.dev/gang-by", "jobset.sigs.k8s.io/jobset-uid"}};
+  const Json change = {{"targetJobs", Json::array({{{"name", "node"}}})},
+                       {"metadata", {{"annotations", annotations}}},
+                       {"spec", {{"nodeSelector", {{"pool", "a"}}}}}};
+  job["podTemplateOverrides"] = Json::array({change});
+  const PlanRequest gang = Read(ObjectOf("trainer.kubeflow.org/v1alpha1", "TrainJob", job));
+  ASSERT_EQ(gang.pods.size(), 4u);
+  EXPECT_EQ(gang.pods[0].gang.minimum, 4);
+  ASSERT_NE(gang.pods[0].constraints, nullptr);
+  EXPECT_TRUE(gang.pods[0].constraints->selects());
+  job["trainer"].erase("numNodes");
+  EXPECT_EQ(Read(ObjectOf("trainer.kubeflow.org/v1alpha1", "TrainJob", job)).left_out,
+            Names{"TrainJob team/w: its runtime says what pods it makes; want "
+                  "spec.trainer.numNodes and spec.trainer.resourcesPerNode"});
+}
+
+TEST(PlanRequests, AnMpiJobStandsForItsLauncherAndItsWorkers) {
+  Json roles = {{"Launcher", {{"replicas", 1}, {"template", TemplateOf(0)}}},
+                {"Worker", {{"replicas", 2}, {"template", TemplateOf(8)}}}};
+  for (Json& role : roles) {
+    role["template"]["metadata"]["annotations"] = {
+        {"berth.dev/gang-by", "training.kubeflow.org/job-name"}, {"berth.dev/gang-size", "3"}};
+  }
+  const PlanRequest plan =
+      Read(ObjectOf("kubeflow.org/v2beta1", "MPIJob", {{"mpiReplicaSpecs", roles}}));
+  EXPECT_EQ(GpusOf(plan), (std::vector<int>{0, 8, 8}));
+  EXPECT_EQ(plan.pods[0].gang, plan.pods[2].gang);
+  EXPECT_EQ(plan.pods[0].gang.minimum, 3);
+}
+
+TEST(PlanRequests, ASparkApplicationStandsForItsDriverAndItsExecutors) {
+  Json app = {{"type", "Python"},
+              {"driver", {{"cores", 1}, {"memory", "512m"}}},
+              {"executor",
+               {{"instances", 2},
+                {"cores", 4},
+                {"memory", "10g"},
+                {"gpu", {{"name", "nvidia.com/gpu"}, {"quantity", 1}}},
+                {"annotations",
+                 {{"berth.dev/gang-by", "spark-app-selector"}, {"berth.dev/gang-size", "2"}}},
+                {"nodeSelector", {{"pool", "a"}}}}}};
+  const std::string api = "sparkoperator.k8s.io/v1beta2";
+  const PlanRequest plan = Read(ObjectOf(api, "SparkApplication", app));
+  EXPECT_EQ(GpusOf(plan), (std::vector<int>{0, 1, 1}));
+  EXPECT_EQ(NamesOf(plan), (Names{"team/w-driver-0", "team/w-exec-0", "team/w-exec-1"}));
+  EXPECT_EQ(plan.pods[0].shape.memory_bytes, std::int64_t{512 + 384} << 20);
+  EXPECT_EQ(plan.pods[1].shape.memory_bytes,
+            (std::int64_t{10} << 30) + (std::int64_t{10} << 30) / 100 * 40);
+  EXPECT_EQ(plan.pods[1].shape.cpu_milli, 4000);
+  EXPECT_TRUE(plan.pods[0].gang.empty()) << "the driver makes the executors";
+  EXPECT_EQ(plan.pods[1].gang.minimum, 2);
+  app["dynamicAllocation"] = {{"enabled", true}, {"minExecutors", 3}};
+  EXPECT_EQ(Read(ObjectOf(api, "SparkApplication", app)).pods.size(), 4u);
+  for (const Json& wrong : {Json("x"), Json(1), Json::array()}) {
+    app["executor"] = wrong;
+    EXPECT_EQ(Read(ObjectOf(api, "SparkApplication", app)).pods.size(), 4u) << "nothing is said";
+  }
+}
+
 TEST(PlanRequests, AJobOfVolcanoStartsAsItsPodGroupHasIt) {
   const Json task = {{"name", "worker"}, {"replicas", 3}, {"template", TemplateOf(8)}};
   Json job = ObjectOf("batch.volcano.sh/v1alpha1", "Job",
@@ -291,6 +397,34 @@ TEST(PlanRequests, AJobOfVolcanoStartsAsItsPodGroupHasIt) {
   EXPECT_TRUE(plan.left_out.empty());
   job["spec"]["schedulerName"] = "berth";
   EXPECT_EQ(Read(job).pods[0].scheduler, "berth");
+}
+
+// docs/with-operators.md: each manifest makes one gang, and nothing of it is left out.
+TEST(PlanRequests, TheManifestsOfTheDocsAreGangs) {
+  const std::string page = test::ReadText(test::SourceDir() + "/docs/with-operators.md");
+  std::map<std::string, std::size_t> gangs;
+  const std::string begin = "```yaml\n";
+  for (std::size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at + 1)) {
+    const std::size_t from = at + begin.size(), to = page.find("```", from);
+    const auto objects = JsonDocuments(page.substr(from, to - from), "page");
+    ASSERT_TRUE(objects) << objects.error().message;
+    ASSERT_EQ(objects->size(), 1u);
+    const Json object = Json::parse(objects->front());
+    const std::string kind = object["kind"];
+    const PlanRequest plan = Read(object);
+    EXPECT_TRUE(plan.left_out.empty()) << kind;
+    ASSERT_FALSE(plan.pods.empty()) << kind;
+    for (const PodRequest& pod : plan.pods) {
+      EXPECT_EQ(pod.refusal, "") << kind;
+      if (pod.gang.empty()) continue;
+      ++gangs[kind];
+      EXPECT_EQ(pod.gang.id, plan.pods.back().gang.id) << kind;
+    }
+    EXPECT_EQ(plan.pods.back().gang.minimum, static_cast<int>(gangs[kind])) << kind;
+  }
+  EXPECT_EQ(gangs,
+            (std::map<std::string, std::size_t>{
+                {"RayCluster", 5}, {"TrainJob", 4}, {"PyTorchJob", 4}, {"SparkApplication", 8}}));
 }
 
 TEST(PlanRequests, ADaemonSetHasAPodOnEachNodeThatItChooses) {

@@ -100,6 +100,13 @@ Json SomehowA40(const std::string& name) {
                    {{"gpu.count", "4"}, {"gpu.memory", "46068"}, {"gpu.product", "NVIDIA-A40"}});
 }
 
+// Places of time slicing: a container gets several.
+GpuPlaces Sliced(int count, int gpus, std::int64_t memory_mib) {
+  GpuPlaces places{count, false, gpus, memory_mib, GpuSharing::kTimeSlicing};
+  places.several = true;
+  return places;
+}
+
 std::vector<NodeSpec> Specs(const std::vector<Json>& nodes) {
   std::vector<NodeSpec> specs;
   for (const Json& node : nodes) specs.push_back(ReadNode(node).spec);
@@ -142,7 +149,7 @@ TEST(SharedGpus, FourT4WithFourUsersAreFourGpusWithFourPlacesEach) {
   const DecodedNode node = ReadNode(SlicedT4("t4"));
   EXPECT_EQ(node.problem, "");
   EXPECT_TRUE(node.spec.gpus.empty());
-  EXPECT_EQ(node.spec.places, (GpuPlaces{16, false, 4, 3840, GpuSharing::kTimeSlicing}));
+  EXPECT_EQ(node.spec.places, Sliced(16, 4, 3840));
 }
 
 TEST(SharedGpus, APlaceCostsItsPartOfTheMemory) {
@@ -156,7 +163,8 @@ TEST(SharedGpus, APlaceCostsItsPartOfTheMemory) {
                                                   {"taken", 3},
                                                   {"gpus", 4},
                                                   {"memory_mib", 3840},
-                                                  {"sharing", "time-slicing"}}));
+                                                  {"sharing", "time-slicing"},
+                                                  {"several", true}}));
   const std::string memory = R"(berth_gpu_place_memory_bytes{model="Tesla-T4-SHARED",state=)";
   EXPECT_EQ(std::stod(MetricOf(service, memory + "\"taken\"}")), 3 * 3840.0 * (1 << 20));
   EXPECT_EQ(std::stod(MetricOf(service, memory + "\"free\"}")), 13 * 3840.0 * (1 << 20));
@@ -164,7 +172,7 @@ TEST(SharedGpus, APlaceCostsItsPartOfTheMemory) {
 
 TEST(SharedGpus, TimeSlicingHasNoLimitOfPlaces) {
   const NodeSpec spec = ReadNode(SlicedT4("t4", 100)).spec;
-  EXPECT_EQ(spec.places, (GpuPlaces{400, false, 4, 153, GpuSharing::kTimeSlicing}));
+  EXPECT_EQ(spec.places, Sliced(400, 4, 153));
 }
 
 TEST(SharedGpus, OfMpsHaveNoMorePlacesThanAGpuHasClients) {
@@ -203,14 +211,13 @@ TEST(SharedGpus, OfMigDevicesAreOnTheseDevices) {
   for (const char* list : {"capacity", "allocatable"}) {
     node["status"][list]["nvidia.com/gpu"] = "112";
   }
-  EXPECT_EQ(ReadNode(node).spec.places,
-            (GpuPlaces{112, false, 56, 2432, GpuSharing::kTimeSlicing}));
+  EXPECT_EQ(ReadNode(node).spec.places, Sliced(112, 56, 2432));
 }
 
 TEST(RenamedGpus, AreAskedForByTheirOwnName) {
   TestService service(Specs({RenamedT4("renamed"), WholeA100("whole")}));
   const NodeSpec& spec = service.state().Current()->node(0).spec();
-  EXPECT_EQ(spec.places, (GpuPlaces{16, false, 4, 3840, GpuSharing::kTimeSlicing}));
+  EXPECT_EQ(spec.places, Sliced(16, 4, 3840));
   EXPECT_EQ(spec.gpu_resource, "nvidia.com/gpu.shared");
   const Json shared = PodAsking("shared", {{"nvidia.com/gpu.shared", "1"}});
   const std::string other(TextOf(Reason::kOtherResource));
@@ -236,8 +243,11 @@ TEST(SharedGpus, GiveAPlaceToEachContainerOfAPod) {
     return pod;
   };
   TestService service(Specs({SlicedT4("t4")}));
-  const std::string each(TextOf(Reason::kOnePlaceEach));
-  EXPECT_EQ(Refusal(service, pod_of("of-two", 2, "2"), "t4"), each);
+  EXPECT_EQ(Refusal(service, pod_of("of-two", 2, "2"), "t4"), "") << "time slicing serves several";
+  Config config = DefaultConfig();
+  config.shares.several_replicas = SeveralReplicas::kRefuse;
+  TestService refusing({ReadNode(SlicedT4("t4"), config).spec});
+  EXPECT_EQ(Refusal(refusing, pod_of("of-two", 2, "2"), "t4"), TextOf(Reason::kOnePlaceEach));
   EXPECT_EQ(Refusal(service, pod_of("many", 17), "t4"), TextOf(Reason::kTooFewGpus));
   EXPECT_EQ(Refusal(service, Annotated(pod_of("linked", 2), "berth.dev/link", "required"), "t4"),
             TextOf(Reason::kNeverLinked));

@@ -94,7 +94,8 @@ void FillPlaces(const NodeFacts& facts, const GpuInventory& found, GpuDraft& dra
   if (nvidias) places.sharing = SharingOf(facts.labels);
   if (found.gpus <= 0) return;
   places.gpus = static_cast<int>(found.gpus);
-  places.several = LabelOf(facts.labels, kGkeStrategy).empty();
+  places.several =
+      LabelOf(facts.labels, kGkeStrategy).empty() && places.sharing != GpuSharing::kMps;
   const std::int64_t each = places.each();
   places.memory_mib = draft.gpu_memory_mib / each;
   const std::int64_t most = MostClients(facts.labels);

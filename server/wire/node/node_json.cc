@@ -297,8 +297,10 @@ class NodeReader {
     gpu_problem_ = std::move(found.problem);
     if (found.shared) return AddShared(*std::move(found.shared));
     spec_.places = found.places;
-    spec_.places.several =
-        found.places.several && rules_.several_replicas && found.contradiction.empty();
+    const bool may_have_several = rules_.several_replicas == SeveralReplicas::kAllow ||
+                                  (rules_.several_replicas == SeveralReplicas::kAuto &&
+                                   found.places.sharing == GpuSharing::kTimeSlicing);
+    spec_.places.several = found.places.several && may_have_several && found.contradiction.empty();
     spec_.missing = found.missing;
     spec_.gpu_resource = std::move(found.resource);
     spec_.gpu_contradiction = std::move(found.contradiction);
@@ -464,7 +466,7 @@ NodeRules::NodeRules(const Config& config, std::shared_ptr<const Dialects> all)
     : words(config.resources),
       labels(config.node_labels),
       shares_need_uuids(config.shares.unenforced == UnenforcedShares::kRefuse),
-      several_replicas(config.shares.several_replicas == UnenforcedShares::kAllow),
+      several_replicas(config.shares.several_replicas),
       machine_types(std::make_shared<const MachineTypes>(config.machine_types)),
       traits(config, machine_types),
       dialects(std::move(all)) {

@@ -24,8 +24,8 @@ namespace berth::wire {
 struct NodeRules {
   GpuWords words;
   NodeLabelKeys labels;
-  bool shares_need_uuids = false;             // NodeSpec::shares_need_uuids
-  bool several_replicas = false;              // GpuPlaces::several
+  bool shares_need_uuids = false;                             // NodeSpec::shares_need_uuids
+  SeveralReplicas several_replicas = SeveralReplicas::kAuto;  // GpuPlaces::several
   std::vector<ConditionRule> gpu_conditions;  // by which a node gets no pods with GPUs
   std::shared_ptr<const MachineTypes> machine_types;
   NodeTraits traits;

@@ -145,7 +145,7 @@ struct PodParts {
 
 // kInvalidArgument "annotation KEY: WHAT".
 tl::unexpected<Error> WrongAnnotation(std::string_view key, std::string_view what);
-// `want WANT, got "GOT"`, of which only the beginning.
+// `want WANT, got "GOT"`, with no more than the beginning of GOT.
 std::string WantedText(std::string_view want, std::string_view got);
 
 // What the containers ask for together, by the rule of Kubernetes (pod_rules.h).

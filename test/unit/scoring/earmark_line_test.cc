@@ -106,6 +106,34 @@ TEST_F(EarmarkLineTest, PutsHigherPrioritiesFirst) {
   EXPECT_EQ(OwnersOn(0), "urgent");
 }
 
+// Pods of a set: the labels of its controller number them.
+TEST_F(EarmarkLineTest, TheSuccessorOfALostPodHasTheAgeOfTheOthersOfItsSet) {
+  for (const char* key :
+       {"apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index",
+        "leaderworkerset.sigs.k8s.io/worker-index"}) {
+    const auto of_set = [&](const std::string& name, const char* number) {
+      return APod(name).Whole(8).Controller("set").Labelled({{key, number}});
+    };
+    const auto first = [&](const APod& waits) {
+      at_ = Instant(minutes(60));
+      now_ = SnapshotOf({ANode("a").Gpus(8).Holding(APod("x").Whole(8), {0, 1, 2, 3, 4, 5, 6, 7}),
+                         ANode("b").Gpus(8).Holding(of_set("set-1", "1"), {0, 1, 2, 3, 4, 5, 6, 7},
+                                                    Started(minutes(50)))});
+      line_ = EarmarkLine();
+      line_.Stand({{Of(APod("single").Whole(8))}, Time().wall - minutes(10)}, now_, at_);
+      line_.Stand({{Of(waits)}, Time().wall}, now_, at_);
+      Becomes(0, ANode("a").Gpus(8));
+      Look();
+      return OwnersOn(0);
+    };
+    EXPECT_EQ(first(of_set("set-0", "0")), "set-0") << key;
+    EXPECT_EQ(first(of_set("set-2", "2")), "single") << "the set has grown: " << key;
+    EXPECT_EQ(first(of_set("set-0", "0").Namespace("other")), "single") << key;
+    EXPECT_EQ(first(of_set("set-0", "0").Controller("next")), "single") << key;
+    EXPECT_EQ(first(of_set("set-0", "x")), "single") << key;
+  }
+}
+
 TEST_F(EarmarkLineTest, GivesOnWhatIsLeftByWhoLeaves) {
   Stand(APod("first").Whole(8), 1);
   Stand(APod("second").Whole(8), 2);

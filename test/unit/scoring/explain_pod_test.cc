@@ -515,6 +515,37 @@ TEST_F(ExplainPodTest, WhereItsPoolHasTooLittleInAllTheLineSaysSoAndPointsAtNoOt
   EXPECT_EQ(fits_there.nearest.at(0).facts.name, "a1");
 }
 
+TEST_F(ExplainPodTest, WhereNoNodeOfItsPoolEverTakesItTheLineSaysWhatTheyLack) {
+  const auto in = [](const char* name, const char* model, int gpus) {
+    return ANode(name).Gpus(gpus).Model(model).MemoryGib(64).Labelled({{"pool", "g"}});
+  };
+  const std::vector<ANode> nodes = {in("g1", "T4", 4).NotReady(), in("g2", "T4", 4),
+                                    in("g3", "A100", 1), ANode("a1").Gpus(1).Model("A100")};
+  const APod pod = APod("p").Whole(2).Models({"A100"}).MemoryGib(200).Constrained(InPool("g"));
+  const std::string told = Explain(nodes, pod).sentence;
+  EXPECT_TRUE(
+      told.starts_with("fits none of 4 nodes; none of its 3 nodes in pool=g ever takes it: "
+                       "2 had no GPU model that the pod accepts, 1 had "))
+      << told;
+}
+
+TEST_F(ExplainPodTest, WhereTheNodeHasToGetWellAndPodsHaveToEndBothAreSaid) {
+  const auto told = Explain({ANode("n1").Gpus(2).NotReady().Holding(APod("a").Whole(2), {0, 1})},
+                            APod("p").Whole(1));
+  ASSERT_FALSE(told.nearest.at(0).near.ways.empty());
+  EXPECT_EQ(told.nearest[0].near.ways[0].code, "node_and_pods");
+  EXPECT_EQ(told.nearest[0].near.ways[0].text, "once the node is ready and default/a ends");
+}
+
+TEST_F(ExplainPodTest, OfManyPodsThatHaveToEndAFewAreNamed) {
+  ANode node = ANode("n1").Gpus(6);
+  for (int i = 0; i < 6; ++i) node.Holding(APod("a" + std::to_string(i)).Whole(1), {i});
+  const auto told = Explain({node}, APod("p").Whole(6));
+  const WayIn& way = told.nearest.at(0).near.ways.at(0);
+  EXPECT_EQ(way.text, "when default/a0, default/a1, default/a2 and 3 more of its pods end");
+  EXPECT_EQ(way.pods.size(), 6U);
+}
+
 // --- What kube-scheduler counts beside
 
 TEST_F(ExplainPodTest, ANodeThatLacksAnotherResourceDoesNotFit) {

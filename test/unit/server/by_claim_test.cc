@@ -209,7 +209,8 @@ TEST_F(ByClaim, ExplainSaysWhoDecides) {
             "fits no node that Berth judges; kube-scheduler decides by DRA "
             "(DeviceClass gpu.nvidia.com) on 2 nodes without nvidia.com/gpu, best is dra");
   Apply(PodBound{Pod(APod("first").Whole(1)), {"far", 0, 0, {}}});
-  EXPECT_EQ(extender_.Explain(extender_.Now(), Pod(APod("p").Whole(2))).best_by_claim, "far");
+  EXPECT_EQ(Inquiry(extender_, extender_.Now()).Explain(Pod(APod("p").Whole(2))).best_by_claim,
+            "far");
   Add(ANode("plugin").Gpus(4));
   const PodExplanation both = Inquiry(extender_, extender_.Now()).Explain(Pod(APod("p").Whole(2)));
   EXPECT_EQ(both.fitting, 1U);

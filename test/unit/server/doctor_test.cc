@@ -14,7 +14,7 @@
 
 #include "config/parse_yaml.h"
 #include "server/commands/doctor_command.h"
-#include "server/wire/json/wall_time.h"
+#include "server/wire/json/json_text.h"
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 #include "test/support/test_certificates.h"

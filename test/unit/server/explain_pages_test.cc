@@ -163,6 +163,21 @@ TEST_F(ExplainPages, APodThatIsRefusedIsToldItsFault) {
   EXPECT_NE(text.find("2  not tried: the pod must be changed\n"), std::string::npos) << text;
 }
 
+TEST_F(ExplainPages, DevicesOfOtherPluginsThatAPodAsksForAreNamed) {
+  const auto told = [&](OtherResources others) {
+    PodRequest pod = APod("p").Request();
+    if (!others.empty()) pod.others = std::make_shared<const OtherResources>(std::move(others));
+    Waits(pod);
+    return Pod("default/p")["sentence"].get<std::string>();
+  };
+  EXPECT_EQ(told({{"tencent.com/vcuda-core", 50}, {"tencent.com/vcuda-memory", 8}}),
+            "asks for tencent.com/vcuda-core and tencent.com/vcuda-memory, which Berth does not "
+            "place: kube-scheduler alone chooses its node");
+  for (const OtherResources& others : {OtherResources(), OtherResources{{"hugepages-2Mi", 1}}}) {
+    EXPECT_EQ(told(others), "asks for no GPU: kube-scheduler alone chooses its node");
+  }
+}
+
 TEST_F(ExplainPages, WhatIsNotKnownIs404WithTheReason) {
   const http::HttpResponse pod = ExplainPodPage(live_, "/debug/pods/ns/none", "");
   EXPECT_EQ(pod.status, 404);
@@ -274,11 +289,14 @@ TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
   const Json told = Json::parse(ExplainGangPage(live_, "/debug/gangs/default/train", "").body);
   EXPECT_EQ(told["version"], 1);
   EXPECT_EQ(told["state"], "waiting");
-  EXPECT_EQ(told["sentence"],
-            "waiting: 3 of 3 pods that must start together exist; needs room for 3 pods with 4 "
-            "GPUs each, has room for 1");
-  EXPECT_NE(told["why"].get<std::string>().find("never on these nodes: its pods ask for 12 GPUs"),
-            std::string::npos);
+  EXPECT_EQ(
+      told["sentence"],
+      "waiting: 3 of 3 pods that must start together exist; never on these nodes: its pods ask "
+      "for 12 GPUs, and the nodes that they accept have 4");
+  EXPECT_NE(
+      told["why"].get<std::string>().find("; needs room for 3 pods with 4 GPUs each, has room "
+                                          "for 1"),
+      std::string::npos);
   ASSERT_EQ(told["members"].size(), 3u);
   EXPECT_EQ(told["members"][2]["pod"], "default/c");
   EXPECT_EQ(told["members"][2]["state"], "waiting");

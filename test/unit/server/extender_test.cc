@@ -109,6 +109,51 @@ class ExtenderTest : public testing::Test {
   std::unique_ptr<Extender> extender_;
 };
 
+// kube-scheduler asks about the pod, and takes the best node.
+TEST_F(ExtenderTest, APodThatComesBackFromTheSameNodeIsSentElsewhereForSomeMinutes) {
+  Start({MachineWith("n0", 1), MachineWith("n1", 8)});
+  const PodRequest pod = Pod("p", WholeGpus{1});
+  const auto chosen = [&] {
+    const std::vector<Reason> reasons = Filter(pod);
+    std::vector<NodeIndex> fitting;
+    for (const NodeIndex node : Everybody(*state_.Current())) {
+      if (reasons[node] == Reason::kFits) fitting.push_back(node);
+    }
+    const auto scores = extender_->Prioritize(extender_->Now(), pod, fitting);
+    const auto best = std::ranges::max_element(scores) - scores.begin();
+    clock_.now += std::chrono::seconds(5);
+    return fitting[static_cast<std::size_t>(best)];
+  };
+  EXPECT_EQ(chosen(), 0U);
+  EXPECT_EQ(chosen(), 0U) << "once may happen";
+  EXPECT_EQ(extender_->NotBound(pod.id), "");
+  EXPECT_EQ(chosen(), 1U);
+  EXPECT_EQ(extender_->NotBound(pod.id),
+            "kube-scheduler asked about pod-p 3 times and did not bind it to n0");
+  EXPECT_EQ(chosen(), 1U);
+  clock_.now += std::chrono::minutes(5);
+  EXPECT_EQ(chosen(), 0U) << "it may be well again";
+}
+
+TEST_F(ExtenderTest, APodIsNotKeptFromTheOnlyNodeThatFits) {
+  Start({MachineWith("n0", 1)});
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(Filter(Pod("p", WholeGpus{1})), std::vector{Reason::kFits});
+    clock_.now += std::chrono::seconds(5);
+  }
+}
+
+TEST_F(ExtenderTest, ABindThatComesAndFailsKeepsAPodFromNoNode) {
+  Start({MachineWith("n0", 1), MachineWith("n1", 8)},
+        [](const PodRequest&, const Placement&) -> Status { return Fail(Errc::kConflict, "no"); });
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(Filter(Pod("p", WholeGpus{1}))[0], Reason::kFits);
+    (void)Prioritize(Pod("p", WholeGpus{1}));
+    clock_.now += std::chrono::seconds(5);
+    EXPECT_FALSE(Bind("p", "n0"));
+  }
+}
+
 TEST_F(ExtenderTest, WhatPassedTheFilterCanBeBoundAndWhatDidNotCannot) {
   for (const char* profile : {"fragmentation-gradient", "random", "first-fit"}) {
     SCOPED_TRACE(profile);

@@ -117,8 +117,8 @@ TEST_F(GangGroundTest, AGangThatCanNeverStartIsToldSoAndPlannedOnceAMinute) {
   Arrive({member("a"), member("b"), member("c")});
   EXPECT_EQ(Filter(member("a")), kNoRoom);
   const auto why = [this] { return gangs_.Views(clock_.Now())[0].why; };
-  EXPECT_NE(why().find("never on these nodes: its pods ask for 12 GPUs, and the nodes that they "
-                       "accept have 8"),
+  EXPECT_NE(why().find("never on these nodes: its pods ask for 12 GPUs of A100, and the nodes "
+                       "that they accept have 8"),
             std::string::npos)
       << why();
   for (int cpus = 64; cpus < 76; ++cpus) {  // something changes all the time
@@ -150,7 +150,7 @@ TEST_F(GangGroundTest, TheMemberThatNoNodeAcceptsIsNamed) {
   EXPECT_EQ(Filter(a_), kNoRoom);
   const GangView view = gangs_.Views(clock_.Now())[0];
   EXPECT_EQ(view.lacks, "c");
-  EXPECT_NE(view.why.find("never while no node accepts c: 1 node(s)"), std::string::npos)
+  EXPECT_NE(view.why.find("never while no node accepts c: 1 node did not match"), std::string::npos)
       << view.why;
 }
 
@@ -185,6 +185,60 @@ TEST_F(GangGroundTest, NobodyIsEvictedForAGangThatLacksAnotherDeviceEvenSo) {
   add("o", 1);
   Pass(seconds(2));
   EXPECT_NE(Preempt(member("a"), {"m", "n", "o"}), "");
+}
+
+TEST_F(GangGroundTest, TheMemberThatNoNodeTakesNowIsNamedWithItsReason) {
+  Add(ANode("n").Gpus(4));
+  Add(ANode("m").Gpus(8));
+  ShowBound(APod("single").Whole(8), "m", {0, 1, 2, 3, 4, 5, 6, 7});
+  const APod c = Member("c").Whole(8);
+  Arrive({a_, b_, c});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  const GangView view = gangs_.Views(clock_.Now())[0];
+  EXPECT_EQ(view.lacks, "c");
+  EXPECT_FALSE(view.never);
+  EXPECT_NE(view.why.find("; c fits no node now: 1 node had too few idle GPUs"), std::string::npos)
+      << view.why;
+}
+
+TEST_F(GangGroundTest, ThePoolAndTheModelThatAreTooSmallForAGangAreNamed) {
+  Add(ANode("n").Gpus(2).Model("H100").Labelled({{"pool", "train"}}));
+  Add(ANode("m").Gpus(8).Model("H100").Labelled({{"pool", "serve"}}));
+  NodeConstraints there;
+  there.selector = {{"pool", LabelOperator::kIn, {"train"}}};
+  const auto member = [&](const std::string& name) {
+    return Member(name).Models({"H100"}).Constrained(there);
+  };
+  Arrive({member("a"), member("b"), member("c")});
+  EXPECT_EQ(Filter(member("a")), kNoRoom);
+  const GangView view = gangs_.Views(clock_.Now())[0];
+  EXPECT_TRUE(view.never);
+  EXPECT_TRUE(
+      view.why.starts_with("never on these nodes: its pods ask for 3 GPUs of H100, and the "
+                           "nodes in pool=train that they accept have 2"))
+      << view.why;
+}
+
+TEST_F(GangGroundTest, AGangAboutWhichKubeSchedulerDoesNotAskIsToldSo) {
+  Add(ANode("n").Gpus(8));
+  Arrive({a_, b_, c_});
+  Pass(seconds(1));
+  EXPECT_EQ(StateOf(), "waiting");
+  EXPECT_EQ(gangs_.Views(clock_.Now())[0].why, "kube-scheduler has not asked Berth about its pods");
+}
+
+TEST_F(GangGroundTest, TheLauncherThatIsNotThereIsNamed) {
+  Add(ANode("n").Gpus(8));
+  const auto worker = [](const std::string& name) {
+    return Member(name).Labelled({{"training.kubeflow.org/job-role", "worker"}});
+  };
+  Arrive({worker("a"), worker("b")});
+  Pass(seconds(1));
+  const auto why = [this] { return gangs_.Views(clock_.Now())[0].why; };
+  EXPECT_EQ(why(), "2 of 3 pods exist; all are workers: the launcher is missing");
+  Arrive({Member("x").Labelled({{"training.kubeflow.org/job-role", "launcher"}})});
+  Pass(seconds(6));
+  EXPECT_EQ(why().find("launcher"), std::string::npos) << why();
 }
 
 TEST_F(GangGroundTest, ANodeWhereVictimsArePartOfAGangIsLeftOutOfPreempt) {

@@ -64,8 +64,8 @@ TEST_F(GangTableTest, AGangThatDoesNotFitHoldsNothing) {
   EXPECT_EQ(StateOf(), "waiting");
   ASSERT_EQ(sink_.texts.size(), 1U);
   EXPECT_EQ(sink_.texts[0],
-            "needs room for 3 pods with 1 GPU each, has room for 2; never on these nodes: its pods "
-            "ask for 3 GPUs, and the nodes that they accept have 2");
+            "never on these nodes: its pods ask for 3 GPUs, and the nodes that they accept have 2; "
+            "needs room for 3 pods with 1 GPU each, has room for 2");
   EXPECT_EQ(Filter(b_), kNoRoom);
   EXPECT_EQ(sink_.texts.size(), 1U) << "it is said once";
   EXPECT_EQ(Filter(APod("single").Whole(2)), "n");
@@ -1181,7 +1181,7 @@ TEST_F(GangTableTest, MinimumsOfRolesAreKept) {
              ps = member("ps", "ps");
   Arrive({w1, w2, w3});
   EXPECT_EQ(Filter(w1), kIncomplete) << "three, and no ps";
-  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "3 of 3 pods exist, but some roles lack pods");
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "3 of 3 pods exist; 1 of role ps is missing");
   Arrive(ps);
   for (const APod& pod : {w1, w2, w3}) Place(pod);
   EXPECT_EQ(bound_.size(), 0U);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/extender/pending_pods.h"
 
+#include <chrono>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -53,6 +55,56 @@ TEST(PendingPods, ForgetsOnRequestAndOnlyThen) {
   EXPECT_EQ(pods.Find("a"), nullptr);
   EXPECT_NE(pods.Find("b"), nullptr);
   EXPECT_EQ(pods.size(), 1u);
+}
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Nodes = std::set<std::string>;
+
+// kube-scheduler asks, and hears of that node.
+Nodes Ask(PendingPods& pods, const std::string& node, Instant now) {
+  pods.Remember(Pod("a"));
+  Nodes out = pods.ComesBack("a", now);
+  if (!out.contains(node)) pods.Told("a", node, now);
+  return out;
+}
+
+TEST(PendingPods, ANodeToWhichAPodIsNotBoundIsOutAtTheThirdAskForSomeMinutes) {
+  PendingPods pods(4);
+  const Instant start{minutes(1)};
+  EXPECT_EQ(Ask(pods, "n0", start), Nodes());
+  EXPECT_EQ(Ask(pods, "n0", start + seconds(2)), Nodes()) << "once may happen";
+  EXPECT_EQ(pods.NotBound("a", start + seconds(2)), "");
+  EXPECT_EQ(Ask(pods, "n0", start + seconds(4)), Nodes{"n0"});
+  EXPECT_EQ(pods.NotBound("a", start + seconds(4)),
+            "kube-scheduler asked about a 3 times and did not bind it to n0");
+  EXPECT_EQ(Ask(pods, "n1", start + minutes(4)), Nodes{"n0"});
+  EXPECT_EQ(Ask(pods, "n0", start + minutes(6)), Nodes()) << "it may be well again";
+  EXPECT_EQ(pods.NotBound("a", start + minutes(6)), "");
+  EXPECT_EQ(Ask(pods, "n0", start + minutes(7)), Nodes{"n0"}) << "it is not";
+  EXPECT_EQ(Ask(pods, "n1", start + minutes(13)), Nodes{"n0"}) << "for twice as long";
+}
+
+TEST(PendingPods, AsksAtTheSameMomentAndABindThatComesCountForNothing) {
+  PendingPods pods(4);
+  const Instant start{minutes(1)};
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Ask(pods, "n0", start), Nodes());
+  for (int i = 1; i < 20; ++i) {
+    EXPECT_EQ(Ask(pods, "n0", start + seconds(i)), Nodes());
+    pods.BindComes("a");
+  }
+  for (int i = 1; i < 20; ++i) {  // kube-scheduler chooses another node each time
+    EXPECT_EQ(Ask(pods, i % 2 == 0 ? "n0" : "n1", start + minutes(i)), Nodes());
+  }
+}
+
+TEST(PendingPods, TheNodesThatAreOutForAPodAreBounded) {
+  PendingPods pods(4);
+  Instant now{minutes(1)};
+  for (int node = 0; node < 50; ++node) {
+    for (int ask = 0; ask < 3; ++ask) Ask(pods, "n" + std::to_string(node), now += seconds(1));
+  }
+  EXPECT_EQ(pods.ComesBack("a", now).size(), 8U);
 }
 
 TEST(PendingPods, LargePodsAreBoundedInBytesAndTheNewestIsKept) {

@@ -364,7 +364,7 @@ TEST_F(SliceGpus, APodWhoseBindIsUnderWayIsFollowedByTheNext) {
     return extender_.Prioritize(extender_.Now(), Pod(APod("p").Whole(1)), nodes);
   };
   EXPECT_EQ(scores_of({0, 1, 2}), (std::vector<std::uint8_t>{10, 9, 9}));
-  const auto told = extender_.Explain(extender_.Now(), Pod(APod("p").Whole(1)));
+  const auto told = Inquiry(extender_, extender_.Now()).Explain(Pod(APod("p").Whole(1)));
   ASSERT_EQ(told.best.size(), 3U);
   EXPECT_EQ(told.best[0].node, 0U);
   EXPECT_EQ(told.best[0].place, 1U);
