@@ -96,11 +96,13 @@ TEST_F(GangDevicesTest, ASearchWithoutEndIsGivenUp) {
 }
 
 TEST_F(GangDevicesTest, DevicesThatTakeTooLongToCompareAreLeftToKubeScheduler) {
-  // No node stands for another here.
-  for (int node = 0; node < 4'000; ++node) gpus_["m" + std::to_string(node)] = 16;
-  std::vector<GangDevices::Claims> kinds;
-  for (int kind = 0; kind < 40; ++kind) kinds.push_back({Ask(1, true), Ask(1, true), Ask(1, true)});
-  const auto devices = Make(kinds);
+  // No node stands for another here, and one claim compares its devices in many ways.
+  for (int node = 0; node < 2'000; ++node) gpus_["m" + std::to_string(node)] = 16;
+  DeviceClaim claim = *Ask(2, false);
+  for (int i = 0; i < 200; ++i) {
+    claim.constraints.push_back({false, "gpu.nvidia.com/a" + std::to_string(i), {}});
+  }
+  const auto devices = Make({{std::make_shared<const DeviceClaim>(std::move(claim))}});
   ASSERT_FALSE(devices);
   EXPECT_EQ(devices.error().message, "too many devices may suit its claims");
 }
