@@ -168,4 +168,10 @@ Equality Equal(const Value& a, const Value& b, Arena& arena);
 // -1, 0 or 1 of two numbers (neither NaN), texts or bools; otherwise 2.
 int Compare(const Value& a, const Value& b);
 
+// Texts as their characters: CEL counts and cuts by code points.
+
+// What is no UTF-8 becomes U+FFFD, byte for byte.
+std::u32string Runes(std::string_view text);
+std::string Utf8(std::u32string_view runes);
+
 }  // namespace berth::cel

@@ -286,4 +286,26 @@ constexpr std::string_view WordOf(const Words& words, Enum value) {
   return words[static_cast<std::size_t>(value)];
 }
 
+// The configuration as YAML, with every setting: LoadConfig reads it back to an equal one.
+std::string PrintConfig(Config config);
+
+// A JSON Schema (draft-07) of a BerthConfiguration, for editors: the keys, forms, ranges, words,
+// defaults and meanings of describe.h. It does not cover the checks across fields (ProblemsOf).
+// docs/berth-configuration.schema.json is this text.
+std::string ConfigSchema();
+
+// Checks across settings that are each well formed: names that must exist, pairs that belong
+// together, addresses. Validate returns the first problem.
+// Each begins with the path of its field: "profiles[1].name: want a name, got \"\"".
+std::vector<std::string> ProblemsOf(const Config& config);
+
+// Settings that are allowed and may be a mistake, in the same form: a profile without scorers, one
+// that overrides a built-in profile, one that is not used.
+std::vector<std::string> NotesOn(const Config& config);
+
+// Adds what the profile has from the built-in one that it extends: scorers that it neither names
+// nor leaves out, behind its own, and the rules that it does not say. Doing it twice changes
+// nothing. Nothing happens where it extends none, or one that does not exist.
+void Extend(ProfileSpec& profile, bool says_devices, bool says_ties);
+
 }  // namespace berth

@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "config/config.h"
 #include "config/describe.h"
 #include "config/parse_yaml.h"
-#include "config/validate.h"
 #include "config/yaml_reader.h"
 
 namespace berth {

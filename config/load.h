@@ -32,7 +32,7 @@ struct ConfigFindings {
   // At most kMostFindings; LoadConfig's error is the first. Malformed settings come before
   // contradictory ones, each by line. Empty: the text is a valid configuration.
   std::vector<std::string> problems;
-  // NotesOn (validate.h). Empty if there are problems.
+  // NotesOn (config.h). Empty if there are problems.
   std::vector<std::string> notes;
 };
 inline constexpr std::size_t kMostFindings = 100;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/print.h"
+#include "config/config.h"
 
 #include <yaml-cpp/yaml.h>
 #include <array>

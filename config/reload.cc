@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "config/print.h"
+#include "config/config.h"
 
 namespace berth {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/validate.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/worker.h"
 
-#include <malloc.h>
-
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -11,9 +9,11 @@
 #include <thread>
 #include <utility>
 
+#include <malloc.h>
+
 #include "base/clock.h"
 #include "config/kubeconfig.h"
-#include "node/guard/hand_back.h"
+#include "node/guard/guard.h"
 #include "node/guard/heartbeat.h"
 #include "node/interposer/interposer.h"
 #include "node/kubelet/plugin_file.h"
@@ -26,6 +26,23 @@
 #include "server/wire/node/kubelet_annotation.h"
 
 namespace berth::node {
+
+std::vector<std::string> Arguments(const NodeOptions& options) {
+  std::vector<std::string> arguments = {"--dir", options.folder, "--pod-resources",
+                                        options.pod_resources};
+  const auto add = [&arguments](const char* name, const std::string& value) {
+    if (value.empty()) return;
+    arguments.emplace_back(name);
+    arguments.push_back(value);
+  };
+  add("--node-name", options.node_name);
+  add("--kubeconfig", options.kubeconfig);
+  add("--kubelet-url", options.kubelet_url);
+  add("--driver-root", options.driver_root);
+  if (options.lift_numa) arguments.emplace_back("--lift-numa");
+  return arguments;
+}
+
 namespace {
 
 constexpr Duration kBeat = std::chrono::milliseconds(120);

@@ -12,7 +12,7 @@ namespace berth {
 
 // How the GPU of a share is chosen, or the GPUs of several (share_choices.h). Whole GPUs are always
 // the idle ones that GpuLinks::Choose takes, given who holds the others, among those that the
-// kubelet offers (aligned_gpus.h); the lowest indices if the node's links are unknown. Where
+// kubelet offers (AlignedGpus); the lowest indices if the node's links are unknown. Where
 // kube-scheduler picks them (NodeSpec::by_claims) they are those that it will take.
 //
 // "First": if the links are known, the GPU that other pods miss least: one in use rather than an

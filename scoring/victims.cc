@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "scoring/devices/aligned_gpus.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
 

@@ -10,14 +10,12 @@
 #include <vector>
 
 #include "base/version.h"
-#include "config/print.h"
+#include "config/config.h"
 #include "scoring/explain/node_edits.h"
 #include "scoring/explain/pool_growth.h"
 #include "server/cli/command_line.h"
-#include "server/commands/config_command.h"
 #include "server/commands/doctor_command.h"
-#include "server/commands/explain_command.h"
-#include "server/commands/plan_command.h"
+#include "server/commands/print_commands.h"
 #include "server/service/serve.h"
 #include "server/why/plan_request.h"
 

@@ -10,7 +10,7 @@
 #include "bench/machine_files/machine_file.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/topology_json.h"
-#include "topology/links/wiring_tables.h"
+#include "topology/links/gpu_links.h"
 
 namespace berth {
 namespace {

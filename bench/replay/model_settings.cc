@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/file.h"
+#include "config/config.h"
 #include "config/load.h"
-#include "config/print.h"
 #include "config/yaml_reader.h"
 
 namespace berth::replay {

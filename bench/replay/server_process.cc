@@ -12,7 +12,7 @@
 
 #include "bench/replay/report.h"
 #include "cluster/state/cluster_state.h"
-#include "config/print.h"
+#include "config/config.h"
 #include "server/wire/file/cluster_file.h"
 
 namespace berth::replay {

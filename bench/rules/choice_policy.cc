@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bench/rules/nvidia_best_effort.h"
+#include "topology/links/gpu_links.h"
 #include "topology/links/product_links.h"
-#include "topology/links/wiring_tables.h"
 
 namespace berth::replay {
 namespace {

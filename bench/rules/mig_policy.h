@@ -6,7 +6,7 @@
 //   berth           least loss of worth by BerthWeights (mig_tables.h)
 //   src-drain       least loss by SrcDrainWeights
 //   first-fit       the first GPU, the lowest start
-//   best-fit        the GPU with the fewest free units, the driver's start (mig_layout.h)
+//   best-fit        the GPU with the fewest free units, the driver's start (mig_product.h)
 //   load-balancing  the GPU with the most free units, the driver's start
 //   hami            as best-fit, HAMi's start: its scheduler's binpack policy
 //   dra             the node with the fewest instances, then first-fit in it: kube-scheduler, whose

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "topology/links/wiring_tables.h"
+#include "topology/links/gpu_links.h"
 
 namespace berth::replay {
 namespace {

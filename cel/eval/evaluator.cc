@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "cel/check/functions.h"
-#include "cel/eval/cost.h"
 #include "cel/eval/library.h"
 #include "cel/maps.h"
 #include "cel/program.h"

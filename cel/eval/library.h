@@ -4,6 +4,7 @@
 // does not take give an error, as in Kubernetes. No argument is an error.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "cel/check/functions.h"
@@ -30,5 +31,15 @@ Value CallQuantity(Function function, Args args, Arena& arena);
 
 // Any of them but the operators that do not evaluate all of their arguments.
 Value Call(const Node& call, Args args, Arena& arena);
+
+// What a call costs, in the units in which Kubernetes bounds expressions. Source:
+// github.com/google/cel-go, interpreter/runtimecost.go and ext/{lists,sets}.go;
+// k8s.io/apiserver/pkg/cel/library/cost.go.
+
+inline constexpr std::uint64_t kListCost = 10;  // of making one
+inline constexpr std::uint64_t kMapCost = 30;
+
+std::uint64_t CallCost(const Node& call, std::span<const Value> args, const Value& result,
+                       Arena& arena);
 
 }  // namespace berth::cel

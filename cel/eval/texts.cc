@@ -9,7 +9,7 @@
 #include <re2/re2.h>
 
 #include "cel/eval/library.h"
-#include "cel/runes.h"
+#include "cel/value.h"
 
 namespace berth::cel {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "cel/runes.h"
+#include "cel/value.h"
 
 namespace berth::cel {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "topology/mig/mig_layout.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth {
 

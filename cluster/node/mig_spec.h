@@ -40,8 +40,8 @@ enum class MigKnowledge : std::uint8_t {
 enum class MigAllocator : std::uint8_t {
   kBerth,      // Berth: GPU and start, written with the binding
   kFirstFit,   // the first GPU that has room, the lowest start: assumed of the kubelet
-  kDriver,     // the first GPU that has room, NVIDIA's driver's start (topology/mig/mig_layout.h)
-  kHighOrLow,  // the first GPU that has room, the highest or lowest start (mig_layout.h)
+  kDriver,     // the first GPU that has room, NVIDIA's driver's start (topology/mig/mig_product.h)
+  kHighOrLow,  // the first GPU that has room, the highest or lowest start (mig_product.h)
   // kube-scheduler, which makes a ResourceClaim for the pod's extended resources (KEP-5004): the
   // first fit, in the order of `gpus`. It is the claim that holds the devices, and no pod.
   kKubeScheduler,

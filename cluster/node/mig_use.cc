@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "cluster/node/node.h"
-#include "topology/mig/mig_layout.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth {
 

@@ -36,7 +36,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/node/first_fit.h"
 #include "cluster/node/mig_spec.h"
 #include "cluster/node/mig_use.h"
 #include "cluster/node/node_likeness.h"
@@ -97,7 +96,7 @@ struct GpuSpec {
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
 
-// GPUs of a node that it does not offer itself (first_fit.h): its ResourceSlices may.
+// GPUs of a node that it does not offer itself (topology_manager.h): its ResourceSlices may.
 struct GpusBeside {
   std::vector<std::string> uuids = {};
   GpuLinks links = {};  // of these, by index

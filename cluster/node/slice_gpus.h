@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/node/first_fit.h"
 #include "cluster/node/node.h"
+#include "cluster/node/topology_manager.h"
 #include "topology/links/gpu_links.h"
 
 namespace berth {

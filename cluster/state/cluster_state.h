@@ -65,7 +65,6 @@
 #include "cluster/state/device_disputes.h"
 #include "cluster/state/held_devices.h"
 #include "cluster/state/snapshot.h"
-#include "cluster/state/unwell_gpus.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
 

@@ -12,8 +12,8 @@
 
 #include <string>
 
-#include "node/facts/found_machine.h"
 #include "node/facts/node_facts.h"
+#include "node/facts/nvml_probe.h"
 #include "node/facts/pci_tree.h"
 
 namespace berth::node {

@@ -6,19 +6,51 @@
 // and the worker had lasted, the new one starts at once.
 #pragma once
 
-#include <sys/types.h>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "node/guard/heartbeat.h"
 #include "node/interposer/folder_watch.h"
-#include "node/options.h"
+#include "node/kubelet/registrar.h"
+#include "node/worker.h"
 #include "server/telemetry/log.h"
 
 namespace berth::node {
+
+// Handing the plugins back: each is registered with the kubelet under its own socket, so that the
+// node works as without this agent.
+
+// What the worker is doing meanwhile.
+enum class HandBackWhen {
+  kWorkerGone,    // the kubelet may not have seen its end yet
+  kWorkerServes,  // and the kubelet keeps both (Kubernetes 1.37)
+  kLastLook,      // gone, after a hand-back while it served: only what the kubelet lacks
+};
+
+struct HandBackOptions {
+  std::string folder;  // the kubelet's, of device plugins
+  HandBackWhen when = HandBackWhen::kWorkerGone;
+  Duration limit = std::chrono::seconds(5);
+};
+
+struct HandedBack {
+  PluginAddress plugin;
+  bool registered = false;
+  std::size_t devices = 0;  // that the kubelet has now; 0 also where it does not say
+  std::string problem;
+};
+
+// Registers each plugin and looks whether the kubelet has devices of it then; again where it has
+// none: the end of the worker's stream may come late, and takes a newer registration with it. One
+// that the kubelet has directly already (Kubernetes 1.37) is left as it is.
+std::vector<HandedBack> HandBack(const std::vector<PluginAddress>& plugins, PodResources& kubelet,
+                                 const HandBackOptions& options);
 
 // Child: another process of this program, with a time by which it must have ended.
 
@@ -54,8 +86,6 @@ class Child {
   Instant end_{};
   std::string outcome_;
 };
-
-enum class HandBackWhen;
 
 // How long a worker may give no heartbeat.
 struct GuardLimits {

@@ -17,7 +17,7 @@
 #include "node/interposer/folder_watch.h"
 #include "node/interposer/ports.h"
 #include "node/interposer/resource_proxy.h"
-#include "node/kubelet/pod_resources.h"
+#include "node/kubelet/registrar.h"
 #include "node/proto/deviceplugin.grpc.pb.h"
 #include "server/telemetry/log.h"
 

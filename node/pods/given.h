@@ -25,7 +25,7 @@
 #include "base/mutex.h"
 #include "node/facts/node_facts.h"
 #include "node/interposer/ports.h"
-#include "node/kubelet/pod_resources.h"
+#include "node/kubelet/registrar.h"
 #include "node/pods/own_pods.h"
 #include "server/kube/client/api_client.h"
 #include "server/telemetry/log.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "scoring/devices/device_picker.h"
-#include "scoring/devices/held_amounts.h"
+#include "scoring/room/room_nodes.h"
 
 namespace berth {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "cluster/node/mig_use.h"
-#include "scoring/devices/aligned_gpus.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/devices/link_report.h"
 

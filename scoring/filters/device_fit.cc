@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "scoring/devices/aligned_gpus.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/mig/mig_plan.h"
 #include "topology/gpu_vendor.h"

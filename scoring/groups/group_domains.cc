@@ -13,7 +13,7 @@
 #include "scoring/mig/mig_plan.h"
 #include "scoring/registry.h"
 #include "scoring/scorer.h"
-#include "topology/domains/domain_choice.h"
+#include "topology/domains/domain_tree.h"
 
 namespace berth {
 

@@ -19,9 +19,9 @@
 
 #include "scoring/scorer.h"
 #include "scoring/scorers/fragmentation_gradient.h"
+#include "scoring/waste/market.h"
 #include "scoring/waste/pod_draws.h"
 #include "scoring/waste/request_mix.h"
-#include "scoring/waste/scarcity_market.h"
 
 namespace berth {
 
@@ -50,7 +50,7 @@ class WorkloadFit final : public Scorer {
 // ExpectedWaste: place where the GPU that will be left idle grows least.
 //
 //   cost = W(node after) - W(node before)            pod_draws.h, in GPUs
-//        + price of the slots and models that it takes    scarcity_market.h, in GPUs
+//        + price of the slots and models that it takes    market.h, in GPUs
 //        + price of slots for pods of other kinds         market.h, in GPUs
 //        + fragmentation * (F(node after) - F(node before))    fragmentation_gradient.h, in GPUs
 //        + best_fit * (CPU left / 128 cores + GPU left / 8) / 2

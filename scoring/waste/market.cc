@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/waste/market.h"
 
-#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "cluster/node/likeness_memo.h"
 
 namespace berth {
+namespace {
+
+constexpr double kRoomExponent = 8, kRoomLimit = 2;
+
+}  // namespace
 
 const std::vector<double>& SupplyLedger::PricesIn(const std::shared_ptr<const Snapshot>& snapshot) {
   if (snapshot == snapshot_) return prices_;
@@ -45,6 +56,201 @@ void SupplyLedger::Book(NodeIndex index) {
     sums_[good] += counted_[good] - before[good];
     before[good] = counted_[good];
   }
+}
+
+ScarcityMarket::ScarcityMarket(const RequestMix& mix, const ModelGroups& groups, const Fleet& fleet,
+                               const WasteParameters& parameters, double points_per_gpu,
+                               const CardWorth& worth)
+    : groups_(groups), parameters_(parameters), points_per_gpu_(points_per_gpu), worth_(worth) {
+  for (const RequestClass& entry : mix) mean_ask_ += entry.weight * worth_.GpusOf(entry.shape);
+  for (const NodeKind& kind : fleet) all_milli_ += double(kind.nodes) * kind.state.total;
+  FindSlots(mix, fleet);
+  FindRoom(mix);
+  if (worth_.counts_memory) FindRoomInMemory(mix);
+  FindModelSets(mix);
+}
+
+void ScarcityMarket::FindSlots(const RequestMix& mix, const Fleet& fleet) {
+  struct Wanted {
+    Slot slot;
+    double scarcity;
+  };
+  std::vector<Wanted> wanted;
+  for (const RequestClass& ask : mix) {
+    Slot slot{ask.shape.gpu_count(), kMilliPerGpu, ask.shape.cpu_milli, 0};
+    if (slot.gpus < 2 || ask.shape.is_share()) continue;
+    for (const RequestClass& other : mix) {
+      const int times = other.shape.is_share() ? 0 : other.shape.gpu_count() / slot.gpus;
+      if (times > 0 && other.shape.cpu_milli + times > slot.cpu_milli * times) {
+        slot.demand += other.weight * times;
+      }
+    }
+    std::int64_t slots = fleet.empty() ? 1 : 0;
+    for (const NodeKind& kind : fleet) slots += kind.nodes * CountSlots(kind.state, slot);
+    if (slots > 0) wanted.push_back({slot, slot.demand / static_cast<double>(slots)});
+  }
+  std::ranges::stable_sort(wanted, std::greater<>(), &Wanted::scarcity);
+  for (const Wanted& next : wanted) {
+    const auto is_like = [&](const Slot& other) {
+      const std::int64_t a = other.cpu_milli, b = next.slot.cpu_milli;
+      return other.gpus == next.slot.gpus && std::abs(a - b) * 10 <= std::max(a, b);
+    };
+    if (slots_.size() < kMostSlots && std::ranges::none_of(slots_, is_like)) {
+      slots_.push_back(next.slot);
+    }
+  }
+}
+
+void ScarcityMarket::FindRoom(const RequestMix& mix) {
+  std::map<int, double> asked;  // GPU by size, of pods with one GPU
+  for (const RequestClass& entry : mix) {
+    const int milli = entry.shape.milli_per_gpu();
+    if (entry.shape.gpu_count() == 1 && milli > kMilliPerGpu / 2) {
+      asked[milli] += entry.weight * milli;
+    }
+  }
+  if (asked.empty()) return;
+  // Among equals the larger.
+  const auto most = std::ranges::max_element(
+      asked, [](const auto& a, const auto& b) { return a.second <= b.second; });
+  Slot room{1, most->first, 0, 0};
+  for (const RequestClass& entry : mix) {
+    if (entry.shape.milli_per_gpu() >= room.milli) {
+      room.demand += entry.weight * entry.shape.gpu_count();
+    }
+  }
+  slots_.push_back(room);
+}
+
+void ScarcityMarket::FindRoomInMemory(const RequestMix& mix) {
+  std::map<std::int64_t, double> asked;  // memory by size, of pods with a share that says it
+  for (const RequestClass& entry : mix) {
+    const std::int64_t says = ShareMemoryMib(entry.shape);
+    if (2 * static_cast<double>(says) > worth_.mean_card_mib) {
+      asked[says] += entry.weight * entry.shape.gpu_count() * static_cast<double>(says);
+    }
+  }
+  if (asked.empty()) return;
+  const auto most = std::ranges::max_element(
+      asked, [](const auto& a, const auto& b) { return a.second <= b.second; });
+  Slot room{1, 0, 0, 0, most->first};
+  for (const RequestClass& entry : mix) {
+    const bool is_whole = entry.shape.milli_per_gpu() == kMilliPerGpu;
+    if (is_whole || ShareMemoryMib(entry.shape) >= room.memory_mib) {
+      room.demand += entry.weight * entry.shape.gpu_count();
+    }
+  }
+  slots_.push_back(room);
+}
+
+void ScarcityMarket::FindModelSets(const RequestMix& mix) {
+  std::map<Groups, double> demand;  // of the classes that name just these models
+  for (const RequestClass& entry : mix) {
+    const double gpus = entry.weight * worth_.GpusOf(entry.shape);
+    if (entry.shape.models.empty() || gpus <= 0) continue;
+    Groups groups;  // ascending, as the models are sorted by name like the groups
+    for (const std::string& model : entry.shape.models) groups.push_back(groups_.GroupOf(model));
+    demand[std::move(groups)] += gpus;
+  }
+  std::vector<std::pair<Groups, double>> most(demand.begin(), demand.end());
+  std::ranges::stable_sort(most, std::greater<>(), &std::pair<Groups, double>::second);
+  if (most.size() > kMostModelSets) most.resize(kMostModelSets);
+  for (const auto& [groups, own] : most) {
+    ModelSet set{groups, 0};
+    for (const auto& [other, gpus] : demand) {
+      if (std::ranges::includes(groups, other)) set.demand += gpus;
+    }
+    model_sets_.push_back(std::move(set));
+  }
+}
+
+std::int64_t ScarcityMarket::CountSlots(const GpuState& state, const Slot& slot) {
+  const auto end = state.free.begin() + state.count;
+  if (slot.memory_mib > 0) {
+    if (state.card_mib == 0) return 0;
+    const auto memory = state.memory_mib.begin();
+    return std::count_if(memory, memory + state.count,
+                         [&](std::int32_t free) { return free >= slot.memory_mib; });
+  }
+  const std::int64_t slots =
+      (end - std::lower_bound(state.free.begin(), end, slot.milli)) / slot.gpus;
+  if (slots == 0 || slot.cpu_milli == 0) return slots;
+  return std::clamp<std::int64_t>(state.cpu_milli / slot.cpu_milli, 0, slots);
+}
+
+void ScarcityMarket::CountSlots(const GpuState& state, std::span<int> amounts) const {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    amounts[i] = static_cast<int>(CountSlots(state, slots_[i]));
+  }
+}
+
+void ScarcityMarket::Supply(const Node& node, std::span<int> amounts) const {
+  std::ranges::fill(amounts, 0);
+  if (node.gpus().empty()) return;
+  const GpuState state = worth_.StateOf(node);
+  amounts[groups_.GroupOf(node.spec().gpu_model)] =
+      static_cast<int>(std::lround(worth_.MilliOf(state)));
+  CountSlots(state, amounts.subspan(groups_.size()));
+  amounts.back() = SlotGpus(state);
+}
+
+void ScarcityMarket::Taken(const Node& node, const RequestShape& shape, const DeviceChoice& choice,
+                           std::span<int> amounts) const {
+  std::ranges::fill(amounts, 0);
+  if (node.gpus().empty()) return;
+  const GpuState before = worth_.StateOf(node), after = before.After(node, shape, choice);
+  amounts[groups_.GroupOf(node.spec().gpu_model)] =
+      static_cast<int>(std::lround(worth_.MilliOf(before) - worth_.MilliOf(after)));
+  const std::span<int> slots = amounts.subspan(groups_.size());
+  CountSlots(before, slots);
+  std::array<int, kMostSlots + kMostRooms> left{};
+  CountSlots(after, left);
+  for (std::size_t i = 0; i < slots_.size(); ++i) slots[i] -= left[i];
+  amounts.back() = SlotGpus(before) - SlotGpus(after);
+}
+
+double ScarcityMarket::SlotPrice(const Slot& slot, double pods, std::int64_t slots) const {
+  if (slots <= 0) return 0;
+  const double scarcity = pods * slot.demand / static_cast<double>(slots);
+  if (slot.memory_mib > 0) {
+    return parameters_.share_price * static_cast<double>(slot.memory_mib) / worth_.mean_card_mib *
+           worth_.memory * std::min(kRoomLimit, std::pow(scarcity, kRoomExponent));
+  }
+  if (slot.gpus == 1) {
+    return worth_.compute * parameters_.share_price * slot.milli / kMilliPerGpu *
+           std::min(kRoomLimit, std::pow(scarcity, kRoomExponent));
+  }
+  return slot.gpus *
+         std::min(parameters_.scarcity_limit, std::pow(scarcity, parameters_.scarcity_exponent));
+}
+
+double ScarcityMarket::ModelPrice(const ModelSet& set, double pods,
+                                  std::span<const std::int64_t> supply) const {
+  double free = 0;
+  for (const std::size_t group : set.groups) free += static_cast<double>(supply[group]);
+  if (free <= 0) return 0;
+  return parameters_.model_price *
+         std::min(parameters_.scarcity_limit, pods * set.demand * kMilliPerGpu / free);
+}
+
+std::vector<double> ScarcityMarket::Prices(std::span<const std::int64_t> supply) const {
+  std::vector<double> prices(goods(), 0);
+  std::int64_t free_milli = 0;
+  for (std::size_t g = 0; g < groups_.size(); ++g) free_milli += supply[g];
+  const double free = all_milli_ > 0 ? static_cast<double>(free_milli) / all_milli_ : 1;
+  prices.back() =
+      SlotPriorPrice(free, parameters_.slot_price, parameters_.least_slot_price) * points_per_gpu_;
+  if (mean_ask_ <= 0 || free_milli <= 0) return prices;
+  const double pods = static_cast<double>(free_milli) / kMilliPerGpu / mean_ask_;
+  for (const ModelSet& set : model_sets_) {
+    const double price = ModelPrice(set, pods, supply) * points_per_gpu_ / kMilliPerGpu;
+    for (const std::size_t group : set.groups) prices[group] = std::max(prices[group], price);
+  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const std::size_t good = groups_.size() + i;
+    prices[good] = SlotPrice(slots_[i], pods, supply[good]) * points_per_gpu_;
+  }
+  return prices;
 }
 
 }  // namespace berth

@@ -64,7 +64,7 @@ struct WasteParameters {
                              // (fragmentation_gradient.h), beside one that is left in the end
   double settled_fragmentation = 3;  // the same in a cluster that is in balance
 
-  // What scarce goods cost (scarcity_market.h).
+  // What scarce goods cost (market.h).
   double scarcity_exponent = 12;  // above 0: how steeply the price of a multi-GPU slot rises
   double scarcity_limit = 4;      // 0 or more GPUs: the most that a GPU of the slot costs
   double share_price = 0.02;  // 0 or more GPUs: what room for a large share, per GPU of it, costs

@@ -45,8 +45,8 @@ class KubectlTunnel {
   std::string address_, prefix_;
 };
 
-// What kubectl prints on stdout, and on stderr if `aloud`. Error: kUnavailable if it fails or prints
-// more than that.
+// What kubectl prints on stdout, and on stderr if `aloud`. Error: kUnavailable if it fails or
+// prints more than that.
 Result<std::string> KubectlPrints(const KubectlTarget& target,
                                   const std::vector<std::string>& arguments, std::size_t most_bytes,
                                   bool aloud);

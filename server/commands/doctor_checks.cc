@@ -100,7 +100,7 @@ void PodsNameTheOneThatAsks(const ClusterParts& c, Findings& out) {
   }
 }
 
-// Since both are there. Where none is known to ask, one with a configuration that cannot be seen may.
+// Since both are there. Where none is known to ask, one whose configuration cannot be seen may.
 void PodsHaveADecision(const ClusterParts& c, Findings& out) {
   if (c.berth_pods == 0) return;
   std::map<std::string, Texts> past;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the objects of a cluster say of Berth, its schedulers, GPU pods and GPU nodes; what is wrong
-// with it; how Berth is installed on it.
+// with it.
 #pragma once
 
 #include <map>
@@ -81,9 +81,6 @@ std::vector<Finding> FindingsOf(const ClusterParts& cluster);
 
 // What is there: Berth, who schedules GPU pods, how nodes give GPUs.
 std::vector<std::string> FactsOf(const ClusterParts& cluster);
-
-// A values file of the chart, commands and steps.
-std::string InstallSteps(const ClusterParts& cluster);
 
 // "3 GPU nodes", "1 GPU node".
 std::string CountOf(std::size_t count, const std::string& what);

@@ -39,10 +39,8 @@
 #include "server/kube/watch/gang_history.h"
 #include "server/kube/watch/kubelet_refusals.h"
 #include "server/kube/watch/reflector.h"
-#include "server/kube/watch/table_sink.h"
 #include "server/kube/watch/watch_source.h"
 #include "server/kube/write/api_binder.h"
-#include "server/kube/write/api_node_holder.h"
 #include "server/kube/write/api_pod_waker.h"
 #include "server/kube/write/event_recorder.h"
 

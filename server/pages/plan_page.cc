@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "server/extender/inquiry.h"
-#include "server/why/growth_json.h"
 #include "server/why/plan_json.h"
-#include "server/why/room_json.h"
 #include "server/wire/json/json_text.h"
 
 namespace berth {

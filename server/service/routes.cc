@@ -21,7 +21,7 @@
 #include "server/ui/page_files.h"
 #include "server/why/explain_json.h"
 #include "server/why/explain_pages.h"
-#include "server/why/waiting_classes.h"
+#include "server/why/waiting_whys.h"
 #include "server/wire/file/cluster_file.h"
 #include "server/wire/json/json_text.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "config/config.h"
-#include "server/http/router.h"
+#include "server/http/http_server.h"
 #include "server/pages/page_writer.h"
 #include "server/service/verbs.h"
 #include "server/telemetry/metrics.h"

@@ -13,8 +13,8 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "config/config.h"
 #include "config/load.h"
-#include "config/print.h"
 #include "config/reload.h"
 #include "server/why/plan_json.h"
 

@@ -18,7 +18,7 @@
 #include "scoring/explain/node_report.h"
 #include "scoring/mig/repartition_report.h"
 #include "server/extender/gang_table.h"
-#include "server/why/room_advice.h"
+#include "server/why/live.h"
 
 namespace berth::wire {
 

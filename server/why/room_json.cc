@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/why/room_json.h"
+#include "server/why/plan_json.h"
 
 #include <algorithm>
 #include <chrono>

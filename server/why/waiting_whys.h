@@ -12,12 +12,15 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "cluster/state/waiting_pods.h"
 #include "server/extender/extender.h"
+#include "server/telemetry/metrics.h"
+#include "server/why/explain_json.h"
 #include "server/why/live_json.h"
 
 namespace berth {
@@ -62,5 +65,15 @@ class WaitingWhys {
   Mutex mutex_;
   std::vector<Kind> kinds_ BERTH_GUARDED_BY(mutex_);
 };
+
+// The pods that wait for GPUs, by what they ask for: berth_waiting_gpu_pods{asks,age},
+// berth_waiting_gpu_pod_oldest_seconds{asks}, and the lines of /debug/top.
+
+// By number of GPUs, then shares, then MIG devices. Without pods whose gates are closed: no room
+// would let them in.
+std::vector<wire::WaitingClass> WaitingClasses(std::span<const WaitingPod> pods, WallTime now);
+
+// The classes that clusters are watched for are there without pods too.
+void AddWaitingMetrics(std::span<const WaitingPod> pods, WallTime now, MetricsText& text);
 
 }  // namespace berth

@@ -76,9 +76,9 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
       // A rule that Berth follows or compares itself with, or the words of a format.
       {"hami",
        {"server/wire/node/mig_json.cc", "topology/links/product_links.h",
-        "topology/mig/mig_layout.h"}},
+        "topology/mig/mig_product.h"}},
       // A rule that Berth follows or compares itself with, or the words of a format.
-      {"kueue", {"topology/domains/domain_choice.h", "topology/domains/domain_tree.h"}},
+      {"kueue", {"topology/domains/domain_tree.h", "topology/domains/domain_tree.h"}},
       // A vendor: its catalogues, resources and labels, the formats of its tools, its versions.
       {"nvidia",
        {"cluster/node/mig_spec.h",
@@ -117,7 +117,7 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
         "topology/mig/mig_product.h",
         "topology/mig/mig_product.cc",
         "topology/mig/mig_product.h",
-        "topology/mig/mig_layout.h"}},
+        "topology/mig/mig_product.h"}},
       // A vendor: its row in the catalogue.
       {"intel", {"topology/gpu_vendor.cc"}},
       // An API of Kubernetes: ResourceClaims hold GPUs of any driver.
@@ -127,7 +127,7 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
         "scoring/mig/repartition_report.h", "server/why/explain_pages.cc",
         "server/pages/cluster_metrics.cc", "server/service/serve.cc", "server/why/explain_json.cc",
         "server/why/explain_text.cc", "server/wire/pod/pod_rules.cc", "server/wire/pod/pod_rules.h",
-        "topology/machine_types.cc", "topology/mig/mig_catalog.cc", "topology/mig/mig_layout.h"}},
+        "topology/machine_types.cc", "topology/mig/mig_catalog.cc", "topology/mig/mig_product.h"}},
       // A way to share GPUs, beside time slicing, which plugins of several make use of.
       {"mps",
        {"cluster/node/node.h", "scoring/filters/device_fit.cc", "server/pages/cluster_metrics.cc",

@@ -297,7 +297,7 @@ TEST(IncludeRule, LetsARoomIncludeItselfAndWhatIsLeftOfIt) {
        {"the leftmost", "server/main.cc", "#include \"base/result.h\"", ""},
        {"an adapter the wire", "server/kube/a.cc", "#include \"server/wire/pod/pod_object.h\"", ""},
        {"http the base", "server/http/a.cc", "#include \"base/mutex.h\"", ""},
-       {"main an adapter", "server/main.cc", "#include \"server/http/router.h\"", ""},
+       {"main an adapter", "server/main.cc", "#include \"server/http/http_server.h\"", ""},
        {"a test a test header", "test/unit/a_test.cc", "#include \"test/support/b.h\"", ""},
        {"a bench a server room", "bench/load/a.cc", "#include \"server/wire/b.h\"", ""},
        {"the standard library", "base/a.cc", "#include <vector>", ""}});

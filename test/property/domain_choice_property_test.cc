@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "topology/domains/domain_choice.h"
+#include "topology/domains/domain_tree.h"
 
 namespace berth::domain_choice_property_test {
 namespace {

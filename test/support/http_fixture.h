@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "server/http/http_server.h"
-#include "server/http/router.h"
 #include "test/support/eventually.h"
 #include "test/support/raw_client.h"
 

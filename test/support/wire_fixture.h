@@ -23,7 +23,7 @@
 #include "scoring/registry.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/extender/extender.h"
-#include "server/http/router.h"
+#include "server/http/http_server.h"
 #include "server/service/routes.h"
 #include "server/service/verbs.h"
 #include "server/telemetry/metrics.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/dialects/groups/controller_json.h"
+#include "server/dialects/groups/pod_group_json.h"
 #include "server/dialects/registry.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/dialects.h"

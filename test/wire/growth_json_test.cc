@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/why/growth_json.h"
+#include "server/why/plan_json.h"
 
 #include <string>
 #include <utility>

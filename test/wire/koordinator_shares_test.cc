@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/dialects/koordinator/koordinator_ask.h"
+#include "server/dialects/koordinator/koordinator_dialect.h"
 #include "test/support/agent_world.h"
 
 namespace berth::test::koordinator_shares_test {

@@ -222,7 +222,7 @@ TEST(SharedGpus, AreToldByAnyOfTheirLabelsOrByTheirNumber) {
                     {"nvidia.com/gpu.count", "1"}},
                    8),
             0)
-      << "each is a MIG device; that the label is old is said by node_mig.h";
+      << "each is a MIG device; that the label is old is said by nvidia_dialect.h";
 }
 
 TEST(SharedGpus, BeyondWhatAMaskHoldsAreANodeThatIsThere) {

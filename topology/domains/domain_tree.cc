@@ -3,10 +3,165 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "base/check.h"
 
 namespace berth {
+namespace {
+
+// So many units (packs of pods, or pods) for a vertex.
+struct Part {
+  TopologyDomain vertex;
+  std::int64_t units;
+};
+
+class Chooser {
+ public:
+  Chooser(const DomainTree& tree, std::span<const int> room, const DomainWish& wish)
+      : tree_(tree),
+        wish_(wish),
+        slice_level_(wish.slice_level.value_or(tree.levels())),
+        pods_(tree.SumUp(room)),
+        packs_(tree.size(), 0) {
+    const auto [first, last] = tree.Level(slice_level_);
+    for (TopologyDomain vertex = first; vertex < last; ++vertex) {
+      // A vertex without a value at the level of the slices holds no slice.
+      if (tree.named(vertex)) packs_[vertex] = pods_[vertex] / wish.slice_size;
+    }
+    for (TopologyDomain vertex = last - 1; vertex > 0; --vertex) {
+      packs_[tree.parent(vertex)] += packs_[vertex];
+    }
+  }
+
+  std::optional<DomainChoice> Choose() const {
+    const std::int64_t packs = wish_.pods / wish_.slice_size;
+    if (packs_[DomainTree::kCluster] < packs) return std::nullopt;
+    if (wish_.mode == DomainMode::kUnconstrained) {
+      const auto [first, last] = tree_.Level(slice_level_);
+      std::vector<TopologyDomain> all;
+      for (TopologyDomain vertex = first; vertex < last; ++vertex) all.push_back(vertex);
+      return Descend(DomainTree::kCluster, Take(std::move(all), packs_, packs), slice_level_);
+    }
+    std::size_t level = wish_.level + 1;
+    while (level-- > 0) {
+      if (const auto domain = Smallest(level, packs)) {
+        return Descend(*domain, {{*domain, packs}}, level);
+      }
+      if (wish_.mode == DomainMode::kRequired) return std::nullopt;
+    }
+    return Descend(DomainTree::kCluster, Within({{DomainTree::kCluster, packs}}, 0), 0);
+  }
+
+ private:
+  // The named domain of the level that holds so many with the least room.
+  [[nodiscard]] std::optional<TopologyDomain> Smallest(std::size_t level,
+                                                       std::int64_t packs) const {
+    std::optional<TopologyDomain> best;
+    const auto [first, last] = tree_.Level(level);
+    for (TopologyDomain domain = first; domain < last; ++domain) {
+      if (!tree_.named(domain) || packs_[domain] < packs) continue;
+      if (!best || Room(domain) < Room(*best)) best = domain;
+    }
+    return best;
+  }
+  [[nodiscard]] std::tuple<std::int64_t, std::int64_t> Room(TopologyDomain vertex) const {
+    return {packs_[vertex], pods_[vertex]};
+  }
+
+  // From parts of a level down to the nodes.
+  [[nodiscard]] DomainChoice Descend(TopologyDomain domain, std::vector<Part> parts,
+                                     std::size_t level) const {
+    for (; level < slice_level_; ++level) parts = Within(parts, level + 1);
+    for (Part& part : parts) part.units *= wish_.slice_size;
+    for (; level < tree_.levels(); ++level) parts = WithinEach(parts, level + 1);
+    DomainChoice choice{domain, std::vector<std::int64_t>(tree_.nodes(), 0)};
+    for (const Part& part : parts) choice.pods[part.vertex - tree_.NodeVertex(0)] = part.units;
+    return choice;
+  }
+
+  // Above the slices: packs go to the best-fitting domains below any of the parts.
+  [[nodiscard]] std::vector<Part> Within(const std::vector<Part>& parts, std::size_t level) const {
+    std::vector<char> chosen(tree_.size(), 0);
+    std::int64_t units = 0;
+    for (const Part& part : parts) {
+      chosen[part.vertex] = 1;
+      units += part.units;
+    }
+    std::vector<TopologyDomain> below;
+    const auto [first, last] = tree_.Level(level);
+    for (TopologyDomain vertex = first; vertex < last; ++vertex) {
+      if (chosen[tree_.parent(vertex)] != 0) below.push_back(vertex);
+    }
+    return Take(std::move(below), packs_, units);
+  }
+
+  // Below: every part keeps its pods, so that no pack is split.
+  [[nodiscard]] std::vector<Part> WithinEach(const std::vector<Part>& parts,
+                                             std::size_t level) const {
+    std::vector<std::vector<TopologyDomain>> below(parts.size());
+    std::vector<std::size_t> part_of(tree_.size(), parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) part_of[parts[i].vertex] = i;
+    const auto [first, last] = tree_.Level(level);
+    for (TopologyDomain vertex = first; vertex < last; ++vertex) {
+      const std::size_t part = part_of[tree_.parent(vertex)];
+      if (part < parts.size()) below[part].push_back(vertex);
+    }
+    std::vector<Part> result;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::vector<Part> taken = Take(std::move(below[i]), pods_, parts[i].units);
+      result.insert(result.end(), taken.begin(), taken.end());
+    }
+    return result;
+  }
+
+  // Divides units among vertices of one level by the rule of the mode. Requires: they have room.
+  [[nodiscard]] std::vector<Part> Take(std::vector<TopologyDomain> vertices,
+                                       const std::vector<std::int64_t>& room,
+                                       std::int64_t units) const {
+    const bool largest_first = wish_.mode != DomainMode::kUnconstrained;
+    // Nodes without a value come last: they share a vertex but no domain.
+    const auto key = [&](TopologyDomain vertex) {
+      return std::tuple(!tree_.named(vertex), largest_first ? -room[vertex] : room[vertex],
+                        pods_[vertex]);
+    };
+    std::ranges::stable_sort(vertices, {}, key);
+    std::vector<Part> parts;
+    for (std::size_t i = 0; units > 0; ++i) {
+      BERTH_CHECK(i < vertices.size());
+      TopologyDomain vertex = vertices[i];
+      if (room[vertex] == 0) continue;
+      if (largest_first && room[vertex] >= units) {
+        vertex = TightestOf(std::span(vertices).subspan(i), room, units);
+      }
+      parts.push_back({vertex, std::min(room[vertex], units)});
+      units -= parts.back().units;
+    }
+    return parts;
+  }
+
+  // Of those that hold all the units. Requires: the first does.
+  [[nodiscard]] TopologyDomain TightestOf(std::span<const TopologyDomain> vertices,
+                                          const std::vector<std::int64_t>& room,
+                                          std::int64_t units) const {
+    const auto key = [&](TopologyDomain vertex) {
+      return std::tuple(!tree_.named(vertex), room[vertex], pods_[vertex]);
+    };
+    TopologyDomain best = vertices.front();
+    for (const TopologyDomain vertex : vertices) {
+      if (room[vertex] >= units && key(vertex) < key(best)) best = vertex;
+    }
+    return best;
+  }
+
+  const DomainTree& tree_;
+  const DomainWish& wish_;
+  const std::size_t slice_level_;
+  const std::vector<std::int64_t> pods_;  // per vertex: that fit
+  std::vector<std::int64_t> packs_;       // the same, down to the level of the slices
+};
+
+}  // namespace
 
 DomainTree::DomainTree(std::size_t nodes, std::size_t levels,
                        std::span<const std::string_view> values)
@@ -64,6 +219,16 @@ std::vector<std::int64_t> DomainTree::SumUp(std::span<const int> amounts) const 
 
 std::vector<double> DomainTree::SumUp(std::span<const double> amounts) const {
   return SumsOf<double>(amounts);
+}
+
+std::optional<DomainChoice> ChooseDomains(const DomainTree& tree, std::span<const int> room,
+                                          const DomainWish& wish) {
+  BERTH_CHECK(wish.pods > 0 && wish.slice_size > 0 && wish.pods % wish.slice_size == 0);
+  BERTH_CHECK(wish.mode == DomainMode::kUnconstrained || wish.level < tree.levels());
+  const std::size_t slice_level = wish.slice_level.value_or(tree.levels());
+  BERTH_CHECK(slice_level <= tree.levels());
+  BERTH_CHECK(wish.mode == DomainMode::kUnconstrained || wish.level <= slice_level);
+  return Chooser(tree, room, wish).Choose();
 }
 
 }  // namespace berth

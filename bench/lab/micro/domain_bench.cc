@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "cluster/state/node_domains.h"
 #include "scoring/groups/group_domains.h"
-#include "topology/domains/domain_choice.h"
+#include "topology/domains/domain_tree.h"
 
 namespace berth {
 namespace {

@@ -20,7 +20,7 @@
 #include "bench/rules/choice_policy.h"
 #include "bench/topology/topology_replay.h"
 #include "server/wire/node/topology_json.h"
-#include "topology/links/wiring_tables.h"
+#include "topology/links/gpu_links.h"
 
 namespace berth::replay {
 namespace {

@@ -15,7 +15,7 @@
 #include "scoring/groups/group_domains.h"
 #include "scoring/registry.h"
 #include "scoring/waste/learned_mix.h"
-#include "topology/domains/domain_choice.h"
+#include "topology/domains/domain_tree.h"
 
 namespace berth::replay {
 namespace {

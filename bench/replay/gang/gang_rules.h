@@ -11,7 +11,7 @@
 //                  after it are 1, 2, 4 ... 10 s apart
 //   volcano-like   job by job, its tasks one by one to the fullest node (binpack), kept only if
 //                  there are enough; domains (HyperNodes) tried one after the other, narrow to wide
-//   kueue-tas-like admitted by counts (topology/domains/domain_choice.h), role after role, what a
+//   kueue-tas-like admitted by counts (topology/domains/domain_tree.h), role after role, what a
 //                  node has free being a sum; a pod whose node turns out not to have its devices
 //                  waits there, and after 300 s the job is evicted (waitForPodsReady) and comes
 //                  back 60 s later

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/berth/berth_dialect.h"
-
+//
+// Berth's own annotations:
+//
+//   node  berth.dev/topology, berth.dev/mig (wire/node/topology_json.h, wire/node/mig_json.h)
+//   node  berth.dev/gpu-uuids: GPU-a,GPU-b, by index, as nvidia-smi lists them
+//   pod   berth.dev/gpu-model: A100|H100, berth.dev/link, numa, pattern, min-bandwidth-gbps,
+//         mig-min-slices, mig-min-memory-gib (wire/pod/pod_mig.h), isolation, min-gpu-memory-gib
+//         (wire/pod/pod_needs.h)
+//   pod   berth.dev/devices, berth.dev/visible-devices, written with the binding
+//         (wire/pod/devices_annotation.h)
 #include <algorithm>
 #include <array>
 #include <string>
@@ -8,6 +16,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "server/dialects/dialect_makers.h"
 #include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/kubelet_annotation.h"
 #include "server/wire/node/mig_json.h"

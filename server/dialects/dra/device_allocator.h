@@ -35,7 +35,7 @@
 //                                          would not do: any other pod may be under way then. No
 //                                          allocation is sent after kMost.
 //
-// What slips through all the same is found and repaired (claim_collisions.h): a process that dies
+// What slips through all the same is found and repaired (dra_watch.h): a process that dies
 // within the milliseconds between a write and kube-scheduler's watch, and an ignorable entry; and
 // an API server whose watches are far apart.
 #pragma once

@@ -39,7 +39,7 @@
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/dra/slice_json.h"
 #include "server/dialects/dra/whole_gpus.h"
-#include "server/kube/watch/table_sink.h"
+#include "server/kube/watch/watch_source.h"
 
 namespace berth::dialects {
 

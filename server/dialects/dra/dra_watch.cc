@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/dra/dra_watch.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cluster/claims/node_devices.h"
-#include "server/dialects/dra/claim_collisions.h"
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_allocator.h"
 #include "server/dialects/dra/device_claims.h"
@@ -15,9 +15,133 @@
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/dra/slice_json.h"
 #include "server/dialects/dra/whole_gpus.h"
-#include "server/kube/watch/table_sink.h"
+#include "server/kube/client/api_client.h"
+#include "server/kube/watch/watch_source.h"
+#include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {
+
+struct ClaimCollisions::Holder {
+  std::string path;
+  OpenClaim claim;
+  ClaimUse use;
+  std::string node = {}, nominated = {}, phase = {};  // of its pod
+
+  [[nodiscard]] bool IsYounger(const Holder& other) const {
+    if (use.allocated_at != other.use.allocated_at)
+      return use.allocated_at > other.use.allocated_at;
+    return wire::VersionNumber(claim.resource_version) >
+           wire::VersionNumber(other.claim.resource_version);
+  }
+};
+
+void ClaimCollisions::Look() {
+  const Instant now = context_.write.clock.Now();
+  if (now >= context_.write.fence.WritableUntil()) return;
+  const std::vector<DeviceClaims::Collision> collisions = claims_.collisions();
+  std::erase_if(known_, [&collisions](const auto& known) {
+    return std::ranges::find(collisions, known.first) == collisions.end();
+  });
+  end_ = now + kMostOfALook;
+  bool has_looked = false;
+  for (const DeviceClaims::Collision& collision : collisions) {
+    Known& known = known_.try_emplace(collision, Known{now + kSettles}).first->second;
+    if (now < known.next || std::exchange(has_looked, true)) continue;
+    known.next = now + kAgain;
+    known.told = Settle(collision, !known.told) || known.told;
+  }
+}
+
+bool ClaimCollisions::Settle(const DeviceClaims::Collision& collision, bool tells) {
+  auto first = Read(collision.one, collision.device);
+  if (!first) return false;
+  auto second = Read(collision.other, collision.other_device);
+  if (!second) return false;
+  if (first->IsYounger(*second)) std::swap(*first, *second);
+  std::string text = "device " + collision.other_device + " of node " + collision.node +
+                     " is in ResourceClaims " + collision.one + " and " + collision.other;
+  const Holder* from = &*second;
+  End end = TakeFrom(*from);
+  if (end == End::kKept) end = TakeFrom(*(from = &*first));
+  const std::string name = FullName(from->claim.namespace_name, from->claim.name);
+  if (end == End::kDeallocated) text += "; Berth takes it from " + name;
+  if (end == End::kEvicted) text += "; Berth evicts the pod of " + name + ", which has not started";
+  if (end == End::kKept) text = "delete one of the pods: " + text;
+  if (end != End::kKept) ++taken_back_;
+  if (!tells && end == End::kKept) return true;
+  context_.on_log(true, "device_in_two_claims", text);
+  for (const Holder* const holder : {&*first, &*second}) {
+    for (const PodId& pod : holder->use.pods) context_.warn(pod, "DeviceInTwoClaims", text);
+  }
+  return true;
+}
+
+Result<ClaimCollisions::Holder> ClaimCollisions::Read(const std::string& claim,
+                                                      const std::string& device) const {
+  const std::size_t slash = claim.find('/');
+  Holder holder;
+  BERTH_TRY(holder.path, kube::ClaimPath(claim.substr(0, slash), claim.substr(slash + 1)));
+  BERTH_TRY(kube::ApiResponse response, Send({.path = holder.path}));
+  const PaddedText text(std::move(response.body));
+  BERTH_TRY(const ResourceClaim held, DecodeResourceClaim(text));
+  if (std::ranges::find(held.devices, device, &ClaimedDevice::device) == held.devices.end()) {
+    return Fail(Errc::kNotFound, claim + " does not have " + device);
+  }
+  BERTH_TRY(holder.claim, DecodeOpenClaim(text));
+  BERTH_TRY(holder.use, DecodeClaimUse(text));
+  if (holder.use.pods.size() != 1) return holder;
+  const PodId& pod = holder.use.pods.front();
+  BERTH_TRY(std::string path, kube::PodPath(pod.namespace_name, pod.name));
+  // Error: it is gone, and Kubernetes deallocates its claim.
+  BERTH_TRY(kube::ApiResponse of_pod, Send({.path = std::move(path)}));
+  const auto read = [&holder](std::string_view part, simdjson::ondemand::value content) {
+    if (part != "spec" && part != "status") return;
+    wire::ForEachField(content.get_object(),
+                       [&](std::string_view key, simdjson::ondemand::value it) {
+                         if (key == "nodeName") holder.node = wire::TextOf(it);
+                         if (key == "nominatedNodeName") holder.nominated = wire::TextOf(it);
+                         if (key == "phase") holder.phase = wire::TextOf(it);
+                       });
+  };
+  BERTH_TRY(const wire::ObjectMeta meta,
+            wire::ReadNamed(PaddedText(std::move(of_pod.body)), "Pod", read));
+  if (meta.uid != pod.uid) return Fail(Errc::kNotFound, "the pod is gone");
+  return holder;
+}
+
+ClaimCollisions::End ClaimCollisions::TakeFrom(const Holder& holder) {
+  const auto& pods = holder.use.pods;
+  const bool is_bound = !holder.node.empty();
+  if (pods.size() > 1 || (is_bound && holder.phase != "Pending")) return End::kKept;
+  if (!is_bound && !holder.nominated.empty()) return End::kKept;
+  if (is_bound) {
+    const auto booked = context_.state.FindPod(pods.front().uid);
+    if (!booked || booked->pod.controller.empty() || context_.evictor == nullptr) return End::kKept;
+    const bool evicted = context_.evictor->Evict(pods.front()) == PodEvictor::Outcome::kEvicted;
+    return evicted ? End::kEvicted : End::kKept;
+  }
+  kube::FencedWrite write(context_.write.fence);
+  const auto sent = Send({.method = "PATCH",
+                          .path = holder.path + "/status",
+                          .body = EncodeDeallocationPatch(holder.claim),
+                          .content_type = "application/merge-patch+json"});
+  if (!sent && sent.error().code == Errc::kUnavailable) write.Unanswered();
+  return sent ? End::kDeallocated : End::kKept;
+}
+
+Result<kube::ApiResponse> ClaimCollisions::Send(kube::ApiRequest request) const {
+  const Instant now = context_.write.clock.Now();
+  const Instant until = std::min(end_, context_.write.fence.WritableUntil());
+  if (now >= until) {
+    return Fail(Errc::kDeadline, "no time is left, or this process is not the leader");
+  }
+  request.timeout = until - now;
+  BERTH_TRY(kube::ApiResponse response, context_.write.client.Send(request));
+  if (response.ok()) return response;
+  return Fail(response.status >= 500 ? Errc::kUnavailable : Errc::kConflict,
+              kube::RefusalText(response));
+}
+
 namespace {
 
 constexpr const char* kSlices = "resourceslices";

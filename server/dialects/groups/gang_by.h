@@ -4,7 +4,7 @@
 // number of them (docs/with-controllers.md). By what the controller writes on its pods:
 //
 //                    name of the gang      how many pods
-//   Job              NAME.UID              its object says (controller_json.h)
+//   Job              NAME.UID              its object says (pod_group_json.h)
 //   JobSet           NAME.UID.ATTEMPT      its object says
 //   LeaderWorkerSet  NAME-GROUP.REVISION   an annotation of its pods; its object says whether the
 //                                          leader has to run before the others are made

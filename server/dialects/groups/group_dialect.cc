@@ -8,15 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "server/dialects/groups/controller_json.h"
 #include "server/dialects/groups/gang_by.h"
 #include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
 #include "server/kube/watch/gang_history.h"
-#include "server/kube/watch/table_sink.h"
+#include "server/kube/watch/watch_source.h"
 
 namespace berth::dialects {
-
 namespace {
 
 class GroupDialect final : public wire::Dialect {

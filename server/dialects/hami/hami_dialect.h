@@ -1,21 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HAMi's dialect: what its device plugin publishes on Nodes (hami_mig.h, and links as below), what
-// its users write on Pods (hami_ask.h), and what its plugin reads of a pod that Berth binds
+// its users write on Pods (below), and what its plugin reads of a pod that Berth binds
 // (hami_binding.h).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "server/dialects/vgpu/vgpu_devices.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/pod/dialect.h"
+#include "server/wire/pod/pod_parts.h"
 #include "topology/links/link_matrix.h"
 
 namespace berth::dialects {
+
+// What HAMi's users ask for:
+//
+//   annotation nvidia.com/vgpu-mode: mig
+//   resources  nvidia.com/gpu: N with nvidia.com/gpumem: M, which are N MIG devices, each of any
+//              profile that has at least M MiB; nvidia.com/gpucores does not choose a profile, with
+//              HAMi neither
+//
+//   no mode, or hami-core
+//   resources  nvidia.com/gpu with nvidia.com/gpumem, nvidia.com/gpumem-percentage and
+//              nvidia.com/gpucores: a part of a GPU (vgpu/vgpu_devices.h), if Berth gives the
+//              devices of HAMi's agent
+//
+//   annotation nvidia.com/use-gputype: A100,H100 and nouse-gputype: T4
+//              parts of the names of models, whatever the case
+//   annotation nvidia.com/numa-bind: "true"
+//              all GPUs of one NUMA node, as berth.dev/numa: required, unless that says preferred
+//   annotation nvidia.com/use-gpuuuid: GPU-a,GPU-b and nouse-gpuuuid: GPU-c
+//              certain GPUs; those that are refused are refused too where they are accepted
+//   annotation hami.io/gpu-scheduler-policy: spread, or hami.io/node-scheduler-policy: spread
+//              as berth.dev/spread: card or node by the controller (wire/pod/pod_needs.h), where
+//              the pod does not say that itself. HAMi takes the least used card or node for it,
+//              whatever uses the others; other policies choose nothing here
+//
+// What else they can say is refused rather than passed over: the GPU of a MIG device, other modes,
+// and a part of a GPU which is HAMi's scheduler's to give. (HAMi at c447cab,
+// pkg/device/nvidia/device.go.)
+
+inline constexpr std::string_view kHamiMemoryResource = "nvidia.com/gpumem";
+inline constexpr std::string_view kHamiMemoryPercentResource = "nvidia.com/gpumem-percentage";
+inline constexpr std::string_view kHamiCoresResource = "nvidia.com/gpucores";
+
+inline constexpr std::array kHamiResources = {kHamiMemoryResource, kHamiMemoryPercentResource,
+                                              kHamiCoresResource};
+
+// The annotations by which HAMi's users choose devices: the mode, those that Berth reads, the rest.
+inline constexpr std::array<std::string_view, 7> kHamiAskKeys = {
+    "nvidia.com/vgpu-mode",
+    "nvidia.com/use-gputype",
+    "nvidia.com/nouse-gputype",
+    "nvidia.com/numa-bind",
+    "nvidia.com/use-gpuuuid",
+    "nvidia.com/nouse-gpuuuid",
+    "nvidia.com/mig-profile-preference"};
+
+inline constexpr std::array<std::string_view, 2> kHamiPolicyKeys = {
+    "hami.io/gpu-scheduler-policy", "hami.io/node-scheduler-policy"};
+
+inline constexpr VgpuWords kHamiWords = {"hami", "nvidia.com/gpu", kHamiMemoryResource,
+                                         kHamiMemoryPercentResource, kHamiCoresResource};
+
+// Makes shares of the parts of GPUs that are not to be MIG devices. Error: kInvalidArgument.
+Status FindHamiShares(wire::PodParts& parts);
+
+// The one need of all the MIG devices; nothing where the pod says nothing of them in HAMi's words,
+// or asks for no GPUs. gives_devices: Berth gives those of HAMi's agent. Error: kInvalidArgument
+// with annotation or resource.
+Result<std::optional<MigWant>> ReadHamiAsk(const wire::PodParts& parts, bool gives_devices);
+
+// For a pod with MIG devices. Error: kInvalidArgument with an annotation that names GPUs.
+Status RefuseMigUuids(const wire::PodParts& parts);
+
+// Reads the policies, the types, the UUIDs and numa-bind. Error: as ListIn.
+Status ReadHamiChoices(const wire::PodParts& parts, RequestShape& shape);
 
 // The links of a node's GPUs as HAMi's device plugin publishes them.
 //

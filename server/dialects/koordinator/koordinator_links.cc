@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "base/quantity.h"
-#include "server/dialects/koordinator/koordinator_ask.h"
-#include "server/kube/watch/table_sink.h"
+#include "server/dialects/koordinator/koordinator_dialect.h"
+#include "server/kube/watch/watch_source.h"
 #include "server/wire/node/topology_json.h"
 #include "topology/links/product_links.h"
 
 namespace berth::dialects {
-
 namespace {
 
 using wire::Fields;

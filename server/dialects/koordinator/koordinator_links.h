@@ -25,7 +25,6 @@
 #include "base/result.h"
 #include "cluster/node/mig_library.h"
 #include "cluster/state/cluster_state.h"
-#include "server/kube/watch/table_sink.h"
 #include "server/kube/watch/watch_source.h"
 #include "server/wire/json/strict_json.h"
 #include "topology/links/link_matrix.h"

@@ -9,7 +9,7 @@
 //   pod   resources volcano.sh/vgpu-number with -memory, -memory-percentage, -cores
 //         (vgpu/vgpu_devices.h), of main containers: the plugin serves no others
 //   pod   annotations volcano.sh/vgpu-use-gpuuuid: GPU-a,GPU-b and vgpu-nouse-gpuuuid: GPU-c, and
-//         those of HAMi (hami/hami_ask.h)
+//         those of HAMi (hami/hami_dialect.h)
 //   pod   what Volcano's scheduler writes, and Berth with the Binding:
 //         volcano.sh/vgpu-node, volcano.sh/vgpu-time     node and unix seconds of the decision
 //         volcano.sh/vgpu-ids-new                        vgpu/vgpu_devices.h, a segment per main

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cluster/node/given_grants.h"
-#include "server/kube/client/paged_list.h"
+#include "server/kube/client/api_client.h"
 #include "server/kube/watch/cluster_sync.h"
 #include "server/wire/pod/pod_object.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How nodes and pods that are watched become ClusterEvents: one sink per kind of object, each
-// called by its Reflector's thread alone. (table_sink.h has the kinds that are simpler.)
+// called by its Reflector's thread alone. (watch_source.h has the kinds that are simpler.)
 //
 // An object that cannot be read is reported and left out, a node whose links cannot be read is
 // reported and does without them; nothing else is affected. Events of one object may come twice or
@@ -26,7 +26,6 @@
 #include "cluster/state/waiting_pods.h"
 #include "server/kube/watch/kubelet_refusals.h"
 #include "server/kube/watch/reflector.h"
-#include "server/kube/watch/table_sink.h"
 #include "server/kube/watch/watch_source.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_object.h"

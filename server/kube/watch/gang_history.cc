@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "server/kube/client/api_client.h"
-#include "server/kube/client/paged_list.h"
 #include "server/wire/api/job_json.h"
 #include "server/wire/pod/pod_object.h"
 

@@ -9,7 +9,6 @@
 #include "base/keep_going.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/client/body_queue.h"
-#include "server/kube/client/paged_list.h"
 #include "server/wire/api/watch_json.h"
 
 namespace berth::kube {

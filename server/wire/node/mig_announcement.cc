@@ -7,7 +7,7 @@
 
 #include "scoring/mig/mig_tables.h"
 #include "topology/mig/mig_catalog.h"
-#include "topology/mig/mig_layout.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::wire {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/router.h"
+#include "server/http/http_server.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/validate.h"
 
 #include <string>
 #include <vector>
@@ -7,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "config/config.h"
 #include "config/load.h"
-#include "config/print.h"
 
 namespace berth::check_classes_test {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A profile of one's own has what it does not name from the one that it extends.
-#include "config/validate.h"
 
 #include <string>
 #include <vector>
@@ -9,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "config/config.h"
 #include "config/load.h"
-#include "config/print.h"
 
 namespace berth::check_profiles_test {
 namespace {

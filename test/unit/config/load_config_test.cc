@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "config/print.h"
+#include "config/config.h"
 #include "config/reload.h"
 
 namespace berth::load_config_test {

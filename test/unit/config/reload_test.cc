@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "config/config.h"
 #include "config/load.h"
-#include "config/print.h"
 
 namespace berth::reload_test {
 namespace {

@@ -2,7 +2,7 @@
 //
 // The schema against the reader: what ships, and what is printed, is valid by it; what the reader
 // refuses of one value alone is not.
-#include "config/print.h"
+#include "config/config.h"
 
 #include <algorithm>
 #include <string>

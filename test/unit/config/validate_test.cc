@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Everything that is wrong is said at once, and what may be a mistake beside it.
-#include "config/validate.h"
+#include "config/config.h"
 
 #include <string>
 #include <vector>

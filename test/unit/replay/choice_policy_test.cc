@@ -8,7 +8,7 @@
 #include <string>
 
 #include "test/support/wirings.h"
-#include "topology/links/wiring_tables.h"
+#include "topology/links/gpu_links.h"
 
 namespace berth::replay::choice_policy_test {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "topology/mig/mig_catalog.h"
-#include "topology/mig/mig_layout.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::replay::mig_policy_test {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bench/replay/model_settings.h"
+#include "config/config.h"
 #include "config/load.h"
-#include "config/print.h"
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 #include "test/support/temp_file.h"

@@ -16,7 +16,7 @@
 #include "bench/rules/choice_policy.h"
 #include "server/wire/node/topology_json.h"
 #include "test/support/data_dir.h"
-#include "topology/links/wiring_tables.h"
+#include "topology/links/gpu_links.h"
 
 namespace berth::test::topology_data_test {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/devices/aligned_gpus.h"
 
 #include <gtest/gtest.h>
 

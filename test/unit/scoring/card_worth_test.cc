@@ -9,8 +9,8 @@
 #include "scoring/registry.h"
 #include "scoring/scorers/fragmentation_gradient.h"
 #include "scoring/waste/fleet.h"
+#include "scoring/waste/market.h"
 #include "scoring/waste/pod_draws.h"
-#include "scoring/waste/scarcity_market.h"
 #include "test/support/builders.h"
 
 namespace berth::test::card_worth_test {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/waste/scarcity_market.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two claims that have one device: who gets an Event, and which claim loses it.
-#include "server/dialects/dra/claim_collisions.h"
+#include "server/dialects/dra/dra_watch.h"
 
 #include <map>
 #include <nlohmann/json.hpp>

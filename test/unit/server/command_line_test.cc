@@ -6,8 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "server/cli/commands.h"
-
 namespace berth::command_line_test {
 namespace {
 

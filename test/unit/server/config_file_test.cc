@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "config/config.h"
 #include "config/load.h"
-#include "config/print.h"
 #include "test/support/config_places.h"
 
 namespace berth::test::config_file_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/service/held_memory.h"
+#include "server/service/serve_parts.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/service/advice_log.h"
+#include "server/service/serve_parts.h"
 #include "server/telemetry/decision_recorder.h"
 #include "test/support/metrics_lines.h"
 

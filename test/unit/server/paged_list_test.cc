@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/client/paged_list.h"
+#include "server/kube/client/api_client.h"
 
 #include <algorithm>
 #include <condition_variable>

@@ -23,7 +23,7 @@
 #include "server/extender/refused_pods.h"
 #include "server/extender/room_maker.h"
 #include "server/http/http_server.h"
-#include "server/kube/client/paged_list.h"
+#include "server/kube/client/api_client.h"
 #include "server/kube/watch/gang_history.h"
 #include "server/kube/watch/kubelet_refusals.h"
 #include "server/kube/watch/reflector.h"

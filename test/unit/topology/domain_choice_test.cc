@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/domains/domain_choice.h"
+#include "topology/domains/domain_tree.h"
 
 #include <string_view>
 #include <vector>

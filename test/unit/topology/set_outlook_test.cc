@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "test/support/wirings.h"
-#include "topology/links/wiring_tables.h"
+#include "topology/links/gpu_links.h"
 
 namespace berth::test::set_outlook_test {
 namespace {

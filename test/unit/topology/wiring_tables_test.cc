@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/wiring_tables.h"
+#include "topology/links/gpu_links.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/hami/hami_ask.h"
+#include "server/dialects/hami/hami_dialect.h"
 
 #include <string>
 

@@ -20,7 +20,7 @@
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
-#include "topology/mig/mig_layout.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::wire::hami_mig_test {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What nodes publish of their MIG devices.
-#include "server/dialects/nvidia/node_mig.h"
+#include "server/dialects/nvidia/nvidia_dialect.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
-#include "topology/mig/mig_layout.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::wire::node_mig_test {
 namespace {

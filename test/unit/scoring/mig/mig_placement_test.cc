@@ -17,7 +17,7 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
-#include "topology/mig/mig_layout.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::test::mig_placement_test {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "test/support/mig_sets.h"
 #include "topology/mig/mig_catalog.h"
-#include "topology/mig/mig_layout.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::test::mig_states_test {
 namespace {

@@ -1,17 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `berth plan`: where the pods of manifests would be placed, on the cluster of a running Berth or
-// of a file (docs/plan.md).
+// The commands that print an answer: `berth config`, and `berth explain`, `top` and `plan`, which
+// ask a running Berth, or one that serves a file (server/why/explain_pages.h).
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "config/config.h"
+#include "config/load.h"
 #include "server/commands/ask_server.h"
 
 namespace berth {
 
+// `berth config check|print`: a configuration from a file, from standard input, or from the
+// manifest of a ConfigMap. `file` "-" is standard input. Error: an unreadable file, or a ConfigMap
+// without configuration.
+Result<ConfigFindings> CheckConfigFile(const std::string& file);
+
+// Error: as CheckConfigFile, or the first problem.
+Result<Config> ConfigForPrint(const std::string& file);
+
+struct ExplainFlags {
+  ServerAddress at;
+  std::string cluster;         // a file used instead of the server; empty: ask the server
+  std::string config;          // BerthConfiguration for `cluster`; empty: built in
+  std::string name;            // [NAMESPACE/]NAME of a pod or gang, NAME of a node
+  std::string namespace_name;  // if `name` has none; empty: that of kubectl's context
+  bool json = false;           // else text
+};
+
+// The text to print. Error: kInvalidArgument for a malformed name or address, kNotFound if the
+// server does not know the name, kUnavailable.
+Result<std::string> ExplainPodCommand(const ExplainFlags& flags);
+Result<std::string> ExplainNodeCommand(const ExplainFlags& flags);
+Result<std::string> ExplainGangCommand(const ExplainFlags& flags);
+Result<std::string> TopCommand(const ExplainFlags& flags);
+
+// `berth plan`: where the pods of manifests would be placed, on the cluster of a running Berth or
+// of a file (docs/plan.md).
 struct PlanFlags {
   std::vector<std::string> files;  // YAML or JSON; "-" is standard input; empty: waiting pods
   std::string namespace_name;      // of objects that name none; empty: that of kubectl's context

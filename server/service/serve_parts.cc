@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/service/held_memory.h"
-
-#include <malloc.h>
+#include "server/service/serve_parts.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <latch>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include <malloc.h>
 
 namespace berth {
 namespace {
@@ -57,6 +59,19 @@ bool MemoryTrim::Look(std::size_t held_bytes) {
   ReturnFreedMemory();
   peak_ = held_bytes;
   return true;
+}
+
+void AdviceLog::Write(const std::vector<NodeAdvice>& advice, Instant now) {
+  constexpr Duration kEvery = std::chrono::seconds(30);
+  next_ = now + kEvery;
+  std::map<std::string, std::string> config_by_node;
+  for (const NodeAdvice& at : advice) {
+    config_by_node.emplace(at.node, at.advice.config);
+    const auto before = config_by_node_.find(at.node);
+    if (before != config_by_node_.end() && before->second == at.advice.config) continue;
+    log_.Write(LogLevel::kInfo, "repartition_advice", {{"text", TextOf(at)}});
+  }
+  config_by_node_ = std::move(config_by_node);
 }
 
 }  // namespace berth
