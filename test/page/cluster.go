@@ -174,7 +174,7 @@ func SomeOfEverything() Cluster {
 		meta(p)["namespace"] = "team-b"
 		add(waiting(p, 12*time.Minute))
 	}
-	add(waiting(pod("too-big", gpus(16), Object{}), 26*time.Hour))
+	add(waiting(pod("too-big", gpus(64), Object{}), 26*time.Hour))
 	add(waiting(pod("wrong-words", gpus(1), Object{"berth.dev/link": "sideways"}), 7*time.Minute))
 	gated := waiting(pod("gated", gpus(2), Object{}), time.Hour)
 	gated["spec"].(Object)["schedulingGates"] = []Object{{"name": "example.com/quota"}}

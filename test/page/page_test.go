@@ -100,7 +100,7 @@ func (w *world) sees(t *testing.T, selector string, texts ...string) {
 func TestThePageShowsEverythingThatThereIs(t *testing.T) {
 	w := newWorld(t, SomeOfEverything(), alone)
 	w.open(t, "")
-	w.sees(t, "#waiting-table", "team-a/too-big", "16 GPUs", "26 h", "on l4-2 with 1 GPU instead of 16",
+	w.sees(t, "#waiting-table", "team-a/too-big", "64 GPUs", "26 h", "on l4-2 with 16 GPUs instead of 64",
 		"its gang is gathering: 3 of 6 pods exist", "team-b/sweep", "scheduling gates",
 		`annotation berth.dev/link: want one of required, preferred, none, got "sideways"`, "when team-b/train-01-2 ends")
 	w.sees(t, "#sums", "11", "idle and usable", "unhealthy")
