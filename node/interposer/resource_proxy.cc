@@ -194,6 +194,7 @@ void ResourceProxy::PluginEnded(std::uint64_t generation) {
   if (generation != generation_) return;
   plugin_ended_ = true;
   gone_since_ = Instant::clock::now();
+  changed_.NotifyAll();
   context_.wake();
 }
 
@@ -449,6 +450,23 @@ std::shared_ptr<Upstream> ResourceProxy::Plugin() {
   return plugin_ended_ ? nullptr : plugin_;
 }
 
+grpc::Status ResourceProxy::Ask(const std::function<grpc::Status(Upstream& plugin)>& question) {
+  grpc::Status status;
+  for (int tries = 0; tries < 3; ++tries) {
+    const std::shared_ptr<Upstream> plugin = Plugin();
+    if (!plugin) return NoPlugin(resource_);
+    status = question(*plugin);
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
+    const MutexLock lock(mutex_);
+    const Instant end = anew_ + kGraceAnew;
+    while (plugin_ == plugin && !plugin_ended_ && !ending_ && Instant::clock::now() < end) {
+      changed_.WaitUntil(mutex_, end);
+    }
+    if (plugin_ == plugin && !plugin_ended_) break;
+  }
+  return status;
+}
+
 grpc::Status ResourceProxy::GetDevicePluginOptions(grpc::ServerContext* /*call*/,
                                                    const v1beta1::Empty* /*request*/,
                                                    v1beta1::DevicePluginOptions* response) {
@@ -553,10 +571,10 @@ grpc::Status ResourceProxy::Allocate(grpc::ServerContext* call,
                                      const v1beta1::AllocateRequest* request,
                                      v1beta1::AllocateResponse* response) {
   const CallWatch::Call watched(context_.calls, kGraceAnew + kMostAllocate);
-  const std::shared_ptr<Upstream> plugin = Plugin();
-  if (!plugin) return NoPlugin(resource_);
-  const auto context = Passed(*call, kMostAllocate);
-  const grpc::Status status = plugin->stub().Allocate(context.get(), *request, response);
+  const grpc::Status status = Ask([&](Upstream& plugin) {
+    const auto context = Passed(*call, kMostAllocate);
+    return plugin.stub().Allocate(context.get(), *request, response);
+  });
   if (status.ok()) {
     for (const v1beta1::ContainerAllocateRequest& container : request->container_requests()) {
       context_.chooser.Given(resource_,
@@ -570,10 +588,10 @@ grpc::Status ResourceProxy::PreStartContainer(grpc::ServerContext* call,
                                               const v1beta1::PreStartContainerRequest* request,
                                               v1beta1::PreStartContainerResponse* response) {
   const CallWatch::Call watched(context_.calls, kGraceAnew + kMostPreStart);
-  const std::shared_ptr<Upstream> plugin = Plugin();
-  if (!plugin) return NoPlugin(resource_);
-  const auto context = Passed(*call, kMostPreStart);
-  return plugin->stub().PreStartContainer(context.get(), *request, response);
+  return Ask([&](Upstream& plugin) {
+    const auto context = Passed(*call, kMostPreStart);
+    return plugin.stub().PreStartContainer(context.get(), *request, response);
+  });
 }
 
 }  // namespace berth::node

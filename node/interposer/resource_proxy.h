@@ -121,6 +121,10 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   bool IsAnew() const BERTH_REQUIRES(mutex_);
   // Waits for a plugin for at most kGrace; nullptr: there is none.
   std::shared_ptr<Upstream> Plugin() BERTH_EXCLUDES(mutex_);
+  // Asks the plugin. Where its socket is gone though its stream is not yet seen to end, since it
+  // starts anew for us, the one that comes is asked.
+  grpc::Status Ask(const std::function<grpc::Status(Upstream& plugin)>& question)
+      BERTH_EXCLUDES(mutex_);
   std::vector<std::string> Preferred(const v1beta1::ContainerPreferredAllocationRequest& request);
   bool Renews() BERTH_EXCLUDES(mutex_);
   Instant StandBy(Instant now) BERTH_EXCLUDES(mutex_);

@@ -22,7 +22,7 @@ std::uint64_t Asked(const char* variable, std::uint64_t otherwise) {
   const char* const text = std::getenv(variable);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
-std::uint64_t Steps() { return Asked("BERTH_SOAK_STEPS", 50'000); }
+std::uint64_t Steps() { return Asked("BERTH_SOAK_STEPS", 70'000); }
 
 // What happened last in that run.
 std::string EndOf(std::uint64_t seed, std::uint64_t steps) {

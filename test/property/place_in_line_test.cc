@@ -33,7 +33,7 @@ std::vector<One> SomePods(Random& random) {
   for (std::uint64_t i = 0; i < 30; ++i) {
     auto pod = std::make_shared<PodRequest>();
     pod->id = {"ns", "p", std::to_string(random.Below(1000)) + "-" + std::to_string(i)};
-    pod->priority = static_cast<int>(random.Below(3)) * 2'000'000'000 - 2'000'000'000;
+    pod->priority = (static_cast<int>(random.Below(3)) - 1) * 2'000'000'000;
     One one{.waiting = {.pod = std::move(pod)}, .nth = i, .turn = {}};
     if (random.Below(4) != 0) {
       one.waiting.created = WallTime(std::chrono::seconds(random.Below(3)));
