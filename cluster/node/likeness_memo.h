@@ -36,6 +36,7 @@ class LikenessMemo {
     PlaceOf(node) = {node.likeness(), std::move(value)};
   }
   void Clear() { places_ = {}; }
+  [[nodiscard]] bool empty() const { return places_.empty(); }
 
  private:
   static constexpr std::size_t kFewest = 64, kMost = 65'536;

@@ -188,6 +188,8 @@ void EvaluationTable::ScoreWaiting(const RefreshEffort& effort) {
   const std::uint64_t before = Computed();
   const bool are_few = waiting_ <= kFew;
   by_kind_ = !minds_more_ && !are_few;
+  // No larger than what waits: to empty one for all nodes takes longer than to score some.
+  if (by_kind_ && known_.empty()) known_ = LikenessMemo<Known>(waiting_);
   std::size_t nodes = effort.nodes;
   const auto may_compute = [&] {
     return nodes > 0 && (are_few || Computed() - before < effort.states);
