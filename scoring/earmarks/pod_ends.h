@@ -133,7 +133,7 @@ class RunTimeTable {
   mutable std::uint64_t newest_of_ BERTH_GUARDED_BY(mutex_) = 0;
 };
 
-// Any thread reads it. What it says of pods that had started before does not change.
+// Any thread reads it. What it says of pods that had started kStart before does not change.
 class PodEnds {
  public:
   static constexpr std::size_t kOverdueOf = 10;

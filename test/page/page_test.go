@@ -388,7 +388,7 @@ func TestAViewIsOneNamespaceOrClass(t *testing.T) {
 	w.sees(t, "#namespaces-table", "team-a", "team-b", "lab")
 	eval[any](t, w.Tab, `(byId("view").value = "class inference", byId("view").onchange(), 0)`)
 	w.await(t, `location.search === "?class=inference" && byId("view-sum").innerText.includes("on 2 nodes")`)
-	w.sees(t, "#view-sum", "Workload class inference: ", "1 pod waits for 16 GPUs.")
+	w.sees(t, "#view-sum", "Workload class inference: ", "1 pod waits for 64 GPUs.")
 	w.await(t, `map.matches.size === 2 && map.matches.has("l4-1")`)
 	eval[any](t, w.Tab, `([...document.querySelectorAll("#namespaces-table a")].find(one => one.textContent === "lab").click(), 0)`)
 	w.await(t, `map.matches?.size === 8 && map.matches.has("a100-00")`)

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 const WallTime kNow = WallTime(std::chrono::hours(24));
 
-PodLife Since(minutes ago) { return {.started = kNow - ago}; }
+PodLife Since(seconds ago) { return {.started = kNow - ago}; }
 
 PodRecord Record(const APod& pod, PodLife life) {
   PodRecord record;
@@ -151,6 +151,15 @@ TEST_F(PodEndsByJobTest, ANewPodHasWhatIsLeftOfTheDeadlineOfItsJob) {
   Job("j", minutes(30), kNow - minutes(40));
   EXPECT_EQ(ends.OfNew(pod), std::nullopt) << "it was said to be over, and makes pods yet";
   EXPECT_EQ(ends.OfNew(APod("p").Controller("j").Expects(minutes(5)).Request()), std::nullopt);
+}
+
+// The API server writes whole seconds: a pod that was placed since seems to have started before.
+TEST_F(PodEndsByJobTest, AJobThatCameSinceCountsThoughItsPodStartedInTheSameSecond) {
+  const PodEnds ends = Ends();
+  Job("j", minutes(60), std::nullopt);
+  const APod pod = APod("p").Controller("j");
+  EXPECT_EQ(ends.Of(Record(pod, Since(seconds(1)))), kNow - seconds(1) + minutes(60) + grace_);
+  EXPECT_EQ(ends.Of(Record(pod, Since(minutes(1)))), std::nullopt) << "it runs without its Job";
 }
 
 // A Job says ten minutes, gets past a reservation by that, and then says ten hours.
