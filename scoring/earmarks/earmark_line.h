@@ -102,10 +102,15 @@ class EarmarkLine {
   // first are remembered.
   static constexpr std::size_t kMostAgreed = 256, kMostVictims = 65'536;
 
+  // The node that the API server shows the pod nominated to; "": to none, or it is not shown yet.
+  using Nominated = std::function<std::string(const PodRequest& pod)>;
+
   // learned: how long pods run by pods like them; nullptr: nobody learns it. jobs: until when Jobs
-  // run; nullptr: nobody knows. Both outlive the line and its earmarks.
-  explicit EarmarkLine(const RunTimeTable* learned = nullptr, const JobEndTable* jobs = nullptr)
-      : learned_(learned), jobs_(jobs) {}
+  // run; nullptr: nobody knows. Both outlive the line and its earmarks. nominated: of several pods
+  // that may evict the same victim it tells whose room it is; empty: the first in line has it.
+  explicit EarmarkLine(const RunTimeTable* learned = nullptr, const JobEndTable* jobs = nullptr,
+                       Nominated nominated = {})
+      : learned_(learned), jobs_(jobs), nominated_(std::move(nominated)) {}
 
   // No node took it on that snapshot: it stands in line, in the place of what had its name before.
   // A pod has to do so again within kForgotten.
@@ -198,6 +203,9 @@ class EarmarkLine {
   void IndexAgreed();
   void ForgetAgreed(Waiter& waiter);
   void Nominate(Instant now);
+  // Leaves those that the API server shows nominated to the node; if there are none, those that it
+  // shows nominated nowhere. What the line keeps there for others by mistake is released.
+  void LeaveShown(NodeIndex node, std::vector<Waiter*>& waiters);
   void NominateOn(Waiter& waiter, NodeIndex node, const std::vector<std::string>& victims,
                   Instant now);
   [[nodiscard]] bool IsInVain(const Waiter& waiter, Instant now) const;
@@ -238,6 +246,7 @@ class EarmarkLine {
 
   const RunTimeTable* learned_;
   const JobEndTable* jobs_;
+  Nominated nominated_;
   std::unordered_map<std::string, std::unique_ptr<Waiter>> by_name_;
   std::set<Waiter*, Order> line_;
   std::size_t pods_ = 0, bytes_ = 0;            // of the line

@@ -55,14 +55,51 @@ void EarmarkLine::Nominate(Instant now) {
     const auto [first, last] = agreed_.equal_range(index);
     std::vector<Waiter*> waiters;
     for (auto on = first; on != last; ++on) waiters.push_back(on->second);
-    std::ranges::sort(waiters, Order());
-    for (Waiter* const waiter : waiters) {
-      const auto agreed = std::ranges::find(waiter->agreed, node.spec().name, &Agreed::node);
+    const auto agreed_here = [&node](const Waiter* waiter) {
+      return std::ranges::find(waiter->agreed, node.spec().name, &Agreed::node);
+    };
+    std::erase_if(waiters, [&](const Waiter* waiter) {
+      const auto agreed = agreed_here(waiter);
       const bool is_old = now - waiter->agreed_at >= kOffer;
-      if (is_old || agreed == waiter->agreed.end()) continue;
-      if (!std::ranges::any_of(agreed->victims, leaves)) continue;
-      NominateOn(*waiter, index, agreed->victims, now);
+      return is_old || agreed == waiter->agreed.end() ||
+             std::ranges::none_of(agreed->victims, leaves);
+    });
+    std::ranges::sort(waiters, Order());
+    LeaveShown(index, waiters);
+    for (Waiter* const waiter : waiters) {
+      NominateOn(*waiter, index, agreed_here(waiter)->victims, now);
     }
+  }
+}
+
+void EarmarkLine::LeaveShown(NodeIndex node, std::vector<Waiter*>& waiters) {
+  if (!nominated_) return;
+  const std::string_view name = snapshot_->names().name(node);
+  std::vector<Waiter*> shown, unknown;
+  for (Waiter* const waiter : waiters) {
+    const std::string to = nominated_(waiter->first());
+    if (to == name) shown.push_back(waiter);
+    if (to.empty()) unknown.push_back(waiter);
+  }
+  const bool is_shown = !shown.empty();
+  waiters = is_shown ? std::move(shown) : std::move(unknown);
+  const auto mark = marked_.find(node);
+  if (mark == marked_.end()) return;
+  std::vector<Waiter*> wrong;
+  for (const auto& [waiter, pod] : mark->second.owners) {
+    if (!waiter->nominated) continue;
+    const std::string to = nominated_(waiter->first());
+    if (to != name && (is_shown || !to.empty())) wrong.push_back(waiter);
+  }
+  if (wrong.empty()) return;
+  for (Waiter* const waiter : wrong) Release(*waiter);
+  mark->second.leaving.clear();
+  for (const auto& [waiter, pod] : mark->second.owners) {
+    if (!waiter->nominated) continue;
+    const auto agreed = std::ranges::find(waiter->agreed, name, &Agreed::node);
+    if (agreed == waiter->agreed.end()) continue;
+    mark->second.leaving.insert(mark->second.leaving.end(), agreed->victims.begin(),
+                                agreed->victims.end());
   }
 }
 

@@ -139,6 +139,28 @@ const EarmarkOwner* Earmarks::KeptFor(const PodRequest& pod, const Snapshot& sna
   return FitsIn(*on->as_if, pod) ? nullptr : &on->owners.front();
 }
 
+bool BesideEarmarks::Put(const PodRequest& pod, NodeIndex node) {
+  const Earmarks::OnNode* const on = earmarks_.On(snapshot_, node);
+  if (on == nullptr) return true;
+  // What is kept there for its gang is its own, and what is planned there gives its place up.
+  const auto without_own = [&pod](const std::shared_ptr<const Node>& with) {
+    if (with == nullptr || pod.gang.empty()) return with;
+    return std::make_shared<const Node>(with->Without([&pod](const PodRecord& held) {
+      return held.state == PodState::kPlanned && held.pod.gang.id == pod.gang.id;
+    }));
+  };
+  const auto [taken, is_new] = taken_.try_emplace(node);
+  if (is_new) taken->second = {without_own(on->as_if), without_own(on->then)};
+  Taken with = taken->second;
+  const bool waits = with.then != nullptr && !GoesBefore(pod, on->awaiting) &&
+                     !EndsByThen(*on, pod, earmarks_.ends());
+  if (waits && (with.then = WithPod(*with.then, pod)) == nullptr) return false;
+  const bool yields = with.as_if != nullptr && !AreAllFree(*on, pod);
+  if (yields && (with.as_if = WithPod(*with.as_if, pod)) == nullptr) return false;
+  taken->second = std::move(with);
+  return true;
+}
+
 bool Earmarks::IsKeptWithout(const PodRequest& pod, const Snapshot& snapshot, NodeIndex node,
                              const Node& left, std::shared_ptr<const Node>& beside) const {
   beside = nullptr;

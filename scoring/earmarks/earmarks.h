@@ -9,6 +9,7 @@
 // themselves. Immutable: any thread reads them. Who gets which room is said by EarmarkLine.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -103,6 +104,25 @@ bool IsOwnedBy(const EarmarkOwner& owner, const PodRequest& pod);
 bool GoesBefore(const PodRequest& pod, const EarmarkOwner& owner);
 // Whether the pod, which fits the node as it is, leaves alone what is awaited there.
 bool LeavesAwaited(const Earmarks::OnNode& on, const PodRequest& pod, const PodEnds& ends);
+
+// The pods of one plan, put one after the other beside what is kept: each may fit there, and all of
+// them not. Not thread-safe. The earmarks and the snapshot outlive it.
+class BesideEarmarks {
+ public:
+  BesideEarmarks(const Earmarks& earmarks, const Snapshot& snapshot)
+      : earmarks_(earmarks), snapshot_(snapshot) {}
+  // Whether the pod leaves what is kept on that node of the snapshot, with those that were put
+  // there before; if so, it is put there.
+  bool Put(const PodRequest& pod, NodeIndex node);
+
+ private:
+  struct Taken {
+    std::shared_ptr<const Node> as_if, then;  // of Earmarks::OnNode, with these pods
+  };
+  const Earmarks& earmarks_;
+  const Snapshot& snapshot_;
+  std::map<NodeIndex, Taken> taken_;
+};
 
 // Since when the pod waits: for one of a Job, StatefulSet or LeaderWorkerSet that has lost it, and
 // whose other pods' GPUs may idle until it is there, since the first of these runs; for others

@@ -178,8 +178,8 @@ std::optional<WallTime> PodEnds::WordOf(const PodRecord& held) const {
   const WallTime started = held.life.started.value_or(now_);
   std::optional<WallTime> of_job;
   if (jobs_ != nullptr) of_job = jobs_->Of(held.pod, started);
-  // It may have been placed since, and so may its Job have come: starts are written in whole seconds,
-  // by the clock of the node.
+  // It may have been placed since, and so may its Job have come: starts are written in whole
+  // seconds, by the clock of the node.
   if (!of_job && jobs_now_ != nullptr && started + kStart >= now_) {
     of_job = jobs_now_->Of(held.pod, started);
   }

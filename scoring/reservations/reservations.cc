@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/reservations/reservations.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "scoring/admission.h"
@@ -55,6 +56,13 @@ bool Reservations::IsKeptWithout(const PodRequest& pod, const Snapshot& snapshot
     if (!Fits(*beside, pod.shape) || !LackOf(*beside, pod).empty()) return true;
   }
   return false;
+}
+
+bool Reservations::MayClear(const PodRequest& pod, const Snapshot& snapshot, NodeIndex node) const {
+  const Earmarks::OnNode* const on = earmarks_->On(snapshot, node);
+  return on == nullptr || std::ranges::all_of(on->owners, [&pod](const EarmarkOwner& owner) {
+           return GoesBefore(pod, owner);
+         });
 }
 
 }  // namespace berth

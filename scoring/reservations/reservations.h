@@ -67,6 +67,10 @@ class Reservations {
   // too: kube-scheduler tries them before this one.
   [[nodiscard]] bool IsKeptWithout(const PodRequest& pod, const Snapshot& snapshot, NodeIndex node,
                                    const Node& left) const;
+  // Whether others may be evicted on the node for a pod that does not stand in line itself: nothing
+  // that is kept there could be in its way.
+  [[nodiscard]] bool MayClear(const PodRequest& pod, const Snapshot& snapshot,
+                              NodeIndex node) const;
 
  private:
   std::shared_ptr<const Earmarks> earmarks_ = Earmarks::None();

@@ -48,17 +48,45 @@ void DeviceRooms::Drop(const std::string& node) {
 }
 
 void DeviceRooms::Publish(std::shared_ptr<ByNode> next) {
+  rooms_ = next->empty() ? nullptr : std::move(next);
+  PublishKept();
+}
+
+void DeviceRooms::KeepFor(const GangId& gang, KeptNodes nodes) {
+  const MutexLock lock(mutex_);
+  const auto known = cleared_.find(gang);
+  if (known == cleared_.end() ? nodes.empty() : known->second == nodes) return;
+  if (known != cleared_.end()) {
+    const bool opens = std::ranges::any_of(
+        known->second, [&nodes](const auto& one) { return !nodes.contains(one.first); });
+    cleared_.erase(known);
+    if (opens) ++openings_;
+  }
+  std::size_t all = nodes.size(), own = nodes.size();
+  for (const auto& [other, its] : cleared_) {
+    all += its.size();
+    if (other.namespace_name == gang.namespace_name) own += its.size();
+  }
+  const bool has_place = all <= kMostCleared && own <= kMostCleared / 2;
+  if (has_place && !nodes.empty()) cleared_.emplace(gang, std::move(nodes));
+  PublishKept();
+}
+
+void DeviceRooms::PublishKept() {
   KeptNodes kept;
-  for (const auto& [node, room] : *next) {
-    if (IsClosed(room)) kept.emplace(node, KeptNode{{room.pod, room.gang, room.priority}});
+  for (const auto& [gang, nodes] : cleared_) kept.insert(nodes.begin(), nodes.end());
+  if (rooms_ != nullptr) {
+    for (const auto& [node, room] : *rooms_) {
+      const KeptNode its{{room.pod, room.gang, room.priority}};
+      if (IsClosed(room)) kept.insert_or_assign(node, its);
+    }
   }
   if (kept.empty()) {
     kept_ = nullptr;
   } else if (kept_ == nullptr || kept != *kept_) {
     kept_ = std::make_shared<const KeptNodes>(std::move(kept));
   }
-  any_ = !next->empty();
-  rooms_ = next->empty() ? nullptr : std::move(next);
+  any_ = rooms_ != nullptr || kept_ != nullptr;
 }
 
 std::shared_ptr<const KeptNodes> DeviceRooms::Kept() const {

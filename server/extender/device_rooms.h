@@ -4,7 +4,7 @@
 // claims (device_preemption.h), or one for which others are moved (room_maker.h). What comes free
 // there is that pod's, or its gang's: until it is planned there, no other pod with GPUs and no
 // higher priority is let in. A pod with claims of its own is not planned: others are kept out until
-// it has them.
+// it has them. The nodes that kube-scheduler clears for members of gangs are kept the same way.
 #pragma once
 
 #include <atomic>
@@ -57,13 +57,21 @@ class DeviceRooms {
   bool Put(DeviceRoom room) BERTH_EXCLUDES(mutex_);
   void Drop(const std::string& node) BERTH_EXCLUDES(mutex_);
 
+  // Others are evicted for members of the gang on these nodes, and none is planned there yet: until
+  // one is, they are kept like the rooms. In place of what was said of the gang before; none: no
+  // more. Beyond kMostCleared nodes, half of them for one namespace, nothing is kept.
+  static constexpr std::size_t kMostCleared = 4096;
+  void KeepFor(const GangId& gang, KeptNodes nodes) BERTH_EXCLUDES(mutex_);
+
  private:
   void Publish(std::shared_ptr<ByNode> next) BERTH_REQUIRES(mutex_);
+  void PublishKept() BERTH_REQUIRES(mutex_);
 
   std::atomic<bool> any_{false};
   std::atomic<std::uint64_t> openings_{0};
   mutable Mutex mutex_;
   std::shared_ptr<const ByNode> rooms_ BERTH_GUARDED_BY(mutex_);
+  std::map<GangId, KeptNodes> cleared_ BERTH_GUARDED_BY(mutex_);
   std::shared_ptr<const KeptNodes> kept_ BERTH_GUARDED_BY(mutex_);
 };
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -26,8 +27,9 @@ namespace berth {
 class EarmarkTable {
  public:
   // As EarmarkLine.
-  explicit EarmarkTable(const RunTimeTable* learned = nullptr, const JobEndTable* jobs = nullptr)
-      : line_(learned, jobs) {}
+  explicit EarmarkTable(const RunTimeTable* learned = nullptr, const JobEndTable* jobs = nullptr,
+                        EarmarkLine::Nominated nominated = {})
+      : line_(learned, jobs, std::move(nominated)) {}
 
   // Whether the pod still waits for a node, as the cluster has it.
   using Waits = EarmarkLine::Waits;

@@ -225,8 +225,10 @@ std::optional<NodeVictims> RestOf(const NodeVictims& agreed, const NodeVictims& 
 
 }  // namespace
 
-std::vector<NodeVictims> Extender::Preempt(const Moment& now, const PodRequest& pod,
+std::vector<NodeVictims> Extender::Preempt(const Moment& asked_at, const PodRequest& pod,
                                            std::span<const NodeVictims> nodes) {
+  // Others may have been nominated since the last look, in whose room it would evict.
+  const Moment now = WithEarmarks(asked_at, EarmarkLine::Scope::kChanges);
   const std::shared_ptr<const Snapshot>& snapshot = now.snapshot;
   if (LeavesToScheduler(*now.policy, pod)) {
     parts_.sink.Record({.verb = Verb::kPreempt,
@@ -340,6 +342,12 @@ bool Extender::StillWaits(const PodRequest& pod) const {
   if (parts_.state.FindPod(pod.id.uid)) return false;
   return parts_.waiting == nullptr || !parts_.watches_arrivals ||
          parts_.waiting->Find(pod.id.uid).has_value();
+}
+
+std::string Extender::NominatedTo(const PodRequest& pod) const {
+  if (parts_.waiting == nullptr) return "";
+  const auto waiting = parts_.waiting->Find(pod.id.uid);
+  return waiting ? waiting->nominated : "";
 }
 
 void Extender::StandInLine(const Moment& now, const PodRequest& pod) {

@@ -117,7 +117,10 @@ class Extender {
   };
 
   Extender(const Parts& parts, Policy policy)
-      : parts_(parts), pending_(kMaxPendingPods), earmarks_(parts.run_times, parts.job_ends) {
+      : parts_(parts),
+        pending_(kMaxPendingPods),
+        earmarks_(parts.run_times, parts.job_ends,
+                  [this](const PodRequest& pod) { return NominatedTo(pod); }) {
     Use(std::move(policy));
   }
 
@@ -313,6 +316,8 @@ class Extender {
   void StandUnasked(const Moment& now);
   void TakeUpGangs(GangActions& actions);
   [[nodiscard]] bool StillWaits(const PodRequest& pod) const;
+  // As EarmarkLine::Nominated.
+  [[nodiscard]] std::string NominatedTo(const PodRequest& pod) const;
   // kFits unless the newest state has the pod's group in another domain than its node's.
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();

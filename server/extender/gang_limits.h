@@ -35,7 +35,7 @@ inline constexpr Duration kBetweenHopes = std::chrono::minutes(1);
 inline constexpr Duration kBetweenClearings = std::chrono::seconds(1);
 // What is free on the nodes where others are evicted for a gang is kept for it: so long after the
 // last eviction for the next one, as kube-scheduler may come with its pods one by one; and while
-// pods that were evicted take their time to end, so long at most.
+// pods that were evicted take their time to end, or all have their places, so long at most.
 inline constexpr Duration kBetweenNominations = std::chrono::seconds(30);
 inline constexpr Duration kKeepsFor = std::chrono::minutes(5);
 // What is left of a gang that was whole is placed pod by pod when nobody has joined for so long.

@@ -19,6 +19,7 @@
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/registry.h"
+#include "scoring/scheduler_victims.h"
 
 namespace berth {
 
@@ -118,6 +119,70 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask) {
   }
   return {};
 }
+
+namespace {
+
+void Exclude(GangMember& member, NodeIndex node) {
+  const auto at = std::ranges::lower_bound(member.excluded, node);
+  if (at == member.excluded.end() || *at != node) member.excluded.insert(at, node);
+}
+
+// A plan by `plan` that leaves what is kept. Where a node has too little beside it for all that the
+// plan puts there, the first ones stay, it is excluded for the others, and the plan is made anew;
+// where that is none, without these nodes.
+template <class Plan>
+tl::expected<GangPlan, GangShortage> PlanBesideKept(const Planning& with, const GangAsk& ask,
+                                                    const Reservations& kept, const Plan& plan) {
+  constexpr int kMostTries = 32, kMostThatStay = 8;
+  tl::expected<GangPlan, GangShortage> found = plan(with, ask);
+  GangAsk first_stay = ask, without = ask;
+  bool do_stay = true;
+  for (int tries = 0; found && !kept.earmarks().empty(); ++tries) {
+    BesideEarmarks beside(kept.earmarks(), *with.snapshot);
+    bool has_room = true;
+    for (const GangPlan::Place& place : found->places) {
+      const GangMember& member = ask.members[place.member];
+      const bool fits = beside.Put(member.pod, place.node);
+      if (member.fixed != kNoNode) continue;  // it is there, or has to be
+      if (fits) {
+        first_stay.members[place.member].fixed = place.node;
+        continue;
+      }
+      has_room = false;
+      Exclude(first_stay.members[place.member], place.node);
+      for (std::size_t i = 0; i < ask.members.size(); ++i) {
+        if (ask.members[i].fixed != place.node) Exclude(without.members[i], place.node);
+      }
+    }
+    if (has_room) return found;
+    if (tries == kMostTries) return tl::unexpected(GangShortage{.searched = false});
+    do_stay = do_stay && tries < kMostThatStay;
+    if (do_stay) found = plan(with, first_stay);
+    if (!do_stay || !found) {
+      do_stay = false;
+      found = plan(with, without);
+    }
+  }
+  return found;
+}
+
+// Nodes on which nobody is evicted for the pod: kube-scheduler has room there by its own count, so
+// that it names no victims; or others have room kept there, and whose comes free first nobody could
+// say. Sorted.
+std::vector<NodeIndex> NotCleared(const Snapshot& snapshot, const PodRequest& pod,
+                                  const Reservations& kept) {
+  std::vector<NodeIndex> nodes;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    if (Admits(node.spec(), pod) != Reason::kFits) continue;
+    const bool names_nobody = FirstObjection(node, pod.shape) != Reason::kFits &&
+                              HasSchedulersRoom(node, pod) && LackOf(node, pod).empty();
+    if (names_nobody || !kept.MayClear(pod, snapshot, i)) nodes.push_back(i);
+  }
+  return nodes;
+}
+
+}  // namespace
 
 void GangPlanning::Respect(Reservations kept) {
   const MutexLock lock(mutex_);
@@ -239,9 +304,23 @@ GangClearing GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& 
   const Left left = LeftOf(ask);
   if (left.ask.members.empty()) return clearing;
   const std::shared_ptr<const DomainTree> tree = domains_.Of(left.lifted);
-  const auto plan =
-      berth::PlanAfterEvictions({left.lifted, *tree, engine, room_},
-                                AskOf(*left.lifted, left.ask, Ground(false).kept), limits);
+  const Reservations kept = Ground(false).kept;
+  GangAsk asked = AskOf(*left.lifted, left.ask, kept);
+  const PodRequest* alike = nullptr;  // the last one that is not cleared for on these nodes
+  std::vector<NodeIndex> closed;
+  for (GangMember& member : asked.members) {
+    if (alike == nullptr || !SamePodKind(*alike, member.pod)) {
+      closed = NotCleared(*left.lifted, member.pod, kept);
+    }
+    alike = &member.pod;
+    for (const NodeIndex node : closed) {
+      if (member.fixed != node) Exclude(member, node);
+    }
+  }
+  const auto plan = PlanBesideKept({left.lifted, *tree, engine, room_}, asked, kept,
+                                   [&limits](const Planning& with, const GangAsk& members) {
+                                     return berth::PlanAfterEvictions(with, members, limits);
+                                   });
   if (!plan) return clearing;
   Transaction as_it_is(left.lifted);
   for (const GangPlan::Place& place : plan->places) {
@@ -302,7 +381,8 @@ tl::expected<NodesByUid, NoGangPlan> GangPlanning::PlanAsFixed(Engine& engine,
       none.claims_left = needs.error().message;
       break;
     }
-    auto plan = PlanGang({left.lifted, *tree, engine, room_}, asked);
+    auto plan =
+        PlanBesideKept({left.lifted, *tree, engine, room_}, asked, none.ground.kept, PlanGang);
     if (!plan) {
       if (needs->devices != nullptr && needs->devices->ran_out()) {
         none.claims_left = "it takes too long to find out which devices suit it";

@@ -187,32 +187,43 @@ void GangTable::KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster)
     if (node == nullptr || planning_.IsKeptFrom(*pod, *node)) continue;
     if (planning_.Keep(engine, *pod, *node)) unit.clearing.kept.insert(uid);
   }
+  KeepCleared(unit, roster);
+}
+
+void GangTable::KeepCleared(const Unit& unit, const Roster& roster) {
+  if (parts_.rooms == nullptr) return;
+  KeptNodes nodes;
+  for (const auto& pod : roster.waiting) {
+    const std::string& uid = pod->id.uid;
+    const auto node = unit.clearing.nodes.to_clear.find(uid);
+    const bool is_cleared = unit.clearing.nominated.contains(uid);
+    if (!is_cleared || unit.clearing.kept.contains(uid)) continue;
+    if (node == unit.clearing.nodes.to_clear.end()) continue;
+    nodes.try_emplace(node->second, KeptNode{{pod->id, pod->gang.id, pod->priority}});
+  }
+  parts_.rooms->KeepFor(unit.roll.says.id, std::move(nodes));
 }
 
 bool GangTable::MayFinishClearing(const Unit& unit, const Roster& roster, Instant now) const {
   if (unit.roll.Missing(roster.all) > 0) return false;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  bool ending = false;
+  bool ending = false, all_kept = true;
   for (const auto& pod : roster.waiting) {
     const std::string& uid = pod->id.uid;
     if (unit.clearing.kept.contains(uid)) continue;
     const std::string* const node = unit.clearing.nodes.NodeOf(uid);
     if (node == nullptr) continue;
+    all_kept = false;
     if (!MayStillCome(*snapshot, *pod, *node)) return false;
     ending = ending || (unit.clearing.nominated.contains(uid) && HasLeaving(*snapshot, *node));
   }
   const Duration since = now - unit.clearing.nominated_at;
-  return since < gangs::kBetweenNominations || (ending && since < gangs::kKeepsFor);
+  return since < gangs::kBetweenNominations || ((ending || all_kept) && since < gangs::kKeepsFor);
 }
 
 void GangTable::TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                              GangActions& actions) {
   if (unit.clearing.nominated.empty()) return;
-  if (!MayFinishClearing(unit, roster, now)) {
-    StopClearing(unit);  // kube-scheduler asks again about those that are woken
-    for (const auto& [uid, id] : unit.wait.asleep) actions.wakes.push_back(id);
-    return;
-  }
   std::vector<std::string> gone;
   std::erase_if(unit.clearing.kept, [&](const std::string& uid) {
     if (roster.uids.contains(uid)) return false;
@@ -220,12 +231,16 @@ void GangTable::TendClearing(Engine& engine, Unit& unit, const Roster& roster, I
     return true;
   });
   parts_.state.Unplan(gone);
-  KeepWhatIsFree(engine, unit, roster);
+  KeepWhatIsFree(engine, unit, roster);  // first: the last of those evicted may have gone just now
+  if (MayFinishClearing(unit, roster, now)) return;
+  StopClearing(unit);  // kube-scheduler asks again about those that are woken
+  for (const auto& [uid, id] : unit.wait.asleep) actions.wakes.push_back(id);
 }
 
 void GangTable::StopClearing(Unit& unit) {
   const std::vector<std::string> uids(unit.clearing.kept.begin(), unit.clearing.kept.end());
   parts_.state.Unplan(uids);
+  if (parts_.rooms != nullptr) parts_.rooms->KeepFor(unit.roll.says.id, {});
   unit.clearing.kept.clear();
   unit.clearing.nominated.clear();
   unit.clearing.told.clear();

@@ -66,6 +66,7 @@
 #include "scoring/reason.h"
 #include "scoring/victims.h"
 #include "server/extender/binds_under_way.h"
+#include "server/extender/device_rooms.h"
 #include "server/extender/gang_claims.h"
 #include "server/extender/gang_planning.h"
 #include "server/extender/gang_unit.h"
@@ -144,6 +145,7 @@ class GangTable {
     NodeDomains& domains;
     const PodGroups* groups = nullptr;   // nullptr: sizes are as the pods were read
     const GangClaims* claims = nullptr;  // nullptr: Berth chooses no devices of claims
+    DeviceRooms* rooms = nullptr;  // nullptr: nodes are not kept while others are evicted there
   };
   // Until Use says so, no gang starts whole.
   explicit GangTable(const Parts& parts);
@@ -188,8 +190,7 @@ class GangTable {
   void Ended(const PodRequest& pod, const Status& bound, Instant now, GangActions& actions)
       BERTH_EXCLUDES(mutex_);
 
-  // What time and changes of the cluster bring: deadlines, room, members that came or went. To be
-  // called some times a second.
+  // What time and changes of the cluster bring. To be called some times a second.
   void Look(Engine& engine, Instant now, GangActions& actions) BERTH_EXCLUDES(mutex_);
 
   // This process leads from now on and has heard of everything: what gangs that have begun lack is
@@ -241,7 +242,6 @@ class GangTable {
   [[nodiscard]] bool Takes(const Settings& settings, const PodRequest& pod) const;
 
   // --- the table (gang_table.cc)
-  // nullptr: there are kMostGangs others, and no namespace gives way.
   std::shared_ptr<Unit> UnitOf(const PodRequest& pod, Instant now) BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::shared_ptr<Unit> Find(const GangId& gang) const BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::vector<std::shared_ptr<Unit>> Units() const BERTH_EXCLUDES(mutex_);
@@ -335,9 +335,8 @@ class GangTable {
       BERTH_REQUIRES(unit.mutex);
   // Whether as many binds may be held as the gang's plan needs.
   [[nodiscard]] bool MayHold(const Unit& unit) const BERTH_REQUIRES(unit.mutex);
-  // What is to be planned for all that wait; those whose binds are held stay where they are, and if
-  // possible those for which others were evicted. None:
-  // there are too few of them.
+  // What is to be planned for all that wait; those whose binds are held stay where they are, if
+  // possible also those for which others were evicted. None: there are too few.
   [[nodiscard]] std::optional<GangToPlan> MembersToPlan(const Unit& unit, const Roster& roster,
                                                         Instant now) const
       BERTH_REQUIRES(unit.mutex);
@@ -384,14 +383,15 @@ class GangTable {
                    Instant now) BERTH_REQUIRES(unit.mutex);
   // Whether room may be made for the gang: it has no plan, and may have one now.
   [[nodiscard]] bool MayPlan(const Unit& unit, Instant now) const BERTH_REQUIRES(unit.mutex);
-  // The pod changes places of that plan with one like it whose node is asked about, if its own is
-  // not, and both may move.
+  // The pod changes places with one like it whose node is asked about, if both may move.
   static void MoveToAsked(Unit& unit, const Roster& roster, const PodRequest& pod,
                           const Offered& offered) BERTH_REQUIRES(unit.mutex);
   // Whether kube-scheduler may be told that the pod goes there once others are evicted.
   [[nodiscard]] static bool MayTell(const Unit& unit, const Roster& roster, const PodRequest& pod,
                                     const Node& node) BERTH_REQUIRES(unit.mutex);
+  // Places for members / the nodes where others are evicted for those that have none yet.
   void KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) BERTH_REQUIRES(unit.mutex);
+  void KeepCleared(const Unit& unit, const Roster& roster) BERTH_REQUIRES(unit.mutex);
   // Whether all of its members may still come to their nodes, soon.
   [[nodiscard]] bool MayFinishClearing(const Unit& unit, const Roster& roster, Instant now) const
       BERTH_REQUIRES(unit.mutex);

@@ -22,6 +22,9 @@ void HeldNodes::Look() {
   if (const auto rooms = parts_.rooms.Current()) {
     for (const auto& [node, room] : *rooms) kept.insert(node);
   }
+  if (const KeptNodes* const nodes = moment.reservations.nodes()) {
+    for (const auto& [node, one] : *nodes) kept.insert(node);
+  }
   const Earmarks& earmarks = moment.reservations.earmarks();
   for (const Earmarks::OnNode& on : earmarks.nodes()) {
     kept.insert(earmarks.snapshot()->node(on.node).spec().name);

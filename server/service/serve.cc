@@ -447,9 +447,9 @@ class Service {
   NodeDomains domains_{config_.topology_levels};
   WorkerPool learning_{1, kMaxWaitingTables};  // makes what engines need next
   const GangClaims gang_claims_{open_claims_, devices_, device_classes_};
-  GangTable gangs_{{state_, waiting_, domains_, &groups_,
-                    client_&& config_.dra.choose_devices ? &gang_claims_ : nullptr}};
   DeviceRooms rooms_;
+  GangTable gangs_{{state_, waiting_, domains_, &groups_,
+                    client_&& config_.dra.choose_devices ? &gang_claims_ : nullptr, &rooms_}};
   MoveHolds move_holds_{state_};
   Extender extender_;
   const std::unique_ptr<DevicePreemption> preemption_{MakesRoom()};  // none: dra.preempt is off

@@ -131,7 +131,7 @@ class Model final : public PodWaker {
         Extender::Policy{
             .engine = engine_, .reservation_time = seconds(30), .gangs = {{"berth"}, kHold}});
     berth_->extender->BindOn([this, number = leader_](std::function<void()> job) {
-      if (world_.planted == Planted::kLosesJobs && ++posted_ % 50 == 0) return true;
+      if (world_.planted == Planted::kLosesJobs && ++posted_ % 25 == 0) return true;
       jobs_.push_back({number, world_.cause, std::move(job)});
       return true;
     });

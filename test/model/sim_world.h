@@ -18,7 +18,7 @@ namespace berth::test {
 enum class Planted {
   kNothing,
   kSizeTooSmall,       // a gang says one pod less than it needs
-  kLosesJobs,          // every 50th job never runs
+  kLosesJobs,          // every 25th job never runs
   kHidesDeletions,     // the watch does not show that pods are deleted
   kIgnoresUids,        // a Binding reaches the pod that has the name now
   kDeniesBindings,     // a Binding that was done is answered with "there is no such pod"

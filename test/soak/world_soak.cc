@@ -476,6 +476,7 @@ void WorldSoak::Preempt(Pod& pod, const Extender::Moment& now, const std::set<st
             .node = best.node,
             .victims = best.uids,
             .priority = pod.pod.priority,
+            .of_gang = !pod.pod.gang.empty(),
             .since = clock_.Now()};
   std::string names;
   bool are_going = true;
@@ -514,6 +515,7 @@ void WorldSoak::Bound(const std::string& uid, const std::string& node) {
   constexpr std::uint64_t kUntilItIsMended = 6;
   if (++refused_ % kUntilItIsMended == 0) bad_owners_.clear();
   refused_by_[node].insert(held->pod.id.namespace_name);
+  Excuse(node, kAny, "");  // Berth takes what a kubelet refuses elsewhere
   lost_[uid] = kNoMemory;
   if (start) refusals_->Vanished(held->pod.id, *start);
   Gone(uid, true);
@@ -537,7 +539,9 @@ void WorldSoak::Shown(const PodRequest& pod, const std::string& node) {
 void WorldSoak::Excuse(const std::string& node, int priority, const std::string& uid) {
   for (Debt& debt : debts_) {
     const bool is_own = std::ranges::find(debt.uids, uid) != debt.uids.end();
-    if (debt.node == node && priority > debt.priority && !is_own) debt.excused = true;
+    // A gang's other members were to go to other nodes.
+    const bool was_its = debt.node == node || debt.of_gang;
+    if (was_its && priority > debt.priority && !is_own) debt.excused = true;
   }
   for (auto& [successor, home] : homeless_) {
     if (home.node == node && (priority == kAny || uid.empty())) home.excused = true;
@@ -561,7 +565,7 @@ void WorldSoak::CheckDebts() {
       return true;
     }
     const auto pod = pending_.find(uid);
-    if (pod == pending_.end() || debt.excused) return true;
+    if (pod == pending_.end() || debt.excused || HasMoreImportantPlanned(debt)) return true;
     const bool are_gone = std::ranges::none_of(
         debt.victims, [this](const auto& victim) { return state_.FindPod(victim).has_value(); });
     if (!are_gone) return false;
@@ -576,6 +580,15 @@ void WorldSoak::CheckDebts() {
              ", which is not placed there: " + WhyNotOn(debt.node, pod->second));
     return true;
   });
+}
+
+// A member of a gang that holds its place there until the others have come.
+bool WorldSoak::HasMoreImportantPlanned(const Debt& debt) const {
+  const auto snapshot = state_.Current();
+  const NodeIndex at = snapshot->names().Find(debt.node);
+  return at != kNoNode && std::ranges::any_of(snapshot->node(at).pods(), [&debt](const auto& held) {
+           return held->state == PodState::kPlanned && held->pod.priority > debt.priority;
+         });
 }
 
 void WorldSoak::CheckHomeless() {
@@ -603,6 +616,7 @@ void WorldSoak::CheckClosed() {
 
 bool WorldSoak::HasRoom(const std::vector<const Pod*>& members) const {
   const Extender::Moment now = extender_->Now();
+  BesideEarmarks beside(now.reservations.earmarks(), *now.snapshot);
   std::size_t placed = 0;
   for (NodeIndex i = 0; i < now.snapshot->size() && placed < members.size(); ++i) {
     Node node = now.snapshot->node(i);
@@ -611,7 +625,7 @@ bool WorldSoak::HasRoom(const std::vector<const Pod*>& members) const {
       const bool is_kept = now.reservations.KeptFor(pod, *now.snapshot, i) != nullptr;
       if (is_kept || !MayOffer(node, *members[placed])) break;
       const auto place = PlaceOnNode(node, pod);
-      if (!place) break;
+      if (!place || !beside.Put(pod, i)) break;
       node.Put(std::make_shared<const PodRecord>(PodRecord{pod, *place, PodState::kBound, {}}));
       ++placed;
     }

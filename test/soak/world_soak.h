@@ -8,7 +8,8 @@
 //
 // What may never be:
 //   vain eviction    a pod for which others were evicted is not placed within its time, although it
-//                    is there, the node is, and nothing of higher priority came to it
+//                    is there, the node is, and nothing of higher priority came to it; of a gang,
+//                    although no node went and nothing of higher priority came to any
 //   homeless         a pod that Berth evicted to make room has a successor without a node, although
 //                    nothing else happened to the node that was held for it
 //   closed by one    a node takes no pods with GPUs since the kubelet refused pods of one owner
@@ -76,6 +77,7 @@ class WorldSoak {
     std::string node;
     std::vector<std::string> victims;
     int priority = 0;
+    bool of_gang = false;
     Instant since{};
     std::optional<Instant> free_since = {};  // the victims are gone
     bool excused = false;
@@ -108,6 +110,7 @@ class WorldSoak {
   void Gone(const std::string& uid, bool has_successor);
   void Excuse(const std::string& node, int priority, const std::string& uid);
   void CheckDebts();
+  [[nodiscard]] bool HasMoreImportantPlanned(const Debt& debt) const;
   void CheckHomeless();
   void CheckClosed();
   void CheckAsleep();
@@ -130,8 +133,8 @@ class WorldSoak {
   WaitingPods waiting_;
   DisruptionBudgets budgets_;
   NodeDomains domains_{{}};
-  GangTable gangs_{{state_, waiting_, domains_}};
   DeviceRooms rooms_;
+  GangTable gangs_{{state_, waiting_, domains_, nullptr, nullptr, &rooms_}};
   MoveHolds holds_{state_};
   std::unique_ptr<Binder> binder_;
   std::unique_ptr<Evictor> evictor_;

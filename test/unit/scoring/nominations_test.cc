@@ -3,6 +3,7 @@
 // What the line of waiting pods does with evictions: those that kube-scheduler makes for pods in
 // line, and the nodes that Berth keeps for others.
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -51,7 +52,11 @@ class NominationsTest : public testing::Test {
     return node.Holding(APod(pod + "1").Whole(4), {4, 5, 6, 7});
   }
 
-  EarmarkLine line_;
+  std::map<std::string, std::string> shown_;  // as the API server shows pods nominated, by name
+  EarmarkLine line_{nullptr, nullptr, [this](const PodRequest& pod) {
+                      const auto found = shown_.find(pod.id.name);
+                      return found == shown_.end() ? "" : found->second;
+                    }};
   std::shared_ptr<const KeptNodes> kept_;
   std::shared_ptr<const Snapshot> now_ = SnapshotOf({Full("a", "x"), Full("b", "y")});
   Instant at_{};
@@ -74,6 +79,37 @@ TEST_F(NominationsTest, WhatAnEvictionFreesIsThePodsThatItWasFor) {
   at_ += EarmarkLine::kOffer;
   Look();
   EXPECT_EQ(OwnersOn(0), "older") << "the other did not come";
+}
+
+TEST_F(NominationsTest, OfTwoThatMayEvictAPodTheOneThatIsShownNominatedHasItsRoom) {
+  Stand(APod("older").Whole(4).Priority(100), 1);
+  Stand(APod("evicts").Whole(4).Priority(100), 2);
+  for (const char* uid : {"uid-older", "uid-evicts"}) line_.Agree(uid, {{"a", {"uid-x0"}}}, at_);
+  const auto leaving = [](bool both) {
+    ANode node("a");
+    node.Gpus(8).Holding(APod("x1").Whole(4), {4, 5, 6, 7});
+    return both ? node.Labelled({{"changed", ""}}) : node;
+  };
+  Becomes(0, leaving(false));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "older") << "nothing is shown yet";
+  shown_["evicts"] = "a";
+  Becomes(0, leaving(true));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "evicts");
+}
+
+TEST_F(NominationsTest, APodThatIsShownNominatedElsewhereHasNothingKept) {
+  Stand(APod("older").Whole(4).Priority(100), 1);
+  Stand(APod("evicts").Whole(8).Priority(100), 2);
+  line_.Agree("uid-evicts", {{"a", {"uid-x0", "uid-x1"}}, {"b", {"uid-y0", "uid-y1"}}}, at_);
+  shown_["evicts"] = "b";
+  Becomes(0, ANode("a").Gpus(8).Holding(APod("x1").Whole(4), {4, 5, 6, 7}));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "older") << "x0 has ended by itself";
+  Becomes(1, ANode("b").Gpus(8).Holding(APod("y1").Whole(4), {4, 5, 6, 7}));
+  Look();
+  EXPECT_EQ(OwnersOn(1), "evicts");
 }
 
 TEST_F(NominationsTest, APodThatEndedByItselfNominatesNobodyForLong) {

@@ -95,6 +95,88 @@ TEST_F(GangGroundTest, AGangThatWasRefusedForAnEarmarkIsPlannedWhenItLapses) {
   EXPECT_EQ(StateOf(), "planned") << "it has not come within a minute, and no node has changed";
 }
 
+// Each member alone fits beside what is kept for the pod that waits longer.
+TEST_F(GangGroundTest, TheMembersOfAGangTogetherLeaveWhatIsKept) {
+  extender_.Use({.engine = EngineOf("best-fit"),
+                 .reservation_time = seconds(30),
+                 .gangs = {{"berth"}, seconds(50)},
+                 .earmarks = EarmarkLimits{100}});
+  Add(ANode("n").Gpus(4));
+  const auto created = clock_.Wall();
+  const APod old = APod("old").Whole(4), waits = APod("waits").Whole(2);
+  ShowBound(old, "n", {0, 1, 2, 3});
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(waits.Request()), .created = created});
+  EXPECT_EQ(Filter(waits), Text(Reason::kGpusHeld));
+  Delete(old);
+  clock_.Advance(seconds(1));
+  extender_.LookAtEarmarks();
+  for (const APod& pod : {a_, b_, c_}) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod.Request()),
+                  .created = created + seconds(60)});
+  }
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  Add(ANode("m").Gpus(1));
+  extender_.LookAtEarmarks();
+  Pass(seconds(1));
+  EXPECT_EQ(StateOf(), "planned") << "two beside it, and one on the other node";
+  EXPECT_EQ(Free("n"), 2000);
+}
+
+TEST_F(GangGroundTest, ANodeThatOthersLeaveForAGangIsKeptUntilItsMemberIsPlanned) {
+  const auto member = [](const std::string& name) { return Member(name).Priority(5); };
+  for (const std::string name : {"m", "n"}) Add(ANode(name).Gpus(2));
+  ShowBound(APod("low").Whole(2), "m", {0, 1});
+  ShowBound(APod("low-n").Whole(1), "n", {0});
+  Arrive({member("a"), member("b"), member("c")});
+  Names evicted;
+  for (const char* name : {"a", "b", "c"}) evicted.push_back(Preempt(member(name), {"m"}));
+  ASSERT_GT(std::ranges::count(evicted, "m: low"), 0);
+  Delete(APod("low"));  // before anybody has looked
+  const APod same = APod("same").Whole(1).Priority(5), more = APod("more").Whole(1).Priority(6);
+  EXPECT_EQ(Filter(same, {"m"}), Text(Reason::kKeptForWaiting));
+  EXPECT_EQ(Filter(more, {"m"}), "m");
+  Pass(seconds(1));
+  EXPECT_EQ(Free("m"), 0) << "planned";
+  EXPECT_EQ(rooms_.Kept(), nullptr);
+  extender_.LetGoOfGangs({Errc::kUnavailable, "another one leads"});
+  EXPECT_EQ(Filter(same, {"m"}), "m");
+}
+
+// The grace period of pods is 30 s where nobody says another.
+TEST_F(GangGroundTest, WhatIsFreeAfterALongGracePeriodIsStillKeptForTheGang) {
+  const auto member = [](const std::string& name) { return Member(name).Priority(5); };
+  for (const std::string name : {"l", "m", "n"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  Arrive({member("a"), member("b"), member("c")});
+  for (const char* name : {"a", "b", "c"}) Preempt(member(name), {"l", "m", "n"});
+  for (const std::string name : {"l", "m", "n"}) {
+    ShowBound(APod("low-" + name).Whole(1), name, {0}, true);
+  }
+  for (int second = 0; second < 40; ++second) Pass(seconds(1));
+  for (const std::string name : {"l", "m", "n"}) Delete(APod("low-" + name));
+  EXPECT_EQ(Filter(APod("same").Whole(1).Priority(5), {"m"}), Text(Reason::kKeptForWaiting));
+  Pass(seconds(1));
+  for (const std::string name : {"l", "m", "n"}) EXPECT_EQ(Free(name), 0) << name;
+}
+
+// Its own count has room there: it names no victims on the node, and the gang would never be whole.
+TEST_F(GangGroundTest, NobodyIsEvictedForAGangWithAMemberForWhichKubeSchedulerEvictsNobody) {
+  const auto member = [](const std::string& name) { return Member(name).Priority(5); };
+  for (const std::string name : {"m", "n"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  Add(ANode("o").Gpus(2).Unhealthy(1));
+  ShowBound(APod("low-o").Whole(1), "o", {0});
+  Arrive({member("a"), member("b"), member("c")});
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(Preempt(member(name), {"m", "n", "o"}), "");
+  Add(ANode("o").Gpus(1));
+  Pass(seconds(2));
+  EXPECT_NE(Preempt(member("a"), {"m", "n", "o"}), "");
+}
+
 TEST_F(GangGroundTest, AGangIsNotPlannedAgainWhileNothingIsAnother) {
   Add(ANode("n").Gpus(2));
   ASSERT_TRUE(rooms_.Put(RoomFor(APod("big").Whole(8).Priority(1000), "n")));

@@ -198,8 +198,8 @@ class GangWorld : public testing::Test {
   NewsSink sink_;
   Woken waker_;
   NodeDomains domains_{{{"rack", {"rack"}}}};
-  GangTable gangs_{{state_, waiting_, domains_}};
   DeviceRooms rooms_;
+  GangTable gangs_{{state_, waiting_, domains_, nullptr, nullptr, &rooms_}};
   Extender extender_{{.state = state_,
                       .binder = binder_,
                       .sink = sink_,
