@@ -56,20 +56,22 @@ void DeviceRooms::KeepFor(const GangId& gang, KeptNodes nodes) {
   const MutexLock lock(mutex_);
   const auto known = cleared_.find(gang);
   if (known == cleared_.end() ? nodes.empty() : known->second == nodes) return;
+  KeptNodes before;
   if (known != cleared_.end()) {
-    const bool opens = std::ranges::any_of(
-        known->second, [&nodes](const auto& one) { return !nodes.contains(one.first); });
+    before = std::move(known->second);
     cleared_.erase(known);
-    if (opens) ++openings_;
   }
   std::size_t all = nodes.size(), own = nodes.size();
   for (const auto& [other, its] : cleared_) {
     all += its.size();
     if (other.namespace_name == gang.namespace_name) own += its.size();
   }
-  const bool has_place = all <= kMostCleared && own <= kMostCleared / 2;
-  if (has_place && !nodes.empty()) cleared_.emplace(gang, std::move(nodes));
+  if (all > kMostCleared || own > kMostCleared / 2) nodes.clear();
+  const bool opens =
+      std::ranges::any_of(before, [&nodes](const auto& one) { return !nodes.contains(one.first); });
+  if (!nodes.empty()) cleared_.emplace(gang, std::move(nodes));
   PublishKept();
+  if (opens) ++openings_;
 }
 
 void DeviceRooms::PublishKept() {

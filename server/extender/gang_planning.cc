@@ -135,9 +135,10 @@ tl::expected<GangPlan, GangShortage> PlanBesideKept(const Planning& with, const 
                                                     const Reservations& kept, const Plan& plan) {
   constexpr int kMostTries = 32, kMostThatStay = 8;
   tl::expected<GangPlan, GangShortage> found = plan(with, ask);
+  if (kept.earmarks().empty()) return found;
   GangAsk first_stay = ask, without = ask;
   bool do_stay = true;
-  for (int tries = 0; found && !kept.earmarks().empty(); ++tries) {
+  for (int tries = 0; found; ++tries) {
     BesideEarmarks beside(kept.earmarks(), *with.snapshot);
     bool has_room = true;
     for (const GangPlan::Place& place : found->places) {

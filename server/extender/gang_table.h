@@ -37,7 +37,7 @@
 // its own, so that nobody waits for another gang; pods of no gang take none. A plan that takes long
 // (gangs::kWorkOfAFilter) is made by Look, on copied inputs and without the gang's lock, and what
 // it found is checked again as it is booked. Lock order: the gang's, then the table's, then those
-// of WaitingPods, NodeDomains, the engine and ClusterState.
+// of WaitingPods, NodeDomains, the engine, ClusterState and DeviceRooms.
 #pragma once
 
 #include <atomic>

@@ -142,6 +142,27 @@ TEST_F(GangGroundTest, ANodeThatOthersLeaveForAGangIsKeptUntilItsMemberIsPlanned
   EXPECT_EQ(Filter(same, {"m"}), "m");
 }
 
+TEST_F(GangGroundTest, NoNamespaceHasMoreThanHalfOfTheNodesThatAreKeptForGangs) {
+  const auto nodes = [](const std::string& prefix, std::size_t count) {
+    KeptNodes kept;
+    for (std::size_t i = 0; i < count; ++i) kept.try_emplace(prefix + std::to_string(i));
+    return kept;
+  };
+  const auto gang = [](const std::string& space, const std::string& name) {
+    return GangId{"berth", space, name};
+  };
+  constexpr std::size_t kHalf = DeviceRooms::kMostCleared / 2;
+  rooms_.KeepFor(gang("greedy", "first"), nodes("a", kHalf));
+  rooms_.KeepFor(gang("greedy", "more"), nodes("b", 1));
+  EXPECT_EQ(rooms_.Kept()->size(), kHalf);
+  rooms_.KeepFor(gang("other", "small"), nodes("c", 8));
+  EXPECT_EQ(rooms_.Kept()->size(), kHalf + 8);
+  const std::uint64_t opened = rooms_.openings();
+  rooms_.KeepFor(gang("greedy", "first"), nodes("a", kHalf + 1));
+  EXPECT_EQ(rooms_.Kept()->size(), 8U) << "too many by now";
+  EXPECT_EQ(rooms_.openings(), opened + 1) << "who was kept out is to hear of it";
+}
+
 // The grace period of pods is 30 s where nobody says another.
 TEST_F(GangGroundTest, WhatIsFreeAfterALongGracePeriodIsStillKeptForTheGang) {
   const auto member = [](const std::string& name) { return Member(name).Priority(5); };
