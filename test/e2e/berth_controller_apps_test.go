@@ -77,7 +77,7 @@ func TestStatefulSetsAsGangs(t *testing.T) {
 
 	apply(t, c.Plane, fmt.Sprintf(statefulSet, "ordered", "OrderedReady", named("ordered", 3)))
 	harness.Eventually(t, "the cure to be said", 30*time.Second, func() error {
-		return contains(c.ask("explain", "pod", "default/ordered-0"), "podManagementPolicy: Parallel")
+		return c.says("podManagementPolicy: Parallel", "explain", "pod", "default/ordered-0")
 	})
 	if runs := c.runningOf(t, ofApp, "ordered"); runs > 0 {
 		t.Errorf("%d of three pods run", runs)

@@ -19,11 +19,32 @@ import (
 // ask is what `berth ARGUMENTS --server URL` prints.
 func (c cluster) ask(arguments ...string) string {
 	c.T.Helper()
+	out, err := c.answer(arguments)
+	for tries := 0; tries < 50 && err != nil && strings.Contains(err.Error(), " is not known"); tries++ {
+		time.Sleep(200 * time.Millisecond) // Berth's watch is yet to bring it
+		out, err = c.answer(arguments)
+	}
+	if err != nil {
+		c.T.Fatalf("%v", err)
+	}
+	return out
+}
+
+// says is ask for one who waits: that a controller is yet to make the object is no answer yet.
+func (c cluster) says(part string, arguments ...string) error {
+	out, err := c.answer(arguments)
+	if err != nil {
+		return err
+	}
+	return contains(out, part)
+}
+
+func (c cluster) answer(arguments []string) (string, error) {
 	out, err := exec.Command(harness.BerthBinary(), append(arguments, "--server", c.berth.URL)...).CombinedOutput()
 	if err != nil {
-		c.T.Fatalf("berth %s: %v\n%s", strings.Join(arguments, " "), err, out)
+		return "", fmt.Errorf("berth %s: %v\n%s", strings.Join(arguments, " "), err, out)
 	}
-	return string(out)
+	return string(out), nil
 }
 
 func wantParts(t *testing.T, text string, parts ...string) {
@@ -68,7 +89,7 @@ func TestPodsThatWaitAreExplained(t *testing.T) {
 			if len(messages) == 0 {
 				return fmt.Errorf("there is none")
 			}
-			return contains(c.ask("explain", "pod", "default/"+pod), messages[0])
+			return c.says(messages[0], "explain", "pod", "default/"+pod)
 		})
 	}
 	time.Sleep(7 * time.Second)

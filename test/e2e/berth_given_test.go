@@ -107,7 +107,7 @@ func TestAGPUThatIsUnhealthyUnderItsPodIsClosedByName(t *testing.T) {
 	c.WaitBound(30 * time.Second)
 	give(t, c.Plane, "first", v1.ResourceHealthStatusUnhealthy, 0)
 	harness.Eventually(t, "the GPU to be closed", 15*time.Second, func() error {
-		return contains(c.ask("explain", "node", "node-0000"), "unhealthy GPUs by status of pods")
+		return c.says("unhealthy GPUs by status of pods", "explain", "node", "node-0000")
 	})
 	c.CreatePods(harness.Pod("seven", harness.Ask{harness.GPUResource: "7"}))
 	c.WaitBound(30 * time.Second)

@@ -70,13 +70,13 @@ func TestTheDeadlineOfAJobReservesItsNode(t *testing.T) {
 	c.waitRunning(t, ofJob, "long", 1, 30*time.Second)
 	c.CreatePods(harness.Pod("whole", harness.Ask{harness.GPUResource: "8"}))
 	harness.Eventually(t, "the node to be reserved", 100*time.Second, func() error {
-		return contains(c.ask("explain", "pod", "default/whole"), " when 1 pod on node-0000 ends")
+		return c.says(" when 1 pod on node-0000 ends", "explain", "pod", "default/whole")
 	})
 
 	apply(t, c.Plane, jobUntil("later", 1, 7200))
 	harness.Eventually(t, "the Job that ends later to be passed over", 30*time.Second, func() error {
 		for _, pod := range c.podsOf(t, ofJob, "later") {
-			return contains(c.ask("explain", "pod", "default/"+pod.Name), "passed over: it would delay default/whole")
+			return c.says("passed over: it would delay default/whole", "explain", "pod", "default/"+pod.Name)
 		}
 		return fmt.Errorf("it has no pod yet")
 	})

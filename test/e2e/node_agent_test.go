@@ -176,7 +176,7 @@ func TestNodeAgentGivesReplicasOfThePlannedGPUs(t *testing.T) {
 	c := startAgentCluster(t, harness.MachineOptions{GPUs: harness.GPUResource + "=4", Replicas: 3,
 		Labels: "nvidia.com/gpu.replicas=3,nvidia.com/gpu.sharing-strategy=time-slicing,nvidia.com/gpu.count=4"}, "a")
 	harness.Eventually(t, "the agent to be seen", 20*time.Second, func() error {
-		return contains(c.ask("explain", "node", "a"), "an agent gives containers the GPUs that Berth chooses")
+		return c.says("an agent gives containers the GPUs that Berth chooses", "explain", "node", "a")
 	})
 	var pods []*v1.Pod
 	for i := range 9 {
@@ -214,6 +214,6 @@ func TestBooksHaveTheMIGDevicesThatTheKubeletGave(t *testing.T) {
 	c.CreatePods(harness.Work("one", harness.Ask{small: "1"}))
 	c.WaitRunning(30 * time.Second)
 	harness.Eventually(t, "the device to be known", 20*time.Second, func() error {
-		return contains(c.ask("explain", "pod", harness.Namespace+"/one"), "with 1g.5gb at 4 of GPU 1")
+		return c.says("with 1g.5gb at 4 of GPU 1", "explain", "pod", harness.Namespace+"/one")
 	})
 }

@@ -24,7 +24,7 @@ func startNumaCluster(t *testing.T, policy string) agentCluster {
 	t.Helper()
 	c := startAgentCluster(t, numaNode(policy), "a")
 	harness.Eventually(t, "Berth to know the policy", time.Minute, func() error {
-		return contains(c.ask("explain", "node", "a"), "Topology Manager policy "+policy)
+		return c.says("Topology Manager policy "+policy, "explain", "node", "a")
 	})
 	return c
 }
