@@ -12,8 +12,14 @@ namespace berth {
 
 std::shared_ptr<const DeviceRooms::ByNode> DeviceRooms::Current() const {
   if (!any_.load()) return nullptr;
-  const MutexLock lock(mutex_);
+  const MutexLock lock(shown_);
   return rooms_;
+}
+
+std::shared_ptr<const KeptNodes> DeviceRooms::Kept() const {
+  if (!any_.load()) return nullptr;
+  const MutexLock lock(shown_);
+  return kept_;
 }
 
 std::optional<DeviceRoom> DeviceRooms::Of(const std::string& uid) const {
@@ -27,7 +33,8 @@ std::optional<DeviceRoom> DeviceRooms::Of(const std::string& uid) const {
 
 bool DeviceRooms::Put(DeviceRoom room) {
   const MutexLock lock(mutex_);
-  auto next = rooms_ == nullptr ? std::make_shared<ByNode>() : std::make_shared<ByNode>(*rooms_);
+  const auto rooms = Current();
+  auto next = rooms == nullptr ? std::make_shared<ByNode>() : std::make_shared<ByNode>(*rooms);
   if (next->size() >= kMost && !next->contains(room.node)) return false;
   const auto before = next->find(room.node);
   const bool opens = before != next->end() && IsClosed(before->second) && !IsClosed(room);
@@ -40,16 +47,12 @@ bool DeviceRooms::Put(DeviceRoom room) {
 
 void DeviceRooms::Drop(const std::string& node) {
   const MutexLock lock(mutex_);
-  if (rooms_ == nullptr || !rooms_->contains(node)) return;
-  auto next = std::make_shared<ByNode>(*rooms_);
+  const auto rooms = Current();
+  if (rooms == nullptr || !rooms->contains(node)) return;
+  auto next = std::make_shared<ByNode>(*rooms);
   next->erase(node);
-  Publish(std::move(next));
+  Publish(next->empty() ? nullptr : std::move(next));
   ++openings_;
-}
-
-void DeviceRooms::Publish(std::shared_ptr<ByNode> next) {
-  rooms_ = next->empty() ? nullptr : std::move(next);
-  PublishKept();
 }
 
 void DeviceRooms::KeepFor(const GangId& gang, KeptNodes nodes) {
@@ -70,31 +73,31 @@ void DeviceRooms::KeepFor(const GangId& gang, KeptNodes nodes) {
   const bool opens =
       std::ranges::any_of(before, [&nodes](const auto& one) { return !nodes.contains(one.first); });
   if (!nodes.empty()) cleared_.emplace(gang, std::move(nodes));
-  PublishKept();
+  Publish(Current());
   if (opens) ++openings_;
 }
 
-void DeviceRooms::PublishKept() {
+std::shared_ptr<const KeptNodes> DeviceRooms::KeptWith(const ByNode* rooms) const {
   KeptNodes kept;
   for (const auto& [gang, nodes] : cleared_) kept.insert(nodes.begin(), nodes.end());
-  if (rooms_ != nullptr) {
-    for (const auto& [node, room] : *rooms_) {
+  if (rooms != nullptr) {
+    for (const auto& [node, room] : *rooms) {
       const KeptNode its{{room.pod, room.gang, room.priority}};
       if (IsClosed(room)) kept.insert_or_assign(node, its);
     }
   }
-  if (kept.empty()) {
-    kept_ = nullptr;
-  } else if (kept_ == nullptr || kept != *kept_) {
-    kept_ = std::make_shared<const KeptNodes>(std::move(kept));
-  }
-  any_ = rooms_ != nullptr || kept_ != nullptr;
+  if (kept.empty()) return nullptr;
+  auto before = Kept();
+  if (before != nullptr && kept == *before) return before;
+  return std::make_shared<const KeptNodes>(std::move(kept));
 }
 
-std::shared_ptr<const KeptNodes> DeviceRooms::Kept() const {
-  if (!any_.load()) return nullptr;
-  const MutexLock lock(mutex_);
-  return kept_;
+void DeviceRooms::Publish(std::shared_ptr<const ByNode> rooms) {
+  auto kept = KeptWith(rooms.get());
+  any_ = rooms != nullptr || kept != nullptr;
+  const MutexLock lock(shown_);
+  rooms_.swap(rooms);  // what was shown is freed after the lock
+  kept_.swap(kept);
 }
 
 bool IsClosed(const DeviceRoom& room) { return !room.held || room.own_claims; }

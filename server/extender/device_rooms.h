@@ -44,11 +44,11 @@ class DeviceRooms {
 
   using ByNode = std::map<std::string, DeviceRoom, std::less<>>;
   // nullptr: there are none.
-  [[nodiscard]] std::shared_ptr<const ByNode> Current() const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::shared_ptr<const ByNode> Current() const BERTH_EXCLUDES(shown_);
   // Those that keep others out; nullptr: none does. The same object as long as these are the same.
-  [[nodiscard]] std::shared_ptr<const KeptNodes> Kept() const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::shared_ptr<const KeptNodes> Kept() const BERTH_EXCLUDES(shown_);
   // That of the pod.
-  [[nodiscard]] std::optional<DeviceRoom> Of(const std::string& uid) const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::optional<DeviceRoom> Of(const std::string& uid) const BERTH_EXCLUDES(shown_);
 
   // How often a room has let in again whom it kept out: it was dropped, or is planned for its pod.
   [[nodiscard]] std::uint64_t openings() const { return openings_.load(); }
@@ -64,15 +64,18 @@ class DeviceRooms {
   void KeepFor(const GangId& gang, KeptNodes nodes) BERTH_EXCLUDES(mutex_);
 
  private:
-  void Publish(std::shared_ptr<ByNode> next) BERTH_REQUIRES(mutex_);
-  void PublishKept() BERTH_REQUIRES(mutex_);
+  // What is kept where these are the rooms; what was is kept on if it is the same.
+  std::shared_ptr<const KeptNodes> KeptWith(const ByNode* rooms) const BERTH_REQUIRES(mutex_);
+  void Publish(std::shared_ptr<const ByNode> rooms) BERTH_REQUIRES(mutex_) BERTH_EXCLUDES(shown_);
 
   std::atomic<bool> any_{false};
   std::atomic<std::uint64_t> openings_{0};
-  mutable Mutex mutex_;
-  std::shared_ptr<const ByNode> rooms_ BERTH_GUARDED_BY(mutex_);
+  Mutex mutex_;  // of those that change it
   std::map<GangId, KeptNodes> cleared_ BERTH_GUARDED_BY(mutex_);
-  std::shared_ptr<const KeptNodes> kept_ BERTH_GUARDED_BY(mutex_);
+  // What requests take, nothing being computed under it; these are changed with both locks held.
+  mutable Mutex shown_;
+  std::shared_ptr<const ByNode> rooms_ BERTH_GUARDED_BY(shown_);
+  std::shared_ptr<const KeptNodes> kept_ BERTH_GUARDED_BY(shown_);
 };
 
 // Whether it keeps anybody out.
