@@ -20,14 +20,14 @@ bool FitsIn(const Node& node, const PodRequest& pod) {
 
 }  // namespace
 
-std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod) {
+std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod, PodState state) {
   if (!FitsIn(node, pod)) return nullptr;
   const auto choices = DeviceChoices(node, pod.shape, DeviceRule::kTightest);
   if (choices.empty()) return nullptr;
   auto record = std::make_shared<PodRecord>();
   record->pod = pod;
   record->placement = PlacementFor(node, pod.shape, choices.front());
-  record->state = PodState::kPlanned;
+  record->state = state;
   auto with = std::make_shared<Node>(node);
   with->Put(std::move(record));
   return with;
@@ -152,13 +152,30 @@ bool BesideEarmarks::Put(const PodRequest& pod, NodeIndex node) {
   const auto [taken, is_new] = taken_.try_emplace(node);
   if (is_new) taken->second = {without_own(on->as_if), without_own(on->then)};
   Taken with = taken->second;
-  const bool waits = with.then != nullptr && !GoesBefore(pod, on->awaiting) &&
-                     !EndsByThen(*on, pod, earmarks_.ends());
-  if (waits && (with.then = WithPod(*with.then, pod)) == nullptr) return false;
-  const bool yields = with.as_if != nullptr && !AreAllFree(*on, pod);
-  if (yields && (with.as_if = WithPod(*with.as_if, pod)) == nullptr) return false;
+  // One that need not leave it takes room there all the same.
+  const auto put = [&pod](std::shared_ptr<const Node>& on_it) {
+    if (on_it == nullptr) return true;
+    auto with_it = WithPod(*on_it, pod, PodState::kBound);  // it gives up nothing
+    if (with_it == nullptr) return false;
+    on_it = std::move(with_it);
+    return true;
+  };
+  const bool is_over = EndsByThen(*on, pod, earmarks_.ends());
+  if (!is_over && !put(with.then) && !GoesBefore(pod, on->awaiting)) return false;
+  if (!put(with.as_if) && !AreAllFree(*on, pod)) return false;
   taken->second = std::move(with);
   return true;
+}
+
+std::shared_ptr<const Earmarks> BesideEarmarks::With() const {
+  if (taken_.empty()) return nullptr;
+  std::vector<Earmarks::OnNode> nodes = earmarks_.nodes();
+  for (const auto& [node, with] : taken_) {
+    const auto own = nodes.begin() + (earmarks_.On(snapshot_, node) - earmarks_.nodes().data());
+    own->as_if = with.as_if;
+    own->then = with.then;
+  }
+  return std::make_shared<const Earmarks>(earmarks_.snapshot(), std::move(nodes), earmarks_.ends());
 }
 
 bool Earmarks::IsKeptWithout(const PodRequest& pod, const Snapshot& snapshot, NodeIndex node,

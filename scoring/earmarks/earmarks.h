@@ -93,9 +93,10 @@ struct PodInLine {
 };
 using PodsInLine = std::vector<PodInLine>;  // the first first
 
-// The node with the pod on it, as a plan; nullptr: the pod does not fit, also by what
+// The node with the pod on it; nullptr: the pod does not fit, also by what
 // kube-scheduler counts there (other devices, the number of pods).
-std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod);
+std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod,
+                                    PodState state = PodState::kPlanned);
 
 // Whether it is the pod's own, or its gang's.
 bool IsOwnedBy(const EarmarkOwner& owner, const PodRequest& pod);
@@ -114,6 +115,8 @@ class BesideEarmarks {
   // Whether the pod leaves what is kept on that node of the snapshot, with those that were put
   // there before; if so, it is put there.
   bool Put(const PodRequest& pod, NodeIndex node);
+  // What is kept, with those on their nodes; nullptr: none was put where something is kept.
+  [[nodiscard]] std::shared_ptr<const Earmarks> With() const;
 
  private:
   struct Taken {

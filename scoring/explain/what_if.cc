@@ -6,15 +6,17 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
-#include "base/check.h"
 #include "cluster/state/node_domains.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/alike.h"
 #include "scoring/devices/device_picker.h"
+#include "scoring/earmarks/earmarks.h"
 #include "scoring/explain/other_limits.h"
+#include "scoring/gangs/gang_checked.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/judgement.h"
@@ -38,6 +40,7 @@ class WhatIfPlanner {
         all_(nodes.snapshot->size()) {
     std::iota(all_.begin(), all_.end(), NodeIndex{0});
     told_.pods.resize(ask.pods.size());
+    if (ask.reservations != nullptr) kept_ = *ask.reservations;
     if (ask.explains) told_.before = SummarizeModels(*nodes.snapshot);
     told_.nodes = std::move(nodes);
     FindGangs();
@@ -128,17 +131,41 @@ class WhatIfPlanner {
   // As the Extender asks.
   [[nodiscard]] Question QuestionAbout(const PodRequest& pod) const {
     Question question{.pod = pod, .candidates = all_, .guard = ask_.guard};
-    question.reservations = ask_.reservations;
+    question.reservations = KeptNow();
     if (!NeedsGroup(pod) || !pod.refusal.empty()) return question;
     question.group.tree = tree_;
     if (!pod.gang.empty()) question.group.members = MembersOf(pod);
     return question;
   }
 
-  bool Put(const PodRequest& pod, const Placement& placement) {
+  // together: with others of its gang, which are to leave what is kept for others; one alone may
+  // take what is kept for it or its gang. False: it does not fit.
+  bool Put(const PodRequest& pod, const Placement& placement, bool together) {
+    std::shared_ptr<const Earmarks> kept;
+    if (kept_) {
+      BesideEarmarks beside(kept_->earmarks(), *transaction_.now());
+      const NodeIndex node = transaction_.now()->names().Find(placement.node);
+      if (!beside.Put(pod, node) && together) return false;
+      kept = beside.With();
+    }
     if (!transaction_.Put(pod, placement)) return false;
+    if (kept != nullptr) kept_ = kept_->With(std::move(kept));
     if (!pod.gang.empty()) gang_nodes_[pod.gang.id].insert(placement.node);
     return true;
+  }
+
+  [[nodiscard]] const Reservations* KeptNow() const { return kept_ ? &*kept_ : nullptr; }
+
+  struct Moment {
+    Transaction::Mark mark;
+    std::map<GangId, std::set<std::string>> gang_nodes;
+    std::optional<Reservations> kept;
+  };
+  [[nodiscard]] Moment Here() const { return {transaction_.Here(), gang_nodes_, kept_}; }
+  void Return(const Moment& moment) {
+    transaction_.Return(moment.mark);
+    gang_nodes_ = moment.gang_nodes;
+    kept_ = moment.kept;
   }
 
   // The nodes that lack nothing of what kube-scheduler counts beside.
@@ -192,7 +219,7 @@ class WhatIfPlanner {
     if (judged.fitting.empty()) return std::nullopt;
     const NodeIndex best = BestOf(engine, pod, judged);
     auto placement = PlaceInGroup(engine, snapshot, pod, question.group, best);
-    if (!placement || !Put(pod, *placement)) return std::nullopt;
+    if (!placement || !Put(pod, *placement, false)) return std::nullopt;
     return *std::move(placement);
   }
 
@@ -233,7 +260,7 @@ class WhatIfPlanner {
                                           .group = question.group,
                                           .limits = ask_.limits,
                                           .guard = ask_.guard,
-                                          .reservations = ask_.reservations});
+                                          .reservations = KeptNow()});
   }
 
   std::size_t WhyOf(const PodRequest& pod) {
@@ -249,44 +276,39 @@ class WhatIfPlanner {
     for (const std::size_t i : members) Refuse(i, why);
   }
 
-  // Plans the gang and puts its members there. Where a node lacks for the later ones what the
-  // earlier ones take of it, these stay, it is excluded for the others, and the plan is made anew.
-  bool PutTogether(const std::vector<std::size_t>& members, GangAsk& ask, GangShortage& shortage) {
-    constexpr int kMostTries = 32;
-    const PodRequest& first = ask_.pods[members.front()];
-    const Transaction::Mark before = transaction_.Here();
-    const auto nodes_before = gang_nodes_;
-    for (int tries = 0; tries < kMostTries; ++tries) {
-      const Planning with{transaction_.now(), *tree_, engine_.For(first.shape), room_};
-      const auto plan = PlanGang(with, ask);
-      if (!plan) {
-        shortage = plan.error();
-        return false;
-      }
-      bool has_room = true;
-      for (const GangPlan::Place& place : plan->places) {
-        const PodRequest& pod = ask_.pods[members[place.member]];
-        const NodeIndex node = transaction_.now()->names().Find(place.placement.node);
-        if (LackOf(transaction_.now()->node(node), pod).empty()) {
-          BERTH_CHECK(Put(pod, place.placement));  // each was planned beside the others
-          ask.members[place.member].fixed = node;
-          continue;
-        }
-        std::vector<NodeIndex>& excluded = ask.members[place.member].excluded;
-        excluded.insert(std::ranges::lower_bound(excluded, node), node);
-        has_room = false;
-      }
-      if (has_room) {
-        for (const GangPlan::Place& place : plan->places) {
-          told_.pods[members[place.member]].placement = place.placement;
-        }
-        return true;
-      }
-      transaction_.Return(before);
-      gang_nodes_ = nodes_before;
+  // Puts the members of a gang there, one plan after the other.
+  class Members final : public PlacesCheck {
+   public:
+    Members(WhatIfPlanner& planner, const GangAsk& ask)
+        : planner_(planner), ask_(ask), before_(planner.Here()) {}
+    void Begin() override { planner_.Return(before_); }
+    bool Take(const GangPlan::Place& place) override {
+      return planner_.Put(ask_.members[place.member].pod, place.placement, true);
     }
-    shortage.searched = false;
-    return false;
+
+   private:
+    WhatIfPlanner& planner_;
+    const GangAsk& ask_;
+    const Moment before_;
+  };
+
+  // Plans the gang and puts its members there.
+  bool PutTogether(const std::vector<std::size_t>& members, const GangAsk& ask,
+                   GangShortage& shortage) {
+    const Planning with{transaction_.now(), *tree_, engine_.For(ask.members.front().pod.shape),
+                        room_};
+    Members check(*this, ask);
+    const auto plan = PlanChecked(
+        ask, [&with](const GangAsk& of) { return PlanGang(with, of); }, check);
+    if (!plan) {
+      check.Begin();
+      shortage = plan.error();
+      return false;
+    }
+    for (const GangPlan::Place& place : plan->places) {
+      told_.pods[members[place.member]].placement = place.placement;
+    }
+    return true;
   }
 
   void PlaceGang(const GangId& id) {
@@ -328,8 +350,7 @@ class WhatIfPlanner {
                           const GangShortage& shortage) {
     if (!ask_.explains) return NewWhy({});
     const PodRequest& first = ask_.pods[members.front()];
-    const Transaction::Mark before = transaction_.Here();
-    const auto nodes_before = gang_nodes_;
+    const Moment before = Here();
     std::int64_t fit = 0;
     std::optional<PodExplanation> next;
     for (const std::size_t i : members) {
@@ -340,8 +361,7 @@ class WhatIfPlanner {
         next = Explain(pod);
       }
     }
-    transaction_.Return(before);
-    gang_nodes_ = nodes_before;
+    Return(before);
     std::string text = "its gang " + first.gang.id.full_name() + " needs " +
                        std::to_string(ask.minimum) + " of these " +
                        CountText(std::ssize(members), "pod") + " at once; ";
@@ -363,6 +383,7 @@ class WhatIfPlanner {
   GangRoom room_;
   std::map<GangId, std::vector<std::size_t>> gangs_;  // indices into the ask
   std::map<GangId, std::set<std::string>> gang_nodes_;
+  std::optional<Reservations> kept_;  // with those that have their places here
   std::set<GangId> planned_;
   std::vector<std::pair<const PodRequest*, std::size_t>> alike_;  // that fit nowhere, and why
   WhatIfAnswer told_;

@@ -3,11 +3,20 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "cluster/values/alike.h"
+#include "scoring/admission.h"
+#include "scoring/explain/other_limits.h"
+#include "scoring/gangs/gang_checked.h"
+#include "scoring/judgement.h"
+#include "scoring/registry.h"
+#include "scoring/scheduler_victims.h"
 
 namespace berth {
 namespace {
@@ -79,6 +88,104 @@ tl::expected<GangPlan, GangShortage> PlanAfterEvictions(const Planning& with, co
     if (smaller) plan = std::move(smaller);
   }
   return plan;
+}
+
+namespace {
+
+// Nodes on which nobody is evicted for the pod: kube-scheduler has room there by its own count, so
+// that it names no victims; or others have room kept there, and whose comes free first nobody could
+// say. Sorted.
+std::vector<NodeIndex> NotCleared(const Snapshot& snapshot, const PodRequest& pod,
+                                  const Reservations& kept) {
+  std::vector<NodeIndex> nodes;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    if (Admits(node.spec(), pod) != Reason::kFits) continue;
+    const bool names_nobody = FirstObjection(node, pod.shape) != Reason::kFits &&
+                              HasSchedulersRoom(node, pod) && LackOf(node, pod).empty();
+    if (names_nobody || !kept.MayClear(pod, snapshot, i)) nodes.push_back(i);
+  }
+  return nodes;
+}
+
+class AfterClearing final : public BesideKept {
+ public:
+  AfterClearing(const GangAsk& ask, const Snapshot& snapshot, const Clearing& clearing)
+      : BesideKept(ask, clearing.kept.earmarks(), snapshot), clearing_(clearing) {}
+
+  void Begin() override {
+    nodes_.clear();
+    fit_now.clear();
+    BesideKept::Begin();
+  }
+
+  bool Take(const GangPlan::Place& place) override {
+    const PodRequest& pod = PodOf(place);
+    auto found = nodes_.find(place.node);
+    if (found == nodes_.end()) {
+      const Node& node = snapshot().node(place.node);
+      OnNode untouched{std::make_shared<const Node>(node), node};
+      found = nodes_.emplace(place.node, std::move(untouched)).first;
+    }
+    OnNode& on = found->second;
+    auto with = WithPod(*on.now, pod);
+    const bool one_by_one = clearing_.nominated != nullptr;
+    if (with == nullptr && one_by_one && !AreNamed(place, on)) return false;
+    if (!BesideKept::Take(place)) return false;
+    if (with == nullptr || (one_by_one && clearing_.nominated->contains(pod.id.uid))) {
+      const Placement counted{
+          place.placement.node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
+      on.by_scheduler.Put(
+          std::make_shared<const PodRecord>(PodRecord{pod, counted, PodState::kBound, {}}));
+    }
+    if (with == nullptr) return true;
+    on.now = std::move(with);
+    fit_now.insert(place.member);
+    return true;
+  }
+
+  std::set<std::size_t> fit_now;
+
+ private:
+  struct OnNode {
+    std::shared_ptr<const Node> now;  // with those that need nobody to go
+    Node by_scheduler;                // with those that are nominated
+  };
+
+  [[nodiscard]] bool AreNamed(const GangPlan::Place& place, const OnNode& on) const {
+    const EvictionLimits& limits = clearing_.limits;
+    const PodRequest& pod = PodOf(place);
+    const auto named = SchedulerVictims(on.by_scheduler, pod, limits.budgets);
+    return named && AgreedVictims(snapshot().With(place.node, on.now), pod, {}, place.node, *named,
+                                  limits, &clearing_.kept, limits.gangs_may_break);
+  }
+
+  const Clearing& clearing_;
+  std::map<NodeIndex, OnNode> nodes_;
+};
+
+}  // namespace
+
+std::optional<ClearedPlan> PlanToClear(const Planning& with, GangAsk ask,
+                                       const Clearing& clearing) {
+  const PodRequest* alike = nullptr;  // the last one that is not cleared for on these nodes
+  std::vector<NodeIndex> closed;
+  for (GangMember& member : ask.members) {
+    if (alike == nullptr || !SamePodKind(*alike, member.pod)) {
+      closed = NotCleared(*with.snapshot, member.pod, clearing.kept);
+    }
+    alike = &member.pod;
+    for (const NodeIndex node : closed) {
+      if (member.fixed != node) Exclude(member, node);
+    }
+  }
+  AfterClearing check(ask, *with.snapshot, clearing);
+  auto plan = PlanChecked(
+      ask,
+      [&](const GangAsk& members) { return PlanAfterEvictions(with, members, clearing.limits); },
+      check);
+  if (!plan) return std::nullopt;
+  return ClearedPlan{*std::move(plan), std::move(check.fit_now)};
 }
 
 }  // namespace berth

@@ -8,8 +8,15 @@
 // that does not fit even then has none: nobody has to be evicted to find that out.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
 #include "base/result.h"
 #include "scoring/gangs/gang_plan.h"
+#include "scoring/reservations/reservations.h"
 #include "scoring/victims.h"
 
 namespace berth {
@@ -18,5 +25,23 @@ namespace berth {
 // to go for a member on its node is for AddedVictims to say.
 tl::expected<GangPlan, GangShortage> PlanAfterEvictions(const Planning& with, const GangAsk& ask,
                                                         const EvictionLimits& limits);
+
+// Whom kube-scheduler evicts for members of a gang, and what Berth says to it.
+struct Clearing {
+  const Reservations& kept;
+  const EvictionLimits& limits;
+  // nullptr: it takes all pods of lower priority away first, and asks about all members then. Else
+  // it names victims for one member after the other, and knows nothing of those that keep a place:
+  // where it has room for one by its own count it names nobody. By UID: those for which it has
+  // named some; these it counts where they are to go.
+  const std::set<std::string, std::less<>>* nominated = nullptr;
+};
+struct ClearedPlan {
+  GangPlan plan;
+  std::set<std::size_t> fit_now;  // members of the ask for which nobody has to go
+};
+// PlanAfterEvictions where all that is needed comes true: kube-scheduler names victims on the nodes
+// for each member that needs them, Berth agrees, and what is kept for others is left to them.
+std::optional<ClearedPlan> PlanToClear(const Planning& with, GangAsk ask, const Clearing& clearing);
 
 }  // namespace berth

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -52,6 +53,10 @@ class Reservations {
   [[nodiscard]] bool empty() const { return earmarks_->empty() && nodes_ == nullptr; }
   [[nodiscard]] const Earmarks& earmarks() const { return *earmarks_; }
   [[nodiscard]] const KeptNodes* nodes() const { return nodes_.get(); }
+  // The same with other earmarks. Requires: not nullptr.
+  [[nodiscard]] Reservations With(std::shared_ptr<const Earmarks> earmarks) const {
+    return Reservations(std::move(earmarks), nodes_, ahead_, now_);
+  }
   // Whether the same is kept: what was refused because of the one is refused because of the other.
   [[nodiscard]] bool IsSame(const Reservations& other) const {
     return earmarks_ == other.earmarks_ && nodes_ == other.nodes_;

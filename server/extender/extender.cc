@@ -274,8 +274,9 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& asked_at, const PodRequ
     }
   }
   if (kept.empty()) kept = going = std::move(breaking);
+  if (kept.empty() && only != kNoNode) parts_.gangs->EvictsNobody(pod);
   // Its own filters may have left kube-scheduler no node to ask about.
-  if (!kept.empty() && !StartsWithGang(*now.policy, pod)) StandInLine(now, pod);
+  if (!kept.empty() && only == kNoNode) StandInLine(now, pod);
   AgreeOn(*snapshot, pod, std::move(going));
   parts_.sink.Record(
       {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = kept.size()});
@@ -354,6 +355,11 @@ void Extender::StandInLine(const Moment& now, const PodRequest& pod) {
   if (!now.policy->earmarks || !pod.refusal.empty() || !pod.shape.wants_gpu()) return;
   auto waits = pending_.Find(pod.id.uid);
   if (waits == nullptr) waits = std::make_shared<const PodRequest>(pod);
+  if (!pod.gang.empty()) {  // a member that may go alone, and stands there alone
+    PodRequest alone = *waits;
+    alone.gang = {};
+    waits = std::make_shared<const PodRequest>(std::move(alone));
+  }
   const WallTime since = CreatedOf(pod.id).value_or(parts_.clock.Wall());
   earmarks_.Stand({{std::move(waits)}, since}, now.snapshot);
 }

@@ -146,9 +146,9 @@ std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roste
     }
   }
   // kube-scheduler counts those for which others were evicted on the nodes that it was told, and
-  // lets no other member have their places.
+  // lets no other member have their places. Until that is given up they go nowhere else.
   for (const std::string& uid : unit.clearing.nominated) {
-    if (const auto* const node = unit.clearing.nodes.NodeOf(uid)) ask.wished.emplace(uid, *node);
+    if (const auto* const node = unit.clearing.nodes.NodeOf(uid)) ask.fixed.emplace(uid, *node);
   }
   AddOut(unit, now, ask);
   return ask;

@@ -13,13 +13,14 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/alike.h"
 #include "scoring/admission.h"
+#include "scoring/earmarks/earmarks.h"
 #include "scoring/explain/node_access.h"
 #include "scoring/explain/other_limits.h"
+#include "scoring/gangs/gang_checked.h"
 #include "scoring/gangs/gang_evictions.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/registry.h"
-#include "scoring/scheduler_victims.h"
 
 namespace berth {
 
@@ -119,71 +120,6 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask) {
   }
   return {};
 }
-
-namespace {
-
-void Exclude(GangMember& member, NodeIndex node) {
-  const auto at = std::ranges::lower_bound(member.excluded, node);
-  if (at == member.excluded.end() || *at != node) member.excluded.insert(at, node);
-}
-
-// A plan by `plan` that leaves what is kept. Where a node has too little beside it for all that the
-// plan puts there, the first ones stay, it is excluded for the others, and the plan is made anew;
-// where that is none, without these nodes.
-template <class Plan>
-tl::expected<GangPlan, GangShortage> PlanBesideKept(const Planning& with, const GangAsk& ask,
-                                                    const Reservations& kept, const Plan& plan) {
-  constexpr int kMostTries = 32, kMostThatStay = 8;
-  tl::expected<GangPlan, GangShortage> found = plan(with, ask);
-  if (kept.earmarks().empty()) return found;
-  GangAsk first_stay = ask, without = ask;
-  bool do_stay = true;
-  for (int tries = 0; found; ++tries) {
-    BesideEarmarks beside(kept.earmarks(), *with.snapshot);
-    bool has_room = true;
-    for (const GangPlan::Place& place : found->places) {
-      const GangMember& member = ask.members[place.member];
-      const bool fits = beside.Put(member.pod, place.node);
-      if (member.fixed != kNoNode) continue;  // it is there, or has to be
-      if (fits) {
-        first_stay.members[place.member].fixed = place.node;
-        continue;
-      }
-      has_room = false;
-      Exclude(first_stay.members[place.member], place.node);
-      for (std::size_t i = 0; i < ask.members.size(); ++i) {
-        if (ask.members[i].fixed != place.node) Exclude(without.members[i], place.node);
-      }
-    }
-    if (has_room) return found;
-    if (tries == kMostTries) return tl::unexpected(GangShortage{.searched = false});
-    do_stay = do_stay && tries < kMostThatStay;
-    if (do_stay) found = plan(with, first_stay);
-    if (!do_stay || !found) {
-      do_stay = false;
-      found = plan(with, without);
-    }
-  }
-  return found;
-}
-
-// Nodes on which nobody is evicted for the pod: kube-scheduler has room there by its own count, so
-// that it names no victims; or others have room kept there, and whose comes free first nobody could
-// say. Sorted.
-std::vector<NodeIndex> NotCleared(const Snapshot& snapshot, const PodRequest& pod,
-                                  const Reservations& kept) {
-  std::vector<NodeIndex> nodes;
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    const Node& node = snapshot.node(i);
-    if (Admits(node.spec(), pod) != Reason::kFits) continue;
-    const bool names_nobody = FirstObjection(node, pod.shape) != Reason::kFits &&
-                              HasSchedulersRoom(node, pod) && LackOf(node, pod).empty();
-    if (names_nobody || !kept.MayClear(pod, snapshot, i)) nodes.push_back(i);
-  }
-  return nodes;
-}
-
-}  // namespace
 
 void GangPlanning::Respect(Reservations kept) {
   const MutexLock lock(mutex_);
@@ -306,29 +242,14 @@ GangClearing GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& 
   if (left.ask.members.empty()) return clearing;
   const std::shared_ptr<const DomainTree> tree = domains_.Of(left.lifted);
   const Reservations kept = Ground(false).kept;
-  GangAsk asked = AskOf(*left.lifted, left.ask, kept);
-  const PodRequest* alike = nullptr;  // the last one that is not cleared for on these nodes
-  std::vector<NodeIndex> closed;
-  for (GangMember& member : asked.members) {
-    if (alike == nullptr || !SamePodKind(*alike, member.pod)) {
-      closed = NotCleared(*left.lifted, member.pod, kept);
-    }
-    alike = &member.pod;
-    for (const NodeIndex node : closed) {
-      if (member.fixed != node) Exclude(member, node);
-    }
-  }
-  const auto plan = PlanBesideKept({left.lifted, *tree, engine, room_}, asked, kept,
-                                   [&limits](const Planning& with, const GangAsk& members) {
-                                     return berth::PlanAfterEvictions(with, members, limits);
-                                   });
-  if (!plan) return clearing;
-  Transaction as_it_is(left.lifted);
-  for (const GangPlan::Place& place : plan->places) {
-    const PodRequest& pod = *left.ask.members[place.member];
-    const bool lacks = !LackOf(as_it_is.now()->node(place.node), pod).empty();
-    const bool fits = !lacks && as_it_is.Put(pod, place.placement).has_value();
-    (fits ? clearing.beside : clearing.to_clear).emplace(pod.id.uid, place.placement.node);
+  const auto cleared =
+      PlanToClear({left.lifted, *tree, engine, room_}, AskOf(*left.lifted, left.ask, kept),
+                  {kept, limits, ask.one_by_one ? &ask.nominated : nullptr});
+  if (!cleared) return clearing;
+  for (const GangPlan::Place& place : cleared->plan.places) {
+    const bool fits = cleared->fit_now.contains(place.member);
+    (fits ? clearing.beside : clearing.to_clear)
+        .emplace(left.ask.members[place.member]->id.uid, place.placement.node);
   }
   return clearing;
 }
@@ -382,8 +303,11 @@ tl::expected<NodesByUid, NoGangPlan> GangPlanning::PlanAsFixed(Engine& engine,
       none.claims_left = needs.error().message;
       break;
     }
-    auto plan =
-        PlanBesideKept({left.lifted, *tree, engine, room_}, asked, none.ground.kept, PlanGang);
+    const Planning with{left.lifted, *tree, engine, room_};
+    const Earmarks& earmarks = none.ground.kept.earmarks();
+    BesideKept check(asked, earmarks, *left.lifted);
+    const auto planned = [&with](const GangAsk& members) { return PlanGang(with, members); };
+    auto plan = earmarks.empty() ? planned(asked) : PlanChecked(asked, planned, check);
     if (!plan) {
       if (needs->devices != nullptr && needs->devices->ran_out()) {
         none.claims_left = "it takes too long to find out which devices suit it";

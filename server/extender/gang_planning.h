@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -40,6 +41,10 @@ struct GangToPlan {
   // If a plan can do it, this one goes where it is offered.
   std::string asker = {};
   std::unordered_set<std::string_view> offered = {};
+  // Evictions are kube-scheduler's for one member after the other, not for all at once; and for
+  // these it has evicted: it counts them where they are to go.
+  bool one_by_one = false;
+  std::set<std::string, std::less<>> nominated = {};
 };
 
 // Where the members go, by UID.

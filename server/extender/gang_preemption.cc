@@ -59,7 +59,7 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   const bool is_enough = unit.roll.Missing(roster.all) == 0;
   if (!is_enough || !MayPlan(unit, now)) return nowhere;
   if (!unit.clearing.nominated.empty()) KeepWhatIsFree(engine, unit, roster);
-  PlanToClear(engine, unit, roster, limits, now);
+  PlanToClear(engine, unit, roster, limits, true, now);
   const Offered offered{*snapshot, candidates};
   MoveToAsked(unit, roster, pod, offered);
   const NodesByUid& nodes = unit.clearing.nodes.to_clear;
@@ -71,6 +71,13 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   unit.clearing.nominated_at = now;
   KeepWhatIsFree(engine, unit, roster);
   return {GangVerdict::Kind::kThere, node, Reason::kFits};
+}
+
+void GangTable::EvictsNobody(const PodRequest& pod) {
+  const std::shared_ptr<Unit> unit = Find(pod.gang.id);
+  if (unit == nullptr) return;
+  const MutexLock lock(unit->mutex);
+  unit->clearing.nominated.erase(pod.id.uid);
 }
 
 // kube-scheduler asks about some nodes of a large cluster. Pods that ask for the same may change
@@ -135,7 +142,7 @@ GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
   if (std::ssize(roster.waiting) < needed) return nowhere;
   const std::string& uid = pod.id.uid;
   if (unit.clearing.told.contains(uid)) unit.clearing.told.clear();  // it asks about all anew
-  PlanToClear(engine, unit, roster, limits, now);
+  PlanToClear(engine, unit, roster, limits, false, now);
   const Offered offered{*snapshot, candidates};
   MoveToAsked(unit, roster, pod, offered);
   const std::string* const own = unit.clearing.nodes.NodeOf(uid);
@@ -152,26 +159,28 @@ GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
 }
 
 void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
-                            const EvictionLimits& limits, Instant now) {
+                            const EvictionLimits& limits, bool one_by_one, Instant now) {
   const bool is_same = unit.clearing.found_for == roster.waiting.size();
   const bool is_young = now - unit.clearing.found_at < gangs::kBetweenClearings;
   if (is_same && (is_young || unit.clearing.found_on == planning_.Ground(false))) return;
-  const std::optional<GangToPlan> to_plan = MembersToPlan(unit, roster, now);
-  if (!to_plan) return;
-  const GangToPlan& ask = *to_plan;
+  std::optional<GangToPlan> ask = MembersToPlan(unit, roster, now);
+  if (!ask) return;
   // Those for which others are evicted already, or are to be, or that keep a place, stay there.
-  GangToPlan as_begun = ask;
+  ask->one_by_one = one_by_one;
+  ask->nominated = unit.clearing.nominated;
+  bool has_begun = !ask->nominated.empty();
   for (const auto& pod : roster.waiting) {
     const std::string& uid = pod->id.uid;
-    const bool is_said = unit.clearing.nominated.contains(uid) || unit.clearing.told.contains(uid);
-    if (!is_said && !unit.clearing.kept.contains(uid)) continue;
-    if (const auto* const node = unit.clearing.nodes.NodeOf(uid))
-      as_begun.fixed.emplace(uid, *node);
+    if (!unit.clearing.told.contains(uid) && !unit.clearing.kept.contains(uid)) continue;
+    const auto* const node = unit.clearing.nodes.NodeOf(uid);
+    if (node != nullptr && ask->fixed.emplace(uid, *node).second) has_begun = true;
   }
-  GangClearing clearing = planning_.PlanAfterEvictions(engine, as_begun, limits);
-  if (clearing.empty() && as_begun.fixed.size() > ask.fixed.size()) {
+  GangClearing clearing = planning_.PlanAfterEvictions(engine, *ask, limits);
+  if (clearing.empty() && has_begun) {
     StopClearing(unit);
-    clearing = planning_.PlanAfterEvictions(engine, ask, limits);
+    ask = MembersToPlan(unit, roster, now);
+    ask->one_by_one = one_by_one;
+    clearing = planning_.PlanAfterEvictions(engine, *ask, limits);
   }
   unit.clearing.nodes = std::move(clearing);
   unit.clearing.found_on = planning_.Ground(false);
@@ -190,14 +199,14 @@ void GangTable::KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster)
   KeepCleared(unit, roster);
 }
 
+// Also where nobody is evicted yet: without that node the evictions on others would be in vain.
 void GangTable::KeepCleared(const Unit& unit, const Roster& roster) {
   if (parts_.rooms == nullptr) return;
   KeptNodes nodes;
   for (const auto& pod : roster.waiting) {
     const std::string& uid = pod->id.uid;
     const auto node = unit.clearing.nodes.to_clear.find(uid);
-    const bool is_cleared = unit.clearing.nominated.contains(uid);
-    if (!is_cleared || unit.clearing.kept.contains(uid)) continue;
+    if (unit.clearing.kept.contains(uid)) continue;
     if (node == unit.clearing.nodes.to_clear.end()) continue;
     nodes.try_emplace(node->second, KeptNode{{pod->id, pod->gang.id, pod->priority}});
   }

@@ -80,8 +80,7 @@ struct GangActions {
   std::vector<BindsUnderWay::Entry> binds;  // to be carried out, each by itself
   std::vector<PodId> wakes;
   std::vector<GangNews> news;
-  // Gangs that found no room, as many of their members as they lack / that have it now, by the text
-  // of their ids.
+  // Gangs without room, as many members as they lack / that have it now, by the text of their ids.
   struct Refused {
     std::vector<std::shared_ptr<const PodRequest>> pods;
     std::optional<WallTime> since;  // the gang is there; empty: nobody knows
@@ -95,7 +94,7 @@ struct GangVerdict {
     kAlone,  // like a pod of no gang
     kThere,  // it fits `node` and no other
     // It fits `node` once the claims of `allocate` are allocated, all together: then Allocated is
-    // to be called. Its own are among them, or it may go on then.
+    // called. Its own are among them, or it may go on then.
     kAllocates,
     kNotNow,  // it fits no node: `reason`
   };
@@ -171,6 +170,8 @@ class GangTable {
   GangVerdict Preempt(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                       const PodRequest& pod, std::span<const NodeIndex> candidates,
                       const EvictionLimits& limits, Instant now) BERTH_EXCLUDES(mutex_);
+  // Nobody is evicted for the pod, though Preempt had a node for it.
+  void EvictsNobody(const PodRequest& pod) BERTH_EXCLUDES(mutex_);
 
   // For a pod for which Filter found no room: its node of a plan for the whole gang, where
   // kube-scheduler asks about a cluster without pods of lower priority (scheduler_victims.h); else
@@ -189,7 +190,6 @@ class GangTable {
   // A bind of a member that was carried out has ended.
   void Ended(const PodRequest& pod, const Status& bound, Instant now, GangActions& actions)
       BERTH_EXCLUDES(mutex_);
-
   // What time and changes of the cluster bring. To be called some times a second.
   void Look(Engine& engine, Instant now, GangActions& actions) BERTH_EXCLUDES(mutex_);
 
@@ -378,9 +378,9 @@ class GangTable {
   void Promise(Unit& unit) BERTH_REQUIRES(unit.mutex);
 
   // --- evictions (gang_preemption.cc)
-  // Sees to it that unit.clearing is of this moment.
+  // Sees to it that unit.clearing is of this moment. one_by_one: as in GangToPlan.
   void PlanToClear(Engine& engine, Unit& unit, const Roster& roster, const EvictionLimits& limits,
-                   Instant now) BERTH_REQUIRES(unit.mutex);
+                   bool one_by_one, Instant now) BERTH_REQUIRES(unit.mutex);
   // Whether room may be made for the gang: it has no plan, and may have one now.
   [[nodiscard]] bool MayPlan(const Unit& unit, Instant now) const BERTH_REQUIRES(unit.mutex);
   // The pod changes places with one like it whose node is asked about, if both may move.

@@ -165,7 +165,14 @@ WorldSoak::WorldSoak(std::uint64_t seed, const SoakChecks& checks)
         const auto found = lost_.find(pod.uid);
         return found == lost_.end() ? "" : found->second;
       },
-      .log = [this](bool, std::string_view, std::string_view text) { Note(std::string(text)); }});
+      .log =
+          [this](bool, std::string_view, std::string_view text) {
+            Note(std::string(text));
+            constexpr std::string_view kNode = "node ";
+            if (!text.starts_with(kNode)) return;
+            text.remove_prefix(kNode.size());
+            Excuse(std::string(text.substr(0, text.find(':'))), kAny, "");
+          }});
   world_.PutBudgets(budgets_);
   world_.Populate(state_);
   for (const World::RunningPod& one : world_.pods()) {
@@ -354,8 +361,12 @@ void WorldSoak::AskAll() {
 Node WorldSoak::WithNominated(const Node& node, const Pod& pod) const {
   Node with = node;
   for (const auto& [uid, other] : pending_) {
-    if (other.nominated != node.spec().name || uid == pod.pod.id.uid) continue;
-    if (other.pod.priority < pod.pod.priority || node.FindPod(uid) != nullptr) continue;
+    const bool is_nominated = other.nominated == node.spec().name && !other.binding;
+    if (!is_nominated || uid == pod.pod.id.uid) continue;
+    const PodRecord* const held = node.FindPod(uid);
+    const bool is_counted = held != nullptr && held->state != PodState::kPlanned;
+    if (other.pod.priority < pod.pod.priority || is_counted) continue;
+    with.Remove(uid);
     const Placement place{
         other.nominated, other.pod.shape.cpu_milli, other.pod.shape.memory_bytes, {}};
     with.Put(std::make_shared<const PodRecord>(PodRecord{other.pod, place, PodState::kBound, {}}));

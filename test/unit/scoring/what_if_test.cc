@@ -10,7 +10,9 @@
 
 #include <gtest/gtest.h>
 
+#include "scoring/earmarks/earmarks.h"
 #include "scoring/registry.h"
+#include "scoring/reservations/reservations.h"
 #include "test/support/builders.h"
 
 namespace berth::test::what_if_test {
@@ -30,7 +32,15 @@ class WhatIfTest : public testing::Test {
          .nodes = std::move(nodes),
          .levels = {{"rack", {"rack"}}},
          .starts_whole = [](const PodRequest& pod) { return pod.gang.id.convention == "whole"; },
-         .limits = {{}, [](const GangId&) { return std::size_t{4}; }}});
+         .limits = {{}, [](const GangId&) { return std::size_t{4}; }},
+         .reservations = kept_.empty() ? nullptr : &kept_});
+  }
+  // So many GPUs of the first node are kept for a pod that waits.
+  void Keep(int gpus) {
+    const PodRequest owner = APod("owner").Whole(gpus).Priority(5).Request();
+    Earmarks::OnNode on{.node = 0, .owners = {{.pod = owner.id, .priority = 5, .gpus = gpus}}};
+    on.as_if = WithPod(snapshot_->node(0), owner);
+    kept_ = Reservations(std::make_shared<const Earmarks>(snapshot_, std::vector{on}));
   }
   WhatIfAnswer Tell(const std::vector<APod>& pods, NodeEdits nodes = {}) {
     auto told = Ask(pods, std::move(nodes));
@@ -64,6 +74,7 @@ class WhatIfTest : public testing::Test {
 
   Engine engine_{BuildProfile(*FindBuiltinProfile("best-fit"), {}).value()};
   std::shared_ptr<const Snapshot> snapshot_;
+  Reservations kept_;
 };
 
 TEST_F(WhatIfTest, APodThatFitsHasANodeAndDevices) {
@@ -354,6 +365,21 @@ TEST_F(WhatIfTest, ANodeThatIsNotThereCanNeitherGoNorBeCopied) {
   EXPECT_EQ(ErrorOf({{{"n9", 1}}, {}}), "add[0].like: want the name of a node, got \"n9\"");
   EXPECT_EQ(ErrorOf({{{"n1", 999}, {"n1", 2}}, {}}),
             "add[1].count: want 1..1000 nodes in all, got 2");
+}
+
+// Each of them would fit beside what is kept.
+TEST_F(WhatIfTest, PodsAreCountedTogetherBesideWhatIsKept) {
+  On({ANode("n1").Gpus(4), ANode("n2").Gpus(1)});
+  Keep(2);
+  EXPECT_EQ(NodesOf(Tell(Gang(3, 1, 3))), "n1 n1 n2");
+  const WhatIfAnswer told = Tell(Gang(4, 1, 4));
+  EXPECT_EQ(NodesOf(told), "- - - -");
+  EXPECT_EQ(WhyOf(told, 0).find("n1 fits"), std::string::npos) << WhyOf(told, 0);
+  EXPECT_EQ(NodesOf(Tell({APod("a").Whole(2), APod("b").Whole(2)})), "n1 -");
+  EXPECT_EQ(NodesOf(Tell({APod("a").Whole(2), APod("b").Whole(2).Priority(9)})), "- n1")
+      << "the more important one comes first, and need not leave it";
+  kept_ = {};
+  EXPECT_EQ(Tell(Gang(4, 1, 4)).fitting, 4);
 }
 
 }  // namespace

@@ -366,6 +366,106 @@ TEST_F(GangGroundTest, ANodeWhereVictimsArePartOfAGangIsLeftOutOfPreempt) {
   EXPECT_EQ(preempt({n, m, k}), "k") << "only where no other node will do";
 }
 
+// kube-scheduler counts no member that keeps a place: where it has room for one by its own count it
+// names nobody for the next.
+TEST_F(GangGroundTest, WhereKubeSchedulerHasRoomForOneNobodyIsEvictedForTheNext) {
+  const auto gpu = [](const std::string& name, int gpus) {
+    return ANode(name).Gpus(gpus).Tainted("nvidia.com/gpu", "");
+  };
+  NodeConstraints tolerates;
+  tolerates.tolerations = {{"nvidia.com/gpu", TolerationOperator::kExists, "", {}}};
+  const auto tolerant = [&](APod pod) { return pod.Constrained(tolerates); };
+  Add(gpu("m", 2));
+  ShowBound(tolerant(APod("low-m").Whole(1)), "m", {0});
+  Add(gpu("n", 1));
+  ShowBound(tolerant(APod("low-n").Whole(1)), "n", {0});
+  std::vector<APod> pods;
+  for (const char* name : {"a", "b", "c"}) pods.push_back(tolerant(Member(name).Priority(10)));
+  Arrive(pods);
+  const auto evictions = [&](const Names& asked) {
+    Names evicted;
+    for (const APod& pod : pods) evicted.push_back(Preempt(pod, asked));
+    std::ranges::sort(evicted);
+    return evicted;
+  };
+  EXPECT_EQ(evictions({"n"}), (Names{"", "", ""})) << "low-m would stay, and the gang wait";
+  Add(gpu("k", 1));
+  ShowBound(tolerant(APod("low-k").Whole(1).Priority(5)), "k", {0});
+  Pass(seconds(6));
+  EXPECT_EQ(evictions({"k", "n"}), (Names{"", "k: low-k", "n: low-n"}));
+  Delete(APod("low-k"));
+  Delete(APod("low-n"));
+  Pass(seconds(1));
+  for (const APod& pod : pods) Place(pod);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangGroundTest, FromTheFirstEvictionTheNodesOfAllMembersAreKept) {
+  for (const std::string name : {"l", "m", "n"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  const std::vector<APod> pods = {Member("a").Priority(10), Member("b").Priority(10),
+                                  Member("c").Priority(10)};
+  Arrive(pods);
+  EXPECT_EQ(Preempt(pods[0], {"m"}), "m: low-m");
+  EXPECT_EQ(Preempt(APod("other").Whole(1).Priority(10), {"l"}), "")
+      << "the eviction on m would be for nothing";
+  Names evicted = {Preempt(pods[1], {"l", "n"}), Preempt(pods[2], {"l", "n"})};
+  std::ranges::sort(evicted);
+  EXPECT_EQ(evicted, (Names{"l: low-l", "n: low-n"}));
+}
+
+// kube-scheduler has each at the node that it is nominated to, and no other member there.
+TEST_F(GangGroundTest, MembersGoWhereOthersWereEvictedForThem) {
+  for (const std::string name : {"l", "m", "n"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  const std::vector<APod> pods = {Member("a").Priority(10), Member("b").Priority(10),
+                                  Member("c").Priority(10)};
+  Arrive(pods);
+  std::map<std::string, std::string> nominated;
+  for (const APod& pod : pods) {
+    nominated[pod.Request().id.name] = Preempt(pod, {"l", "m", "n"}).substr(0, 1);
+  }
+  Delete(APod("low-l"));
+  Add(ANode("other").Gpus(2));
+  Pass(seconds(2));
+  EXPECT_EQ(Free("other"), 2000) << "on m and n others end for two of them";
+  Delete(APod("low-m"));
+  Delete(APod("low-n"));
+  Pass(seconds(2));
+  for (const APod& pod : pods) EXPECT_EQ(Filter(pod), nominated[pod.Request().id.name]);
+}
+
+TEST_F(GangGroundTest, WhatIsEvictedForAMemberThatGoesAloneIsKeptForIt) {
+  extender_.Use({.engine = EngineOf("best-fit"),
+                 .reservation_time = seconds(30),
+                 .gangs = {{"berth"}, seconds(50)},
+                 .earmarks = EarmarkLimits{}});
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  for (const APod& pod : {a_, b_, c_}) {
+    ShowBound(pod, "n", {});
+    Delete(pod);
+  }
+  const APod low = APod("low").Whole(3), again = Member("again").Whole(2).Priority(10);
+  ShowBound(low, "n", {0, 1, 2});
+  Arrive(again);
+  EXPECT_EQ(Filter(again), kIncomplete);
+  Pass(seconds(61));
+  EXPECT_EQ(Preempt(again, {"n"}), "n: low");
+  ShowBound(low, "n", {0, 1, 2}, true);
+  extender_.LookAtEarmarks();
+  Delete(low);
+  extender_.LookAtEarmarks();
+  EXPECT_NE(Filter(APod("other").Whole(3)), "n");
+  EXPECT_EQ(Filter(APod("small").Whole(1)), "n") << "there is room beside";
+  EXPECT_EQ(Filter(again), "n");
+}
+
 // Its bind was on the way when nobody could say any more how many have to start together.
 TEST_F(GangGroundTest, ALateBindDoesNotGoAloneWhereThePodGroupIsDeleted) {
   PodGroups groups;
