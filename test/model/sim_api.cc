@@ -274,8 +274,11 @@ void SimApi::CheckIsOfUse(const SimPod& preemptor) {
   if (preemptor.gang.empty() || !watch_.empty()) return;
   if (world_.clock.Now() - changed_ < kStale) return;
   const SimGang& gang = gangs_.at(preemptor.gang);
+  const std::vector<std::string> uids = MembersOf(preemptor.gang);
+  // What is left of one that ran goes alone after a time.
+  if (gang.ran && std::cmp_less(uids.size(), gang.minimum)) return;
   int placed = 0;
-  for (const std::string& uid : MembersOf(preemptor.gang)) {
+  for (const std::string& uid : uids) {
     placed += pods_.at(uid).node.empty() || pods_.at(uid).leaving ? 0 : 1;
   }
   const int room = RoomFor(preemptor.gang, gang, gang.priority, false);
@@ -364,11 +367,11 @@ int SimApi::RoomFor(const std::string& name, const SimGang& gang, int priority, 
   return most;
 }
 
-void SimApi::CheckGangs() {
-  for (const auto& [name, gang] : gangs_) CheckGang(name, gang);
+void SimApi::CheckGangs(bool extras) {
+  for (const auto& [name, gang] : gangs_) CheckGang(name, gang, extras);
 }
 
-void SimApi::CheckGang(const std::string& name, const SimGang& gang) {
+void SimApi::CheckGang(const std::string& name, const SimGang& gang, bool extras) {
   const std::vector<std::string> uids = MembersOf(name);
   int bound = 0;
   for (const std::string& uid : uids) bound += pods_.at(uid).node.empty() ? 0 : 1;
@@ -385,7 +388,7 @@ void SimApi::CheckGang(const std::string& name, const SimGang& gang) {
   if (bound == 0 && ended == 0 && there >= gang.minimum && room >= gang.minimum) {
     world_.Violation("live: " + text);
   }
-  if (bound > 0 && bound >= gang.minimum && bound < there && room > 0) {
+  if (extras && bound > 0 && bound >= gang.minimum && bound < there && room > 0) {
     world_.Violation("live: " + text);
   }
 }

@@ -99,8 +99,9 @@ class SimApi final : public GangHistory {
   // Whether a pod on the node has the port.
   [[nodiscard]] bool IsPortTaken(const std::string& node) const;
 
-  // At the end, when nothing has disturbed for long: gangs that are not whole and could be.
-  void CheckGangs();
+  // At the end, when nothing has disturbed for long: gangs that are not whole and could be; extras:
+  // and members beyond the minimum.
+  void CheckGangs(bool extras);
 
  private:
   using Told = std::function<void(ClusterState&, WaitingPods&)>;
@@ -109,7 +110,7 @@ class SimApi final : public GangHistory {
   void CheckOnce(const SimPod& pod, const Placement& placement);
   void CheckBegin(const SimPod& pod);
   void CheckRack(const SimPod& pod);
-  void CheckGang(const std::string& name, const SimGang& gang);
+  void CheckGang(const std::string& name, const SimGang& gang, bool extras);
   void CheckIsOfUse(const SimPod& preemptor);
   // How many more pods of the gang there is room for, beside those of at least that priority;
   // what Berth does not judge is left out, or not.
