@@ -109,8 +109,11 @@ void EarmarkLine::NominateOn(Waiter& waiter, NodeIndex node,
   if (waiter.nominated && waiter.offered) return;  // all have gone where it was nominated first
   Release(waiter);
   Marked& mark = marked_[node];  // Rebuild puts the pod there: the node has changed
+  // Before a gang that could evict it, too: it goes there in any case.
   const auto lower = std::ranges::find_if(mark.owners, [&waiter](const auto& owner) {
-    return owner.first->first().priority < waiter.first().priority;
+    const PodRequest& other = owner.first->first();
+    return GoesBefore(waiter.first(),
+                      {other.id, other.gang.id, other.priority, other.may_preempt, {}, 0});
   });
   mark.owners.emplace(lower, &waiter, 0);
   mark.leaving.insert(mark.leaving.end(), victims.begin(), victims.end());

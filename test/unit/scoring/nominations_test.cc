@@ -145,6 +145,26 @@ TEST_F(NominationsTest, TheNomineeGoesBeforeOwnersOfALowerPriority) {
   EXPECT_EQ(OwnersOn(0), "evicts");
 }
 
+// Berth agreed to its evictions, since the gang could evict it.
+TEST_F(NominationsTest, TheNomineeGoesBeforeAGangThatCouldEvictIt) {
+  const auto member = [](const char* name) {
+    return APod(name).Whole(4).Priority(200).Gang("berth:default/train").GangSize(2);
+  };
+  line_.Stand({{Of(member("m0")), Of(member("m1"))}, WallTime(seconds(1))}, now_, at_);
+  Stand(APod("evicts").Whole(8).Priority(100), 2);
+  PodLife job;
+  job.completes = true;
+  Becomes(0, ANode("a").Gpus(8).Holding(APod("x1").Whole(4), {4, 5, 6, 7}, job));
+  Look();
+  ASSERT_EQ(OwnersOn(0), "m0");
+  line_.Agree("uid-evicts", {{"a", {"uid-x1"}}}, at_);
+  Becomes(0, ANode("a").Gpus(8).Labelled({{"changed", ""}}));
+  Look();
+  EXPECT_EQ(OwnersOn(0), "evicts");
+  EXPECT_TRUE(Keeps(0, APod("low").Whole(1)));
+  EXPECT_FALSE(Keeps(0, member("m0")));
+}
+
 TEST_F(NominationsTest, NothingIsKeptForAPodThatLacksAnotherDeviceThere) {
   Stand(APod("waits").Whole(4).Others({{"rdma/hca", 2}}), 1);
   Look();
