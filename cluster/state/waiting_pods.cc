@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cluster/values/alike.h"
 #include "cluster/values/held_bytes.h"
 
 namespace berth {
@@ -37,7 +38,7 @@ bool SayTheSame(const WaitingPod& a, const WaitingPod& b) {
   if (a.pod == nullptr) return true;
   const PodRequest& x = *a.pod;
   const PodRequest& y = *b.pod;
-  return x.shape == y.shape && x.gang == y.gang && x.scheduler == y.scheduler &&
+  return SamePodKind(x, y) && x.gang == y.gang && x.scheduler == y.scheduler &&
          x.refusal == y.refusal && x.domain == y.domain && x.priority == y.priority;
 }
 

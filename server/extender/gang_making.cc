@@ -35,6 +35,7 @@ bool GangTable::IsHopeless(const Unit& unit, Instant now) const {
   if (wait.hopeless == 0 || wait.refused_on.snapshot == nullptr) return false;
   const Duration pause = gangs::kBetweenPlans * (1 << std::min(wait.hopeless, 10));
   return now - wait.refused_at < std::min(pause, gangs::kBetweenHopes) &&
+         parts_.waiting.ChangesOf(unit.roll.says.id) == wait.refused_change &&
          parts_.state.Current()->SameNodes(*wait.refused_on.snapshot);
 }
 
@@ -46,8 +47,8 @@ bool GangTable::IsWorthATry(const Unit& unit, const Roster& roster, Instant now)
   };
   if (std::ranges::any_of(wait.out, is_back)) return true;
   if (!was_refused || wait.refused_members != roster.waiting.size()) return true;
-  return now - wait.refused_at >= gangs::kBetweenPlans && wait.refused_on != GroundOf(unit) &&
-         !IsHopeless(unit, now);
+  const bool is_same = wait.refused_on == GroundOf(unit) && wait.refused_change == roster.change;
+  return now - wait.refused_at >= gangs::kBetweenPlans && !is_same && !IsHopeless(unit, now);
 }
 
 bool GangTable::MayHold(const Unit& unit) const {
@@ -91,6 +92,7 @@ bool GangTable::PlanFor(Engine& engine, Unit& unit, const Roster& roster,
   }
   unit.wait.refused_on = nodes.error().ground;
   unit.wait.refused_members = roster.waiting.size();
+  unit.wait.refused_change = roster.change;
   unit.wait.refused_at = now;
   return false;
 }
@@ -121,6 +123,7 @@ std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roste
   GangToPlan ask{.members = {},
                  .minimum = std::max<std::int64_t>(unit.roll.Missing(roster.placed), 1),
                  .roles = MissingRoles(unit.roll.says, roster.placed.roles),
+                 .change = roster.change,
                  .with_claims = unit.roll.has_claims,
                  .excluded = unit.plan.excluded};
   for (const auto& pod : roster.waiting) {
@@ -172,8 +175,10 @@ bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant n
 void GangTable::PlanAtLast(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
                            Instant now, GangActions& actions) {
   if (!MayPlan(unit, now) || !unit.clearing.nominated.contains(pod->id.uid)) return;
-  if (unit.wait.refused_on == GroundOf(unit)) return;
-  Plan(engine, unit, RosterOf(unit, pod), now, actions);
+  const Roster roster = RosterOf(unit, pod);
+  const bool is_same = unit.wait.refused_change == roster.change;
+  if (is_same && unit.wait.refused_on == GroundOf(unit)) return;
+  Plan(engine, unit, roster, now, actions);
 }
 
 void GangTable::PlanOutside(Engine& engine, Unit& unit, const GangToPlan& ask, Instant now,
@@ -248,6 +253,7 @@ void GangTable::Refuse(Unit& unit, const NoGangPlan& none, const GangToPlan& ask
   GangWait& wait = unit.wait;
   const bool is_same = wait.refused_on.snapshot != nullptr &&
                        wait.refused_members == ask.members.size() &&
+                       wait.refused_change == ask.change &&
                        none.ground.snapshot->SameNodes(*wait.refused_on.snapshot);
   if (!is_same || now - wait.lack_at >= gangs::kBetweenHopes) {
     wait.lack = none.claims_left.empty() ? WhyNoPlan(*none.ground.snapshot, ask) : GangLack();
@@ -256,6 +262,7 @@ void GangTable::Refuse(Unit& unit, const NoGangPlan& none, const GangToPlan& ask
   wait.hopeless = wait.lack.for_good ? wait.hopeless + 1 : 0;
   wait.refused_on = none.ground;
   wait.refused_members = ask.members.size();
+  wait.refused_change = ask.change;
   wait.refused_at = now;
   wait.shortage = none.shortage;
   wait.shortage_domain = none.domain;

@@ -31,6 +31,7 @@ struct GangToPlan {
   std::vector<std::shared_ptr<const PodRequest>> members;  // of one gang, UIDs unique
   std::int64_t minimum = 1;                                // how many of them at least
   std::vector<GangRole> roles = {};                        // and of these roles
+  std::uint64_t change = 0;  // WaitingPods::ChangesOf when the members were listed
   // So many of the last members are room for pods that have not come.
   std::size_t followers = 0;
   bool with_claims = false;  // members get the devices of their claims, where that is Berth's

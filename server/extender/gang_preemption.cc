@@ -160,7 +160,8 @@ GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
 
 void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
                             const EvictionLimits& limits, bool one_by_one, Instant now) {
-  const bool is_same = unit.clearing.found_for == roster.waiting.size();
+  const bool is_same = unit.clearing.found_for == roster.waiting.size() &&
+                       unit.clearing.found_change == roster.change;
   const bool is_young = now - unit.clearing.found_at < gangs::kBetweenClearings;
   if (is_same && (is_young || unit.clearing.found_on == planning_.Ground(false))) return;
   std::optional<GangToPlan> ask = MembersToPlan(unit, roster, now);
@@ -186,6 +187,7 @@ void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
   unit.clearing.found_on = planning_.Ground(false);
   unit.clearing.found_at = now;
   unit.clearing.found_for = roster.waiting.size();
+  unit.clearing.found_change = roster.change;
 }
 
 void GangTable::KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) {

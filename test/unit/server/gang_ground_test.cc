@@ -366,6 +366,47 @@ TEST_F(GangGroundTest, ANodeWhereVictimsArePartOfAGangIsLeftOutOfPreempt) {
   EXPECT_EQ(preempt({n, m, k}), "k") << "only where no other node will do";
 }
 
+// As many pods as before, and not the same.
+TEST_F(GangGroundTest, AGangThatIsChangedOrMadeAnewIsTriedAgain) {
+  Add(ANode("n").Gpus(4).Labelled({{"pool", "train"}}));
+  NodeConstraints nowhere;
+  nowhere.selector = {{"pool", LabelOperator::kIn, {"other"}}};
+  const auto on = [&](const char* name, const std::string& gang) {
+    return Member(name, gang).Constrained(nowhere);
+  };
+  Arrive({on("a", "changed"), on("b", "changed"), on("c", "changed")});
+  EXPECT_EQ(Filter(on("a", "changed")), kNoRoom);
+  for (const char* name : {"a", "b", "c"}) Arrive(Member(name, "changed").Whole(1));
+  Pass(seconds(6));
+  EXPECT_EQ(Filter(Member("a", "changed")), "n");
+  for (const char* name : {"a", "b", "c"}) Delete(Member(name, "changed"));
+  Pass(seconds(6));
+
+  Arrive({on("d", "anew"), on("e", "anew"), on("f", "anew")});
+  EXPECT_EQ(Filter(on("d", "anew")), kNoRoom);
+  for (const char* name : {"d", "e", "f"}) Delete(on(name, "anew"));
+  Pass(seconds(2));
+  Arrive({Member("g", "anew"), Member("h", "anew"), Member("i", "anew")});
+  EXPECT_EQ(Filter(Member("g", "anew")), "n");
+}
+
+TEST_F(GangGroundTest, AGangThatIsMadeAnewMayPreempt) {
+  Add(ANode("n").Gpus(3));
+  ShowBound(APod("low").Whole(3).Priority(5), "n", {0, 1, 2});
+  const auto members = [](const std::vector<const char*>& names, int priority) {
+    std::vector<APod> pods;
+    for (const char* name : names) pods.push_back(Member(name).Priority(priority));
+    return pods;
+  };
+  const std::vector<APod> meek = members({"a", "b", "c"}, 1), bold = members({"d", "e", "f"}, 9);
+  Arrive(meek);
+  EXPECT_EQ(Filter(meek[0]), kNoRoom);
+  EXPECT_EQ(Preempt(meek[0], {"n"}), "");
+  for (const APod& pod : meek) Delete(pod);
+  Arrive(bold);
+  EXPECT_EQ(Preempt(bold[0], {"n"}), "n: low");
+}
+
 // kube-scheduler counts no member that keeps a place: where it has room for one by its own count it
 // names nobody for the next.
 TEST_F(GangGroundTest, WhereKubeSchedulerHasRoomForOneNobodyIsEvictedForTheNext) {
