@@ -121,13 +121,9 @@ class AfterClearing final : public BesideKept {
 
   bool Take(const GangPlan::Place& place) override {
     const PodRequest& pod = PodOf(place);
-    auto found = nodes_.find(place.node);
-    if (found == nodes_.end()) {
-      const Node& node = snapshot().node(place.node);
-      OnNode untouched{std::make_shared<const Node>(node), node};
-      found = nodes_.emplace(place.node, std::move(untouched)).first;
-    }
-    OnNode& on = found->second;
+    const Node& node = snapshot().node(place.node);
+    const auto untouched = OnNode{std::make_shared<const Node>(node), node};
+    OnNode& on = nodes_.try_emplace(place.node, untouched).first->second;
     auto with = WithPod(*on.now, pod);
     const bool one_by_one = clearing_.nominated != nullptr;
     if (with == nullptr && one_by_one && !AreNamed(place, on)) return false;

@@ -30,10 +30,9 @@ tl::expected<GangPlan, GangShortage> PlanAfterEvictions(const Planning& with, co
 struct Clearing {
   const Reservations& kept;
   const EvictionLimits& limits;
-  // nullptr: it takes all pods of lower priority away first, and asks about all members then. Else
-  // it names victims for one member after the other, and knows nothing of those that keep a place:
-  // where it has room for one by its own count it names nobody. By UID: those for which it has
-  // named some; these it counts where they are to go.
+  // nullptr: it takes all pods of lower priority away, and asks about all members then. Else it
+  // names victims for one after the other, and nobody where it has room for one by its own count:
+  // it counts there those for which it has named some (by UID), and none that keep a place.
   const std::set<std::string, std::less<>>* nominated = nullptr;
 };
 struct ClearedPlan {

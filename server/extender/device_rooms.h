@@ -72,8 +72,7 @@ class DeviceRooms {
   std::atomic<std::uint64_t> openings_{0};
   Mutex mutex_;  // of those that change it
   std::map<GangId, KeptNodes> cleared_ BERTH_GUARDED_BY(mutex_);
-  // What requests take, nothing being computed under it; these are changed with both locks held.
-  mutable Mutex shown_;
+  mutable Mutex shown_;  // that requests take; these are changed with both held
   std::shared_ptr<const ByNode> rooms_ BERTH_GUARDED_BY(shown_);
   std::shared_ptr<const KeptNodes> kept_ BERTH_GUARDED_BY(shown_);
 };

@@ -354,9 +354,8 @@ std::string Extender::NominatedTo(const PodRequest& pod) const {
 void Extender::StandInLine(const Moment& now, const PodRequest& pod) {
   if (!now.policy->earmarks || !pod.refusal.empty() || !pod.shape.wants_gpu()) return;
   auto waits = pending_.Find(pod.id.uid);
-  if (waits == nullptr) waits = std::make_shared<const PodRequest>(pod);
-  if (!pod.gang.empty()) {  // a member that may go alone, and stands there alone
-    PodRequest alone = *waits;
+  if (waits == nullptr || !pod.gang.empty()) {  // a member that may go alone stands there alone
+    PodRequest alone = waits == nullptr ? pod : *waits;
     alone.gang = {};
     waits = std::make_shared<const PodRequest>(std::move(alone));
   }

@@ -176,8 +176,8 @@ void GangTable::PlanAtLast(Engine& engine, Unit& unit, const std::shared_ptr<con
                            Instant now, GangActions& actions) {
   if (!MayPlan(unit, now) || !unit.clearing.nominated.contains(pod->id.uid)) return;
   const Roster roster = RosterOf(unit, pod);
-  const bool is_same = unit.wait.refused_change == roster.change;
-  if (is_same && unit.wait.refused_on == GroundOf(unit)) return;
+  const GangWait& wait = unit.wait;
+  if (wait.refused_change == roster.change && wait.refused_on == GroundOf(unit)) return;
   Plan(engine, unit, roster, now, actions);
 }
 

@@ -160,8 +160,7 @@ GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
 
 void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
                             const EvictionLimits& limits, bool one_by_one, Instant now) {
-  const bool is_same = unit.clearing.found_for == roster.waiting.size() &&
-                       unit.clearing.found_change == roster.change;
+  const bool is_same = unit.clearing.found_change == roster.change;
   const bool is_young = now - unit.clearing.found_at < gangs::kBetweenClearings;
   if (is_same && (is_young || unit.clearing.found_on == planning_.Ground(false))) return;
   std::optional<GangToPlan> ask = MembersToPlan(unit, roster, now);
@@ -186,7 +185,6 @@ void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
   unit.clearing.nodes = std::move(clearing);
   unit.clearing.found_on = planning_.Ground(false);
   unit.clearing.found_at = now;
-  unit.clearing.found_for = roster.waiting.size();
   unit.clearing.found_change = roster.change;
 }
 
@@ -201,7 +199,7 @@ void GangTable::KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster)
   KeepCleared(unit, roster);
 }
 
-// Also where nobody is evicted yet: without that node the evictions on others would be in vain.
+// Also where nobody is evicted yet: without that node those on others would be in vain.
 void GangTable::KeepCleared(const Unit& unit, const Roster& roster) {
   if (parts_.rooms == nullptr) return;
   KeptNodes nodes;
@@ -257,7 +255,7 @@ void GangTable::StopClearing(Unit& unit) {
   unit.clearing.told.clear();
   unit.clearing.nodes = {};
   unit.clearing.nominated_at = {};
-  unit.clearing.found_for = 0;
+  unit.clearing.found_change = 0;
 }
 
 }  // namespace berth

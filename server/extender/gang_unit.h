@@ -190,8 +190,7 @@ struct GangWait {
   Instant again{};             // then time alone may change the answer
   bool nothing_to_do = false;  // as of plan.checked_on and plan.checked_members
 
-  // No plan was found for so many members on that ground. The number is not enough: others may
-  // have come in their places, or ask for something else (WaitingPods::ChangesOf).
+  // No plan was found for so many members on that ground, as of WaitingPods::ChangesOf.
   GangGround refused_on;
   std::size_t refused_members = 0;
   std::uint64_t refused_change = 0;
@@ -209,8 +208,7 @@ struct GangWait {
 struct GangClearingUnderWay {
   GangClearing nodes;
   GangGround found_on;
-  std::size_t found_for = 0;       // members
-  std::uint64_t found_change = 0;  // as of GangWait::refused_change
+  std::uint64_t found_change = 0;  // as of GangWait::refused_change; 0: none was looked for
   Instant found_at{};
   // Those for which pods are evicted, by UID, and when the last of them was answered so. While
   // there are any, its members keep what is free on their nodes of that plan, each its own place
