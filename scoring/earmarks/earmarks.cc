@@ -152,11 +152,10 @@ bool BesideEarmarks::Put(const PodRequest& pod, NodeIndex node) {
   const auto [taken, is_new] = taken_.try_emplace(node);
   if (is_new) taken->second = {without_own(on->as_if), without_own(on->then)};
   Taken with = taken->second;
-  // One that need not leave it takes room there all the same.
+  // One that need not leave it takes room there all the same. It is no plan that gives its up.
   const auto put = [&pod](std::shared_ptr<const Node>& on_it) {
-    if (on_it == nullptr) return true;
-    auto with_it = WithPod(*on_it, pod, PodState::kBound);  // it gives up nothing
-    if (with_it == nullptr) return false;
+    auto with_it = on_it == nullptr ? nullptr : WithPod(*on_it, pod, PodState::kBound);
+    if (with_it == nullptr) return on_it == nullptr;
     on_it = std::move(with_it);
     return true;
   };

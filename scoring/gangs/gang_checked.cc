@@ -2,6 +2,8 @@
 #include "scoring/gangs/gang_checked.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
 namespace berth {
 
@@ -14,26 +16,26 @@ tl::expected<GangPlan, GangShortage> PlanChecked(const GangAsk& ask, const GangP
                                                  PlacesCheck& check) {
   constexpr int kMostTries = 32, kMostThatStay = 8;
   tl::expected<GangPlan, GangShortage> found = plan(ask);
-  GangAsk first_stay = ask, without = ask;
+  GangAsk first_stay, without;  // a large gang is copied only where a place is refused
   bool do_stay = true;
   for (int tries = 0; found; ++tries) {
     check.Begin();
-    bool are_taken = true;
+    std::vector<const GangPlan::Place*> taken, refused;
     for (const GangPlan::Place& place : found->places) {
       const bool is_taken = check.Take(place);
       if (ask.members[place.member].fixed != kNoNode) continue;  // it is there, or has to be
-      if (is_taken) {
-        first_stay.members[place.member].fixed = place.node;
-        continue;
-      }
-      are_taken = false;
-      Exclude(first_stay.members[place.member], place.node);
+      (is_taken ? taken : refused).push_back(&place);
+    }
+    if (refused.empty()) return found;
+    if (tries == kMostTries) return tl::unexpected(GangShortage{.searched = false});
+    if (tries == 0) first_stay = without = ask;
+    for (const auto* place : taken) first_stay.members[place->member].fixed = place->node;
+    for (const auto* place : refused) {
+      Exclude(first_stay.members[place->member], place->node);
       for (std::size_t i = 0; i < ask.members.size(); ++i) {
-        if (ask.members[i].fixed != place.node) Exclude(without.members[i], place.node);
+        if (ask.members[i].fixed != place->node) Exclude(without.members[i], place->node);
       }
     }
-    if (are_taken) return found;
-    if (tries == kMostTries) return tl::unexpected(GangShortage{.searched = false});
     do_stay = do_stay && tries < kMostThatStay;
     if (do_stay) found = plan(first_stay);
     if (!do_stay || !found) {

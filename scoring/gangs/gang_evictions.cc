@@ -121,9 +121,8 @@ class AfterClearing final : public BesideKept {
 
   bool Take(const GangPlan::Place& place) override {
     const PodRequest& pod = PodOf(place);
-    const Node& node = snapshot().node(place.node);
-    const auto untouched = OnNode{std::make_shared<const Node>(node), node};
-    OnNode& on = nodes_.try_emplace(place.node, untouched).first->second;
+    const std::shared_ptr<const Node> node = snapshot().shared(place.node);
+    OnNode& on = nodes_.try_emplace(place.node, OnNode{node, node}).first->second;
     auto with = WithPod(*on.now, pod);
     const bool one_by_one = clearing_.nominated != nullptr;
     if (with == nullptr && one_by_one && !AreNamed(place, on)) return false;
@@ -131,8 +130,10 @@ class AfterClearing final : public BesideKept {
     if (with == nullptr || (one_by_one && clearing_.nominated->contains(pod.id.uid))) {
       const Placement counted{
           place.placement.node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
-      on.by_scheduler.Put(
+      auto nominated = std::make_shared<Node>(*on.by_scheduler);
+      nominated->Put(
           std::make_shared<const PodRecord>(PodRecord{pod, counted, PodState::kBound, {}}));
+      on.by_scheduler = std::move(nominated);
     }
     if (with == nullptr) return true;
     on.now = std::move(with);
@@ -144,14 +145,14 @@ class AfterClearing final : public BesideKept {
 
  private:
   struct OnNode {
-    std::shared_ptr<const Node> now;  // with those that need nobody to go
-    Node by_scheduler;                // with those that are nominated
+    std::shared_ptr<const Node> now;           // with those that need nobody to go
+    std::shared_ptr<const Node> by_scheduler;  // with those that are nominated
   };
 
   [[nodiscard]] bool AreNamed(const GangPlan::Place& place, const OnNode& on) const {
     const EvictionLimits& limits = clearing_.limits;
     const PodRequest& pod = PodOf(place);
-    const auto named = SchedulerVictims(on.by_scheduler, pod, limits.budgets);
+    const auto named = SchedulerVictims(*on.by_scheduler, pod, limits.budgets);
     return named && AgreedVictims(snapshot().With(place.node, on.now), pod, {}, place.node, *named,
                                   limits, &clearing_.kept, limits.gangs_may_break);
   }

@@ -274,7 +274,7 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& asked_at, const PodRequ
     }
   }
   if (kept.empty()) kept = going = std::move(breaking);
-  if (kept.empty() && only != kNoNode) parts_.gangs->EvictsNobody(pod);
+  if (only != kNoNode) parts_.gangs->Answered(pod, !kept.empty(), parts_.clock.Now());
   // Its own filters may have left kube-scheduler no node to ask about.
   if (!kept.empty() && only == kNoNode) StandInLine(now, pod);
   AgreeOn(*snapshot, pod, std::move(going));
@@ -354,9 +354,10 @@ std::string Extender::NominatedTo(const PodRequest& pod) const {
 void Extender::StandInLine(const Moment& now, const PodRequest& pod) {
   if (!now.policy->earmarks || !pod.refusal.empty() || !pod.shape.wants_gpu()) return;
   auto waits = pending_.Find(pod.id.uid);
-  if (waits == nullptr || !pod.gang.empty()) {  // a member that may go alone stands there alone
-    PodRequest alone = waits == nullptr ? pod : *waits;
-    alone.gang = {};
+  if (waits == nullptr) waits = std::make_shared<const PodRequest>(pod);
+  if (!pod.gang.empty()) {  // it may go alone, and waits with the others of its gang no more
+    PodRequest alone = *waits;
+    earmarks_.Leave(std::exchange(alone.gang, {}).id.text());
     waits = std::make_shared<const PodRequest>(std::move(alone));
   }
   const WallTime since = CreatedOf(pod.id).value_or(parts_.clock.Wall());

@@ -244,7 +244,7 @@ GangClearing GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& 
   const Reservations kept = Ground(false).kept;
   const auto cleared =
       PlanToClear({left.lifted, *tree, engine, room_}, AskOf(*left.lifted, left.ask, kept),
-                  {kept, limits, ask.one_by_one ? &ask.nominated : nullptr});
+                  {kept, limits, ask.nominated ? &*ask.nominated : nullptr});
   if (!cleared) return clearing;
   for (const GangPlan::Place& place : cleared->plan.places) {
     const bool fits = cleared->fit_now.contains(place.member);
@@ -304,10 +304,9 @@ tl::expected<NodesByUid, NoGangPlan> GangPlanning::PlanAsFixed(Engine& engine,
       break;
     }
     const Planning with{left.lifted, *tree, engine, room_};
-    const Earmarks& earmarks = none.ground.kept.earmarks();
-    BesideKept check(asked, earmarks, *left.lifted);
-    const auto planned = [&with](const GangAsk& members) { return PlanGang(with, members); };
-    auto plan = earmarks.empty() ? planned(asked) : PlanChecked(asked, planned, check);
+    BesideKept check(asked, none.ground.kept.earmarks(), *left.lifted);
+    auto plan = PlanChecked(
+        asked, [&with](const GangAsk& members) { return PlanGang(with, members); }, check);
     if (!plan) {
       if (needs->devices != nullptr && needs->devices->ran_out()) {
         none.claims_left = "it takes too long to find out which devices suit it";

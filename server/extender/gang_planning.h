@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -42,10 +43,8 @@ struct GangToPlan {
   // If a plan can do it, this one goes where it is offered.
   std::string asker = {};
   std::unordered_set<std::string_view> offered = {};
-  // Evictions are kube-scheduler's for one member after the other, not for all at once; and for
-  // these it has evicted: it counts them where they are to go.
-  bool one_by_one = false;
-  std::set<std::string, std::less<>> nominated = {};
+  // Of Clearing (gang_evictions.h); empty: kube-scheduler names no victims.
+  std::optional<std::set<std::string, std::less<>>> nominated = {};
 };
 
 // Where the members go, by UID.

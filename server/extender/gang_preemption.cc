@@ -67,17 +67,20 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   if (own == nodes.end() || unit.clearing.kept.contains(pod.id.uid)) return nowhere;
   const NodeIndex node = offered.Find(own->second);
   if (node == kNoNode) return nowhere;
-  unit.clearing.nominated.insert(pod.id.uid);
-  unit.clearing.nominated_at = now;
   KeepWhatIsFree(engine, unit, roster);
   return {GangVerdict::Kind::kThere, node, Reason::kFits};
 }
 
-void GangTable::EvictsNobody(const PodRequest& pod) {
+void GangTable::Answered(const PodRequest& pod, bool evicts, Instant now) {
   const std::shared_ptr<Unit> unit = Find(pod.gang.id);
   if (unit == nullptr) return;
   const MutexLock lock(unit->mutex);
-  unit->clearing.nominated.erase(pod.id.uid);
+  if (evicts) {
+    unit->clearing.nominated.insert(pod.id.uid);
+    unit->clearing.nominated_at = now;
+  } else if (unit->clearing.nominated.empty()) {
+    StopClearing(*unit);  // it keeps what is free for nothing
+  }
 }
 
 // kube-scheduler asks about some nodes of a large cluster. Pods that ask for the same may change
@@ -166,9 +169,8 @@ void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
   std::optional<GangToPlan> ask = MembersToPlan(unit, roster, now);
   if (!ask) return;
   // Those for which others are evicted already, or are to be, or that keep a place, stay there.
-  ask->one_by_one = one_by_one;
-  ask->nominated = unit.clearing.nominated;
-  bool has_begun = !ask->nominated.empty();
+  if (one_by_one) ask->nominated = unit.clearing.nominated;
+  bool has_begun = !unit.clearing.nominated.empty();
   for (const auto& pod : roster.waiting) {
     const std::string& uid = pod->id.uid;
     if (!unit.clearing.told.contains(uid) && !unit.clearing.kept.contains(uid)) continue;
@@ -178,9 +180,7 @@ void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
   GangClearing clearing = planning_.PlanAfterEvictions(engine, *ask, limits);
   if (clearing.empty() && has_begun) {
     StopClearing(unit);
-    ask = MembersToPlan(unit, roster, now);
-    ask->one_by_one = one_by_one;
-    clearing = planning_.PlanAfterEvictions(engine, *ask, limits);
+    return PlanToClear(engine, unit, roster, limits, one_by_one, now);
   }
   unit.clearing.nodes = std::move(clearing);
   unit.clearing.found_on = planning_.Ground(false);

@@ -94,7 +94,7 @@ struct GangVerdict {
     kAlone,  // like a pod of no gang
     kThere,  // it fits `node` and no other
     // It fits `node` once the claims of `allocate` are allocated, all together: then Allocated is
-    // called. Its own are among them, or it may go on then.
+    // to be called. Its own are among them, or it may go on then.
     kAllocates,
     kNotNow,  // it fits no node: `reason`
   };
@@ -170,8 +170,8 @@ class GangTable {
   GangVerdict Preempt(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                       const PodRequest& pod, std::span<const NodeIndex> candidates,
                       const EvictionLimits& limits, Instant now) BERTH_EXCLUDES(mutex_);
-  // Nobody is evicted for the pod, though Preempt had a node for it.
-  void EvictsNobody(const PodRequest& pod) BERTH_EXCLUDES(mutex_);
+  // After a verdict kThere of Preempt: whether there are victims to evict for the pod.
+  void Answered(const PodRequest& pod, bool evicts, Instant now) BERTH_EXCLUDES(mutex_);
 
   // For a pod for which Filter found no room: its node of a plan for the whole gang, where
   // kube-scheduler asks about a cluster without pods of lower priority (scheduler_victims.h); else
@@ -378,7 +378,7 @@ class GangTable {
   void Promise(Unit& unit) BERTH_REQUIRES(unit.mutex);
 
   // --- evictions (gang_preemption.cc)
-  // Sees to it that unit.clearing is of this moment. one_by_one: as in GangToPlan.
+  // Sees to it that unit.clearing is of this moment. one_by_one: it names victims.
   void PlanToClear(Engine& engine, Unit& unit, const Roster& roster, const EvictionLimits& limits,
                    bool one_by_one, Instant now) BERTH_REQUIRES(unit.mutex);
   // Whether room may be made for the gang: it has no plan, and may have one now.

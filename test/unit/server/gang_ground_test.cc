@@ -16,6 +16,17 @@ class GangGroundTest : public GangWorld {
     room.gang = pod.Request().gang.id;
     return room;
   }
+  // A gang that waits, and three nodes whose GPU is a pod's that it may evict.
+  std::vector<APod> WantsNodesOfOthers() {
+    for (const std::string name : {"l", "m", "n"}) {
+      Add(ANode(name).Gpus(1));
+      ShowBound(APod("low-" + name).Whole(1), name, {0});
+    }
+    std::vector<APod> pods;
+    for (const char* name : {"a", "b", "c"}) pods.push_back(Member(name).Priority(10));
+    Arrive(pods);
+    return pods;
+  }
 };
 
 TEST_F(GangGroundTest, WhatOthersWereEvictedForIsNoGangsOfLowerPriority) {
@@ -366,6 +377,27 @@ TEST_F(GangGroundTest, ANodeWhereVictimsArePartOfAGangIsLeftOutOfPreempt) {
   EXPECT_EQ(preempt({n, m, k}), "k") << "only where no other node will do";
 }
 
+// kube-scheduler names whom it saw a moment ago, and Berth agrees to none of them.
+TEST_F(GangGroundTest, NothingIsKeptForAGangForWhichNobodyIsEvicted) {
+  Add(ANode("k").Gpus(1));
+  const std::vector<APod> pods = WantsNodesOfOthers();
+  for (const std::string name : {"l", "m", "n"}) {
+    Delete(APod("low-" + name));
+    ShowBound(APod("high-" + name).Whole(1).Priority(50), name, {0});
+  }
+  const Extender::Moment before = extender_.Now();
+  for (const std::string name : {"l", "m", "n"}) {
+    Delete(APod("high-" + name));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  for (const APod& pod : pods) {
+    const std::vector<NodeVictims> named = {{"l", {}}, {"m", {}}, {"n", {}}};
+    EXPECT_TRUE(extender_.Preempt(before, pod.Request(), named).empty());
+  }
+  EXPECT_EQ(Free("k"), 1000);
+  EXPECT_EQ(rooms_.Kept(), nullptr);
+}
+
 // As many pods as before, and not the same.
 TEST_F(GangGroundTest, AGangThatIsChangedOrMadeAnewIsTriedAgain) {
   Add(ANode("n").Gpus(4).Labelled({{"pool", "train"}}));
@@ -442,13 +474,7 @@ TEST_F(GangGroundTest, WhereKubeSchedulerHasRoomForOneNobodyIsEvictedForTheNext)
 }
 
 TEST_F(GangGroundTest, FromTheFirstEvictionTheNodesOfAllMembersAreKept) {
-  for (const std::string name : {"l", "m", "n"}) {
-    Add(ANode(name).Gpus(1));
-    ShowBound(APod("low-" + name).Whole(1), name, {0});
-  }
-  const std::vector<APod> pods = {Member("a").Priority(10), Member("b").Priority(10),
-                                  Member("c").Priority(10)};
-  Arrive(pods);
+  const std::vector<APod> pods = WantsNodesOfOthers();
   EXPECT_EQ(Preempt(pods[0], {"m"}), "m: low-m");
   EXPECT_EQ(Preempt(APod("other").Whole(1).Priority(10), {"l"}), "")
       << "the eviction on m would be for nothing";
@@ -459,13 +485,7 @@ TEST_F(GangGroundTest, FromTheFirstEvictionTheNodesOfAllMembersAreKept) {
 
 // kube-scheduler has each at the node that it is nominated to, and no other member there.
 TEST_F(GangGroundTest, MembersGoWhereOthersWereEvictedForThem) {
-  for (const std::string name : {"l", "m", "n"}) {
-    Add(ANode(name).Gpus(1));
-    ShowBound(APod("low-" + name).Whole(1), name, {0});
-  }
-  const std::vector<APod> pods = {Member("a").Priority(10), Member("b").Priority(10),
-                                  Member("c").Priority(10)};
-  Arrive(pods);
+  const std::vector<APod> pods = WantsNodesOfOthers();
   std::map<std::string, std::string> nominated;
   for (const APod& pod : pods) {
     nominated[pod.Request().id.name] = Preempt(pod, {"l", "m", "n"}).substr(0, 1);
