@@ -22,7 +22,7 @@ namespace {
 // How many pods the group still needs, this one included.
 std::int64_t Missing(const PodRequest& pod, const GroupMembers& members) {
   const std::int64_t size = pod.gang.empty() ? 1 : pod.gang.size();
-  return std::max<std::int64_t>(size - members.placed, 1);
+  return std::max<std::int64_t>(members.left.value_or(size - members.placed), 1);
 }
 
 // The domains of the level in which members are, each once.
@@ -67,7 +67,7 @@ std::optional<TopologyDomain> FirstDomain(const DomainTree& tree, std::span<cons
                                           const PodRequest& pod, const GroupMembers& members,
                                           std::size_t level) {
   // A group of unknown size is best served by the domain with most room.
-  if (!pod.gang.empty() && pod.gang.size() == 0) return Roomiest(tree, room, level);
+  if (!pod.gang.empty() && pod.gang.size() == 0 && !members.left) return Roomiest(tree, room, level);
   DomainWish wish;
   wish.pods = Missing(pod, members);
   wish.level = level;

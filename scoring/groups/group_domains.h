@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ namespace berth {
 struct GroupMembers {
   std::vector<NodeIndex> nodes;  // where, ascending
   std::int64_t placed = 0;       // how many there
+  // How many are still to be placed, where that is known: others have ended. Empty: all that the
+  // group's size says.
+  std::optional<std::int64_t> left = {};
 };
 
 // names: the nodes to examine, sorted (ClusterState::GangNodes).

@@ -161,6 +161,9 @@ GroupPlaces Extender::GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
   GroupPlaces group{parts_.domains->Of(snapshot), {}};
   if (!pod.gang.empty()) {
     group.members = MembersOn(*snapshot, pod, parts_.state.GangNodes(pod.gang.id));
+    if (parts_.gangs != nullptr) {
+      group.members.left = parts_.gangs->LeftOf(pod.gang.id, parts_.clock.Now());
+    }
   }
   return group;
 }

@@ -44,6 +44,16 @@ std::string WhoLacks(const Gang& gang, const GangCount& there,
   return "; all are workers: the launcher is missing";
 }
 
+// The pods themselves say the size, and this one contradicts what the gang is known by.
+bool SaysAnotherSize(const Gang& says, const PodRequest& pod) {
+  return pod.gang.object == Gang::Object::kNone && pod.gang.minimum && says.minimum &&
+         says.minimum != pod.gang.minimum;
+}
+
+bool IsRemnant(const GangRoll& roll, Instant now) {
+  return roll.ran && roll.gathers && now - roll.grew >= gangs::kRemnantAfter;
+}
+
 }  // namespace
 
 GangTable::Roster GangTable::RosterOf(const Unit& unit,
@@ -72,6 +82,11 @@ GangTable::Roster GangTable::RosterOf(const Unit& unit,
     const std::string& uid = waiting.pod->id.uid;
     if (placed.contains(uid)) continue;
     const bool is_asker = asker != nullptr && uid == asker->id.uid;
+    if (!is_asker && SaysAnotherSize(unit.roll.says, *waiting.pod)) {
+      roster.contradicts = "; " + waiting.pod->id.name + " says that there are " +
+                           std::to_string(*waiting.pod->gang.minimum);
+      continue;
+    }
     has_asker = has_asker || is_asker;
     note(waiting.created);
     const auto planned = unit.plan.members.find(uid);
@@ -94,10 +109,7 @@ GangTable::Roster GangTable::RosterOf(const Unit& unit,
 
 std::optional<int> GangTable::OtherSize(const Unit& unit, const PodRequest& pod) const {
   const Gang& says = unit.roll.says;
-  if (pod.gang.object != Gang::Object::kNone || !pod.gang.minimum || !says.minimum ||
-      says.minimum == pod.gang.minimum) {
-    return std::nullopt;
-  }
+  if (!SaysAnotherSize(says, pod)) return std::nullopt;
   for (const WaitingPod& other : parts_.waiting.WaitingMembers(pod.gang.id, pod.scheduler)) {
     if (other.pod->id.uid != pod.id.uid && other.pod->gang.minimum == says.minimum) {
       return says.minimum;
@@ -152,6 +164,10 @@ void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
   }
   roll.gathers = roll.Missing(roster.all) > 0;
   roll.lacks = roll.gathers ? WhoLacks(roll.says, roster.all, roster.waiting) : "";
+  if (roll.gathers) roll.lacks += roster.contradicts;
+  roll.wants_devices = std::ranges::any_of(
+      roster.waiting,
+      [&](const auto& pod) BERTH_REQUIRES(unit.mutex) { return WantsDevices(unit, *pod); });
   unit.wait.objection = Objection(*settings(), unit);
 }
 
@@ -194,7 +210,15 @@ bool GangTable::MayGo(const Unit& unit, const Roster& roster, const PodRequest& 
     if (!may_gather && std::ranges::none_of(roster.waiting, wants)) return true;
   }
   if (roll.Missing(roll.began ? roster.placed : roster.bound) == 0) return true;
-  return roll.ran && gathers && now - roll.grew >= gangs::kRemnantAfter;
+  return IsRemnant(roll, now);
+}
+
+std::optional<std::int64_t> GangTable::LeftOf(const GangId& gang, Instant now) const {
+  const std::shared_ptr<Unit> unit = Find(gang);
+  if (unit == nullptr) return std::nullopt;
+  const MutexLock lock(unit->mutex);
+  if (!IsRemnant(unit->roll, now)) return std::nullopt;
+  return unit->roll.waiting;
 }
 
 std::optional<std::string> GangTable::Unsure(Instant now) const {

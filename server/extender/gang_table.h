@@ -108,19 +108,6 @@ struct GangVerdict {
   bool remembered = true;
 };
 
-// What is known of a gang at one moment.
-struct GangView {
-  GangId id;
-  std::string_view state;  // as in the picture
-  std::int64_t minimum = 0;
-  std::optional<int> total;
-  std::int64_t placed = 0, waiting = 0, planned = 0, held = 0;
-  Duration age{};
-  std::string why;         // it waits, in a sentence
-  std::string lacks = {};  // the name of its member that has no place; "" = nobody knows one
-  bool never = false;      // GangLack::for_good
-};
-
 class GangTable {
  public:
   struct Settings {
@@ -207,6 +194,10 @@ class GangTable {
   void Learn(const std::string& namespace_name, std::span<const GangPast> pasts, Instant now)
       BERTH_EXCLUDES(mutex_);
 
+  // How many wait of a gang that ran and whose other members do not come again: each of them may
+  // go alone. nullopt: it is no such gang.
+  [[nodiscard]] std::optional<std::int64_t> LeftOf(const GangId& gang, Instant now) const
+      BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::vector<GangView> Views(Instant now) const BERTH_EXCLUDES(mutex_);
   // That one of them; nullopt: it is none of them.
   [[nodiscard]] std::optional<GangView> View(const GangId& gang, Instant now) const
@@ -226,6 +217,7 @@ class GangTable {
     bool gpus_bound = false;           // one of these has GPUs, and is bound
     std::optional<WallTime> created;   // the first of all was
     std::string said;                  // GangWait::said
+    std::string contradicts;  // "; m1 says that there are 3"; "" = no pod says another size
     std::unordered_set<std::string_view> uids = {};  // of `waiting`
   };
 

@@ -69,6 +69,7 @@ struct GangRoll {
   std::set<std::string, std::less<>> past_of;  // by UID: `ended` were made with these
   bool gathers = false;                        // too few are there
   std::string lacks = {};                      // "; 2 of role ps are missing", "" = any will do
+  bool wants_devices = true;                   // a member that waits does
   // Berth chooses no devices for its members' claims: each pod is on its own, once the gang has
   // gathered. Until its pods change.
   bool claims_left = false;
@@ -256,6 +257,19 @@ struct GangUnit {
   }
   // Nobody waits for anything.
   [[nodiscard]] bool is_idle() const { return plan.members.empty() && wait.asleep.empty(); }
+};
+
+// What is known of a gang at one moment.
+struct GangView {
+  GangId id;
+  std::string_view state;  // as in the picture
+  std::int64_t minimum = 0;
+  std::optional<int> total;
+  std::int64_t placed = 0, waiting = 0, planned = 0, held = 0;
+  Duration age{};
+  std::string why;         // it waits, in a sentence
+  std::string lacks = {};  // the name of its member that has no place; "" = nobody knows one
+  bool never = false;      // GangLack::for_good
 };
 
 }  // namespace berth

@@ -73,6 +73,9 @@ std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) 
     return there + unit.roll.lacks;
   }
   if (!wait.objection.empty()) return wait.objection;
+  if (!unit.roll.wants_devices) {
+    return "its pods ask for no GPU, and kube-scheduler places each of them by itself";
+  }
   if (!unit.clearing.nominated.empty()) return "lower-priority pods are being evicted for it";
   if (const auto missing = NotBrought(unit.plan, now); !missing.empty()) {
     return wait.said.empty() ? "kube-scheduler has not yet retried " + NamesOf(missing)

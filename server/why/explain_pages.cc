@@ -343,10 +343,16 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   const PodRecords placed = PlacedMembers(live, *now.snapshot, found->id);
   const auto first = ListMembers(listed, placed, found->id, found->lacks, report.members);
   const std::int64_t there = found->placed + found->waiting;
-  const std::string text = std::to_string(there) + " of " + CountText(found->minimum, "pod") +
-                           " that must start together exist";
+  const std::string text = there <= found->minimum
+                               ? std::to_string(there) + " of " + CountText(found->minimum, "pod") +
+                                     " that must start together exist"
+                               : CountText(there, "pod") + " exist, and " +
+                                     std::to_string(found->minimum) + " must start together";
   std::vector<LinePart> line = {{std::string(found->state)}, {text, 0, ": "}};
-  if (found->state != "gathering") AddWhy(found->why, "; ", line);
+  // What a gang that gathers says first is how many exist.
+  const std::size_t known = found->state == "gathering" ? found->why.find("; ") : 0;
+  if (known == 0) AddWhy(found->why, "; ", line);
+  if (known != 0 && known != std::string::npos) AddWhy(found->why.substr(known + 2), "; ", line);
   report.sentence = LineOf(line, RoomBehind(found->id.text()));
   if (first) {
     report.waiting = ReportOn(live, now, *first->pod, first);

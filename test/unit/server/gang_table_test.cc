@@ -847,6 +847,35 @@ TEST_F(GangTableTest, MembersMaySayOneSizeOnly) {
   EXPECT_EQ(Free("n"), 4000);
 }
 
+TEST_F(GangTableTest, APodThatSaysAnotherSizeIsNoMember) {
+  Add(ANode("n").Gpus(4));
+  const auto of_size = [](const std::string& name, int size) {
+    return APod(name).Whole(1).Gang("berth:default/train").GangSize(size);
+  };
+  Arrive({of_size("a", 2), of_size("b", 3)});
+  EXPECT_EQ(Filter(of_size("a", 2)), kIncomplete) << "b is refused, so no bind of a is to be held";
+  EXPECT_EQ(Free("n"), 4000);
+  ASSERT_EQ(gangs_.Views(clock_.Now()).size(), 1U);
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "1 of 2 pods exist; b says that there are 3");
+  Delete(of_size("b", 3));
+  Arrive(of_size("b", 2));
+  for (const char* name : {"a", "b"}) Place(of_size(name, 2));
+  EXPECT_EQ(bound_.size(), 2U);
+}
+
+TEST_F(GangTableTest, OfPodsWithoutGpusIsNotSaidThatTheyWait) {
+  Add(ANode("n").Gpus(4));
+  const auto member = [](const std::string& name) {
+    return APod(name).CpuMilli(100).Gang("berth:default/train").GangSize(3);
+  };
+  Arrive({member("a"), member("b"), member("c")});
+  Pass(seconds(1));
+  EXPECT_EQ(Filter(member("a")), "n");
+  ASSERT_EQ(gangs_.Views(clock_.Now()).size(), 1U);
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
+            "its pods ask for no GPU, and kube-scheduler places each of them by itself");
+}
+
 TEST_F(GangTableTest, ANodeThatKubeSchedulerDoesNotOfferIsPlannedAround) {
   Add(ANode("m").Gpus(3));
   Add(ANode("n").Gpus(3));
@@ -880,6 +909,28 @@ TEST_F(GangTableTest, WhatIsLeftOfAGangThatWasWholeIsPlacedAlone) {
   EXPECT_EQ(Filter(again), "n");
   Bind(again, "n");
   EXPECT_EQ(AnswerTo("again"), "bound");
+}
+
+TEST_F(GangTableTest, WhatIsLeftOfAGangNeedsARackForItselfAlone) {
+  for (const char* node : {"a1", "a2", "a3"}) Add(InRack(node, "a", 1));
+  Add(InRack("b", "b", 1));
+  const auto member = [](const std::string& name) { return Member(name).Requires(0); };
+  for (const char* name : {"a", "b", "c"}) Arrive(member(name));
+  std::map<std::string, std::string> nodes;
+  for (const char* name : {"a", "b", "c"}) {
+    nodes[name] = Filter(member(name));
+    Bind(member(name), nodes[name]);
+  }
+  for (const auto& [name, node] : nodes) {
+    ShowBound(member(name), node, {});
+    Delete(member(name));
+  }
+  ShowBound(APod("other").Whole(1), "a1", {0});
+  Arrive(member("again"));
+  EXPECT_EQ(Filter(member("again")), kIncomplete);
+  Pass(seconds(61));
+  const std::string node = Filter(member("again"), {"a2", "b"});
+  EXPECT_TRUE(node == "a2" || node == "b" || node == "a2 b") << node;
 }
 
 TEST_F(GangTableTest, MembersThatEndDoNotCount) {
