@@ -17,12 +17,13 @@
 #include "scoring/registry.h"
 
 namespace berth {
-namespace {
 
 std::span<const Toleration> TolerationsOf(const PodRequest& pod) {
   if (pod.constraints == nullptr) return {};
   return pod.constraints->tolerations;
 }
+
+namespace {
 
 bool IsSelected(const NodeSpec& node, const PodRequest& pod) {
   return pod.constraints == nullptr || !pod.constraints->selects() ||
@@ -187,7 +188,12 @@ std::string NeverInPool(const Snapshot& snapshot, const Question& question) {
     }
     if (nodes > 0) break;
   }
-  if (nodes == 0) return "";
+  if (nodes == 0) {  // the pod selects labels that no node has
+    const std::string pool = PoolOf(pod);
+    return question.candidates.empty() ? ""
+           : pool.empty()              ? "no node matches its node selector and affinity"
+                                       : "no node is" + pool;
+  }
   const std::string of = CountText(nodes, "node") + PoolOf(pod);
   if (reasons.size() > 1) {
     std::vector<std::pair<std::int64_t, Reason>> counts;

@@ -20,6 +20,8 @@
 
 namespace berth {
 
+std::span<const Toleration> TolerationsOf(const PodRequest& pod);
+
 // Whether Kubernetes removes the taint by itself once the node is well: not that of a cordon.
 bool PassesByItself(const Taint& taint);
 
@@ -49,8 +51,8 @@ std::string PoolOf(const PodRequest& pod);
 
 // Why no node of the pod's pool takes it as the nodes are, whatever ends there: "its 2 nodes in
 // pool=z have at most 64 GiB of memory, it needs 200 GiB", "none of its 3 nodes ever takes it: 2
-// had ...". The pool: the nodes that are open to it, without any those that it selects. "": one
-// may.
+// had ...", "no node is in pool=y". The pool: the nodes that are open to it, without any those that
+// it selects. "": one may.
 std::string NeverInPool(const Snapshot& snapshot, const Question& question);
 
 }  // namespace berth

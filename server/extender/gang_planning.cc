@@ -15,6 +15,7 @@
 #include "scoring/admission.h"
 #include "scoring/earmarks/earmarks.h"
 #include "scoring/explain/node_access.h"
+#include "scoring/explain/node_report.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_checked.h"
 #include "scoring/gangs/gang_evictions.h"
@@ -46,6 +47,28 @@ bool IsNever(Reason reason) {
                                  Reason::kTraitForbidden, Reason::kGpuMismatch,
                                  Reason::kTooFewGpus,     Reason::kNodeNotSelected};
   return std::ranges::find(kNever, reason) != kNever.end();
+}
+
+// What so many nodes have against the pod: "3 nodes have taint gpu=present:NoSchedule", of several
+// taints the one that most of them have.
+std::string TextOf(const Snapshot& snapshot, const PodRequest& pod, Reason reason,
+                   std::int64_t nodes) {
+  if (reason == Reason::kNodeNotSelected && !PoolOf(pod).empty()) return "no node is" + PoolOf(pod);
+  if (reason != Reason::kTaintNotTolerated) return berth::TextOf(reason, nodes);
+  std::map<std::string, std::int64_t> taints;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const NodeSpec& spec = snapshot.node(i).spec();
+    if (Admits(spec, pod) != reason) continue;
+    for (const Taint& taint : spec.taints) {
+      if (!PassesByItself(taint) && !Tolerates(TolerationsOf(pod), taint)) {
+        ++taints[berth::TextOf(taint)];
+      }
+    }
+  }
+  const auto most = std::ranges::max_element(taints, {}, [](const auto& of) { return of.second; });
+  if (most == taints.end()) return berth::TextOf(reason, nodes);
+  return CountText(most->second, "node") + (most->second == 1 ? " has" : " have") + " taint " +
+         most->first;
 }
 
 }  // namespace
@@ -95,7 +118,9 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask) {
     if (kind.never == 0 || std::cmp_less(kind.never, snapshot.size())) continue;
     const auto [reason, nodes] = most_of(kind, true);
     const std::string& name = kind.pod->id.name;
-    return {"never while no node accepts " + name + ": " + TextOf(reason, nodes), name, true};
+    return {
+        "never while no node accepts " + name + ": " + TextOf(snapshot, *kind.pod, reason, nodes),
+        name, true};
   }
   const std::int64_t needed = std::accumulate(asks.begin(), asks.end(), std::int64_t{0});
   if (counts_gpus && needed > there) {
@@ -116,7 +141,7 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask) {
     const bool is_said = reason == Reason::kGpusBusy || reason == Reason::kGpusHeld;
     const std::string& name = kind.pod->id.name;
     if (kinds.size() == 1 && is_said) continue;
-    return {name + " fits no node now: " + TextOf(reason, nodes), name};
+    return {name + " fits no node now: " + TextOf(snapshot, *kind.pod, reason, nodes), name};
   }
   return {};
 }

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "scoring/explain/explain_pod.h"
 #include "scoring/registry.h"
@@ -81,6 +83,33 @@ TEST(FirstLineProperty, NoFirstLineIsLongerThanATerminal) {
   }
   EXPECT_GT(nowhere, 100);
   EXPECT_EQ(with_cure, nowhere) << "the cure is the last that is left out";
+}
+
+// What helps, or what no node of the pod's pool has.
+bool HasCure(std::string_view line) {
+  constexpr std::array kCures = {"; fits ",         "kube-scheduler can evict", "no node ",
+                                 "never takes it:", "never take it:",           " ever takes it:",
+                                 ", it needs "};
+  return std::ranges::any_of(
+      kCures, [line](const char* cure) { return line.find(cure) != std::string_view::npos; });
+}
+
+TEST(FirstLineProperty, NearlyAllPodsThatFitNowhereAreToldWhatHelps) {
+  int nowhere = 0, told = 0;
+  for (std::uint64_t seed = 1; nowhere < 1000; ++seed) {
+    World world(seed);
+    const std::shared_ptr<const Snapshot> snapshot = world.Snapshot();
+    Engine engine(BuildProfile(*FindBuiltinProfile("best-fit"), {}).value());
+    for (const PodRequest& pod : world.waiting()) {
+      if (pod.gang.minimum.value_or(1) > 1) continue;
+      const PodExplanation explained = ExplainPod(engine, {.snapshot = snapshot, .pod = pod});
+      if (explained.fitting > 0 || explained.placed) continue;
+      ++nowhere;
+      if (HasCure(explained.sentence)) ++told;
+    }
+  }
+  EXPECT_GE(told, nowhere * 95 / 100) << told << " of " << nowhere;
+  RecordProperty("told", told);
 }
 
 }  // namespace

@@ -264,7 +264,9 @@ TEST_F(GangGroundTest, TheMemberThatNoNodeAcceptsIsNamed) {
   EXPECT_EQ(Filter(a_), kNoRoom);
   const GangView view = gangs_.Views(clock_.Now())[0];
   EXPECT_EQ(view.lacks, "c");
-  EXPECT_NE(view.why.find("never while no node accepts c: 1 node did not match"), std::string::npos)
+  EXPECT_NE(
+      view.why.find("never while no node accepts c: no node is in kubernetes.io/hostname=gone"),
+      std::string::npos)
       << view.why;
 }
 
@@ -313,6 +315,15 @@ TEST_F(GangGroundTest, TheMemberThatNoNodeTakesNowIsNamedWithItsReason) {
   EXPECT_FALSE(view.never);
   EXPECT_NE(view.why.find("; c fits no node now: 1 node had too few idle GPUs"), std::string::npos)
       << view.why;
+}
+
+TEST_F(GangGroundTest, TheTaintThatKeepsAllMembersOffComesFirst) {
+  Add(ANode("n").Gpus(4).Tainted("gpu", "a100"));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  const std::string why = gangs_.Views(clock_.Now())[0].why;
+  EXPECT_TRUE(why.starts_with("a fits no node now: 1 node has taint gpu=a100:NoSchedule; needs "))
+      << why;
 }
 
 TEST_F(GangGroundTest, ThePoolAndTheModelThatAreTooSmallForAGangAreNamed) {
