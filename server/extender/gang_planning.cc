@@ -67,8 +67,11 @@ std::string TextOf(const Snapshot& snapshot, const PodRequest& pod, Reason reaso
   }
   const auto most = std::ranges::max_element(taints, {}, [](const auto& of) { return of.second; });
   if (most == taints.end()) return berth::TextOf(reason, nodes);
-  return CountText(most->second, "node") + (most->second == 1 ? " has" : " have") + " taint " +
-         most->first;
+  const bool is_one = most->second == 1;
+  if (most->first.starts_with(kCordonTaint)) {
+    return CountText(most->second, "node") + (is_one ? " is cordoned" : " are cordoned");
+  }
+  return CountText(most->second, "node") + (is_one ? " has" : " have") + " taint " + most->first;
 }
 
 }  // namespace
@@ -134,11 +137,12 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask) {
             "", true};
   }
   // Where all have to start, the first that no node takes is what is missing. Of members that are
-  // alike the number says it, if it is GPUs that they lack.
+  // alike the number says it, if on some node it is GPUs that they lack: who holds them is told.
   for (const Kind& kind : kinds) {
     const auto [reason, nodes] = most_of(kind, false);
     if (kind.fits || nodes == 0 || std::ssize(ask.members) > ask.minimum) continue;
-    const bool is_said = reason == Reason::kGpusBusy || reason == Reason::kGpusHeld;
+    const bool is_said =
+        kind.nodes.contains(Reason::kGpusBusy) || kind.nodes.contains(Reason::kGpusHeld);
     const std::string& name = kind.pod->id.name;
     if (kinds.size() == 1 && is_said) continue;
     return {name + " fits no node now: " + TextOf(snapshot, *kind.pod, reason, nodes), name};
