@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command line of berth: exit 0 success, 1 failure, 2 usage.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/version.h"
@@ -70,15 +74,16 @@ int PrintOr(const Result<std::string>& text) {
   return 0;
 }
 
-// For one release, so that scripts learn where it went.
-CLI::App* AddTopology(CLI::App& app) {
-  return app.add_subcommand("topology", "Moved to berth-replay topology")
-      ->group("")
-      ->allow_extras();
-}
-
-int RunTopology() {
-  std::fputs("berth: use `berth-replay topology`: same options, same output\n", stderr);
+// `berth topology` is `berth-replay topology`: same options, same output, same exit status.
+int RunTopology(std::vector<char*> arguments) {
+  std::string replay = "berth-replay";
+  arguments[0] = replay.data();
+  arguments.push_back(nullptr);
+  std::error_code ignored;
+  std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  execv(beside.replace_filename(replay).c_str(), arguments.data());
+  execvp(replay.c_str(), arguments.data());
+  std::fputs("berth: put berth-replay beside berth or on PATH: berth topology runs it\n", stderr);
   return CommandLine::kUsage;
 }
 
@@ -144,34 +149,40 @@ ServerAddress AddressOf(const ServerFlags& flags, bool is_plugin) {
 
 CLI::App* AddExplain(CLI::App& app, ExplainFlags& flags, ServerFlags& server) {
   CLI::App* const explain = app.add_subcommand(
-      "explain", "Explain where a pod is or why it waits, what a node has, or what a gang lacks");
+      "explain", "Explain a pod, node or gang; list all that wait, or nodes that are not fine");
   explain->require_subcommand(0, 1);
-  const auto add = [explain, &flags, &server](const char* name, const char* what, const char* of) {
+  const auto add = [explain, &flags, &server](const char* name, const char* what) {
     CLI::App* const command = explain->add_subcommand(name, what);
-    command->add_option("NAME", flags.name, of)->required();
     command->add_flag("--json", flags.json, "Print JSON");
     AddServer(*command, server);
     AddClusterFile(*command, flags.cluster, flags.config);
     return command;
   };
   const auto add_namespaced = [&](const char* name, const char* what, const char* of) {
-    add(name, what, of)
+    CLI::App* const command = add(name, what);
+    command->add_option("NAME", flags.name, of)->required();
+    command
         ->add_option("-n,--namespace", flags.namespace_name, "Namespace of NAME if NAME has none")
         ->type_name("NAMESPACE");
   };
   add_namespaced("pod", "Explain where a pod is and why, or why it waits and what helps",
                  "NAMESPACE/NAME of the pod");
-  add("node", "Show what a node has, what is free, and which pods hold the rest",
-      "Name of the node");
+  add("node", "Show what a node has, what is free, and which pods hold the rest")
+      ->add_option("NAME", flags.name, "Name of the node")
+      ->required();
   add_namespaced("gang", "Explain what a gang (pods that start together) waits for",
                  "NAMESPACE/NAME of the gang");
+  add("waiting", "List the pods and gangs that wait for GPUs, in their order, and why each waits");
+  add("nodes", "List the GPU nodes that are closed, have a fault, or are kept for somebody")
+      ->add_option("NAME", flags.name, "One node, as explain node shows it");
   return explain;
 }
 
 int RunExplain(const CLI::App& explain, const ExplainFlags& flags) {
-  return PrintOr(explain.got_subcommand("pod")    ? ExplainPodCommand(flags)
-                 : explain.got_subcommand("node") ? ExplainNodeCommand(flags)
-                                                  : ExplainGangCommand(flags));
+  if (explain.got_subcommand("waiting")) return PrintOr(WaitingCommand(flags));
+  if (explain.got_subcommand("pod")) return PrintOr(ExplainPodCommand(flags));
+  if (explain.got_subcommand("gang")) return PrintOr(ExplainGangCommand(flags));
+  return PrintOr(ExplainNodeCommand(flags));
 }
 
 // What people ask about as they name it to kubectl: "explain pods web-0", "explain pod/web-0".
@@ -181,8 +192,8 @@ std::vector<std::string> WithKindApart(int argc, char** argv) {
   const std::size_t slash = words[2].find('/');
   std::string kind = words[2].substr(0, slash);
   if (kind == "po" || kind == "pods") kind = "pod";
-  if (kind == "no" || kind == "nodes") kind = "node";
-  if (kind != "pod" && kind != "node" && kind != "gang") return words;
+  if (kind == "no") kind = "nodes";
+  if (kind != "pod" && kind != "node" && kind != "nodes" && kind != "gang") return words;
   if (slash != std::string::npos) words.insert(words.begin() + 3, words[2].substr(slash + 1));
   words[2] = kind;
   return words;
@@ -191,7 +202,7 @@ std::vector<std::string> WithKindApart(int argc, char** argv) {
 // Of a name without its kind.
 void AdviseOnKind(const std::vector<std::string>& words) {
   if (words.size() != 3 || words[1] != "explain" || words[2].starts_with("-")) return;
-  for (const char* kind : {"pod", "node", "gang"}) {
+  for (const char* kind : {"pod", "node", "gang", "waiting", "nodes"}) {
     if (words[2] == kind) return;
   }
   std::fprintf(stderr, "Say what it is: explain pod %s\n", words[2].c_str());
@@ -316,6 +327,18 @@ void AddDoctor(CLI::App& app, DoctorFlags& flags) {
       ->capture_default_str();
 }
 
+void AddSnapshot(CLI::App& app, ExplainFlags& flags) {
+  CLI::App* const snapshot = app.add_subcommand(
+      "snapshot", "Print the cluster of a file, for a report: no environment, arguments, secrets");
+  snapshot
+      ->add_option("--cluster", flags.cluster,
+                   "The cluster (the JSON of `kubectl get nodes,pods -A -o json`)")
+      ->type_name("FILE")
+      ->required();
+  snapshot->add_option("--config", flags.config, "BerthConfiguration (YAML), if you have one")
+      ->type_name("FILE");
+}
+
 int RunDoctor(const DoctorFlags& flags) {
   const Result<DoctorAnswer> answer = DoctorCommand(flags);
   if (!answer) return Report(answer.error());
@@ -361,7 +384,7 @@ int Main(int argc, char** argv) {
       ->add_option("FILE", print_file,
                    "Configuration, as for check; default: the built-in configuration");
   config->add_subcommand("schema", "Print the JSON Schema of a configuration, for editors");
-  const CLI::App* const topology = AddTopology(app);
+  app.add_subcommand("topology", "Show, choose or annotate the GPUs of a machine by their links");
   ServerFlags server;
   ExplainFlags explain_flags;
   CLI::App* const explain = AddExplain(app, explain_flags, server);
@@ -374,7 +397,9 @@ int Main(int argc, char** argv) {
   AddMakeRoom(app, plan_flags, server);
   DoctorFlags doctor_flags;
   AddDoctor(app, doctor_flags);
+  AddSnapshot(app, explain_flags);
   app.add_subcommand("version", "Print the version");
+  if (argc > 1 && std::string_view(argv[1]) == "topology") return RunTopology({argv, argv + argc});
   std::vector<std::string> words = WithKindApart(argc, argv);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -384,11 +409,11 @@ int Main(int argc, char** argv) {
   }
   explain_flags.at = plan_flags.at = AddressOf(server, is_plugin);
   if (app.got_subcommand("serve")) return RunServe(serve);
-  if (app.got_subcommand(topology)) return RunTopology();
   if (app.got_subcommand(explain)) return RunExplain(*explain, explain_flags);
   if (app.got_subcommand("top")) return PrintOr(TopCommand(explain_flags));
   if (app.got_subcommand("plan") || app.got_subcommand("make-room"))
     return PrintOr(PlanCommand(plan_flags));
+  if (app.got_subcommand("snapshot")) return PrintOr(SnapshotCommand(explain_flags));
   if (app.got_subcommand("doctor")) return RunDoctor(doctor_flags);
   if (app.got_subcommand("version")) {
     std::printf("berth %s\n", std::string(BerthVersion()).c_str());

@@ -61,12 +61,14 @@ void AddTo(ModelSummary& summary, const Node& node) {
 
 }  // namespace
 
-std::vector<ModelSummary> SummarizeModels(const Snapshot& snapshot) {
+std::vector<ModelSummary> SummarizeModels(const Snapshot& snapshot, bool plans_hold) {
+  const auto waits = [](const PodRecord& pod) { return pod.state == PodState::kPlanned; };
   std::map<std::string_view, ModelSummary> by_model;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    const NodeSpec& spec = snapshot.node(i).spec();
-    if (!spec.has_gpus()) continue;
-    AddTo(by_model[spec.gpu_model], snapshot.node(i));
+    const Node& node = snapshot.node(i);
+    if (!node.spec().has_gpus()) continue;
+    ModelSummary& of = by_model[node.spec().gpu_model];
+    plans_hold ? AddTo(of, node) : AddTo(of, node.Without(waits));
   }
   std::vector<ModelSummary> summaries;
   for (auto& [model, summary] : by_model) {

@@ -39,8 +39,8 @@ struct ModelSummary {
 };
 
 // Sorted by model; nodes without GPUs are left out. Nodes that are not ready or are cordoned have
-// GPUs and take no pod.
-std::vector<ModelSummary> SummarizeModels(const Snapshot& snapshot);
+// GPUs and take no pod. plans_hold: GPUs that are planned for a pod are no longer idle.
+std::vector<ModelSummary> SummarizeModels(const Snapshot& snapshot, bool plans_hold = true);
 
 // GpuCells: what each GPU of a node is to someone who looks at the whole cluster, a character per
 // GPU, so that all GPUs of a large cluster are a short text.

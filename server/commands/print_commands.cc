@@ -43,8 +43,10 @@ class ClusterOfFile {
  public:
   // config: a BerthConfiguration; empty: the built-in one. Prints on stderr what of the file cannot
   // be read. Error: as ConfigFile::Open and dialects::LoadCluster.
+  // slim: if given, becomes the file as `berth snapshot` prints it.
   static Result<std::unique_ptr<ClusterOfFile>> Load(const std::string& path,
-                                                     const std::string& config);
+                                                     const std::string& config,
+                                                     std::string* slim = nullptr);
 
   [[nodiscard]] const Live& live() const { return *live_; }
 
@@ -55,7 +57,7 @@ class ClusterOfFile {
   };
 
   explicit ClusterOfFile(ConfigFile config) : file_(std::move(config)) {}
-  Status Load(const std::string& path);
+  Status Load(const std::string& path, std::string* slim);
 
   const ConfigFile file_;
   const Config& config_ = file_.config();
@@ -91,14 +93,15 @@ void PrintProblems(const std::string& path, const std::vector<std::string>& prob
 }
 
 Result<std::unique_ptr<ClusterOfFile>> ClusterOfFile::Load(const std::string& path,
-                                                           const std::string& config) {
+                                                           const std::string& config,
+                                                           std::string* slim) {
   BERTH_TRY(ConfigFile file, ConfigFile::Open(config, ""));
   std::unique_ptr<ClusterOfFile> cluster(new ClusterOfFile(std::move(file)));
-  BERTH_TRY_STATUS(cluster->Load(path));
+  BERTH_TRY_STATUS(cluster->Load(path, slim));
   return cluster;
 }
 
-Status ClusterOfFile::Load(const std::string& path) {
+Status ClusterOfFile::Load(const std::string& path, std::string* slim) {
   BERTH_TRY(
       const dialects::LoadedCluster loaded,
       dialects::LoadCluster(path, {.state = state_,
@@ -113,7 +116,8 @@ Status ClusterOfFile::Load(const std::string& path) {
                                                   .devices = devices_,
                                                   .open_claims = open_claims_,
                                                   .pod_rules = rules_,
-                                                  .links = *nodes_.links}}));
+                                                  .links = *nodes_.links},
+                                   .slim = slim}));
   PrintProblems(path, loaded.problems);
   extender_ =
       std::make_unique<Extender>(Extender::Parts{.state = state_,
@@ -203,6 +207,7 @@ Result<std::string> ExplainPodCommand(const ExplainFlags& flags) {
 }
 
 Result<std::string> ExplainNodeCommand(const ExplainFlags& flags) {
+  if (flags.name.empty()) return Fetch(flags, "/debug/nodes", NodesPage);
   if (!IsDnsSubdomain(flags.name)) {
     return Invalid("want the name of a node, got \"" + flags.name + "\"");
   }
@@ -216,6 +221,17 @@ Result<std::string> ExplainGangCommand(const ExplainFlags& flags) {
 
 Result<std::string> TopCommand(const ExplainFlags& flags) {
   return Fetch(flags, "/debug/top", TopPage);
+}
+
+Result<std::string> WaitingCommand(const ExplainFlags& flags) {
+  return Fetch(flags, "/debug/waiting", WaitingPage);
+}
+
+Result<std::string> SnapshotCommand(const ExplainFlags& flags) {
+  std::string slim;
+  const auto cluster = ClusterOfFile::Load(flags.cluster, flags.config, &slim);
+  if (!cluster) return tl::unexpected(cluster.error());
+  return slim;
 }
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands that print an answer: `berth config`, and `berth explain`, `top` and `plan`, which
-// ask a running Berth, or one that serves a file (server/why/explain_pages.h).
+// The commands that print an answer: `berth config`, `berth snapshot`, and `berth explain`, `top`
+// and `plan`, which ask a running Berth, or one that serves a file (server/why/explain_pages.h).
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ struct ExplainFlags {
   ServerAddress at;
   std::string cluster;         // a file used instead of the server; empty: ask the server
   std::string config;          // BerthConfiguration for `cluster`; empty: built in
-  std::string name;            // [NAMESPACE/]NAME of a pod or gang, NAME of a node
+  std::string name;            // [NAMESPACE/]NAME of a pod or gang, NAME of a node, "": all nodes
   std::string namespace_name;  // if `name` has none; empty: that of kubectl's context
   bool json = false;           // else text
 };
@@ -37,6 +37,9 @@ Result<std::string> ExplainPodCommand(const ExplainFlags& flags);
 Result<std::string> ExplainNodeCommand(const ExplainFlags& flags);
 Result<std::string> ExplainGangCommand(const ExplainFlags& flags);
 Result<std::string> TopCommand(const ExplainFlags& flags);
+Result<std::string> WaitingCommand(const ExplainFlags& flags);
+// The file `cluster` for a report of a fault (server/wire/file/slim_cluster.h).
+Result<std::string> SnapshotCommand(const ExplainFlags& flags);
 
 // `berth plan`: where the pods of manifests would be placed, on the cluster of a running Berth or
 // of a file (docs/plan.md).

@@ -17,6 +17,7 @@
 #include "server/kube/lead/write_journal.h"
 #include "server/kube/watch/cluster_sync.h"
 #include "server/wire/file/cluster_file.h"
+#include "server/wire/file/slim_cluster.h"
 
 namespace berth::dialects {
 namespace {
@@ -66,18 +67,19 @@ class ListedObjects {
     }
   }
 
-  // False: nobody watches that kind.
-  bool Take(std::string_view api_version, std::string_view kind, const PaddedText& object) {
+  // False: nobody watches that kind. object: nullptr asks for no more than that.
+  bool Take(std::string_view api_version, std::string_view kind, const PaddedText* object) {
     const std::string path = PathOf(api_version, kind);
     for (kube::WatchSource& source : sources_) {
       const std::vector<std::string>& paths = source.kind.paths;
       if (std::ranges::find(paths, path) == paths.end()) continue;
+      if (object == nullptr) return true;
       // Served, and empty at first: each object counts at once, for the pods that are read later.
       if (begun_.insert(&source.sink).second) {
         source.sink.ListBegins();
         source.sink.ListEnds();
       }
-      source.sink.Changed(object);
+      source.sink.Changed(*object);
       return true;
     }
     return false;
@@ -115,7 +117,7 @@ Result<wire::ClusterFile> Decode(std::string text, const LoadedParts& parts,
     return wire::DecodeCluster(
         std::move(text), parts.node_rules, &parts.extensions.pod_rules, &parts.extensions.groups,
         [&objects](std::string_view version, std::string_view kind, const PaddedText& object) {
-          return objects.Take(version, kind, object);
+          return objects.Take(version, kind, &object);
         });
   };
   return std::async(std::launch::async, decode).get();
@@ -126,8 +128,13 @@ Result<wire::ClusterFile> Decode(std::string text, const LoadedParts& parts,
 Result<LoadedCluster> LoadCluster(const std::string& path, const LoadedParts& parts) {
   BERTH_TRY(std::string text, ReadFile(path, kMostClusterFileBytes));
   ListedObjects objects(parts.state, parts.extensions);
-  auto file = Decode(std::move(text), parts, objects);
+  auto file = Decode(parts.slim == nullptr ? std::move(text) : text, parts, objects);
   if (!file) return tl::unexpected(std::move(file).error().Within(path));
+  if (parts.slim != nullptr) {
+    *parts.slim = wire::SlimCluster(
+        std::move(text), parts.extensions.pod_rules.dialects(),
+        [&objects](auto version, auto kind) { return objects.Take(version, kind, nullptr); });
+  }
   LoadedCluster loaded{.is_list = file->is_list, .problems = {}};
   auto others = file->events.begin();
   if (file->is_list) {

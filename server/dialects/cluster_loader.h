@@ -30,6 +30,7 @@ struct LoadedParts {
   double most_learned;  // pods that stand for arrivals, where the file has no memory of these
   const wire::NodeRules& node_rules;
   ExtensionParts extensions;
+  std::string* slim = nullptr;  // becomes the file as wire::SlimCluster has it
 };
 
 struct LoadedCluster {

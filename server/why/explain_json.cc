@@ -383,6 +383,29 @@ std::string EncodeReport(const TopReport& report) {
   return TextOfJson(json);
 }
 
+std::string EncodeReport(const WaitingReport& report) {
+  Json units = Json::array();
+  for (const WaitingUnit& unit : report.units) {
+    units.push_back({{unit.is_gang ? "gang" : "pod", unit.name},
+                     {"asks", unit.asks},
+                     {"age_seconds", SecondsJson(unit.age)},
+                     {"sentence", unit.sentence}});
+  }
+  return TextOfJson(
+      {{"version", kVersion}, {"waiting", std::move(units)}, {"more", report.beyond}});
+}
+
+std::string EncodeReport(const NodesReport& report) {
+  Json rows = Json::array();
+  for (const NodesReport::Row& row : report.rows) {
+    rows.push_back({{"node", row.node}, {"model", row.model}, {"notes", row.notes}});
+  }
+  return TextOfJson({{"version", kVersion},
+                     {"gpu_nodes", report.gpu_nodes},
+                     {"fine", report.gpu_nodes - report.rows.size()},
+                     {"nodes", std::move(rows)}});
+}
+
 std::string EncodeReport(const UseReport& report) {
   Json nodes = Json::array();
   GpuUse all;

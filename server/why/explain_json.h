@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What /debug/pods/NS/NAME, /debug/nodes/NAME, /debug/gangs/NS/NAME, /debug/namespaces/NAME,
-// /debug/classes/NAME and /debug/top answer, as JSON for programs (docs/api.md leads to every
-// field) and as text for people.
+// /debug/classes/NAME, /debug/top, /debug/waiting and /debug/nodes answer, as JSON for programs
+// (docs/api.md leads to every field) and as text for people.
 #pragma once
 
 #include <cstdint>
@@ -73,6 +73,35 @@ struct TopReport {
   std::vector<WaitingClass> waiting;
 };
 
+// A pod that waits for GPUs, or a gang with the members that wait.
+struct WaitingUnit {
+  std::string name;  // "namespace/name"
+  bool is_gang = false;
+  std::string asks;                  // "2 GPUs", "4 pods with 8 GPUs each"
+  std::optional<Duration> age = {};  // of its first pod in line
+  std::string sentence;              // PodReport::sentence, GangReport::sentence
+};
+
+// In the order in which they are served; those with gates come last.
+struct WaitingReport {
+  static constexpr std::size_t kMost = 50;
+  std::vector<WaitingUnit> units;
+  std::size_t beyond = 0;  // more units
+};
+
+// The nodes with GPUs that are not simply fine.
+struct NodesReport {
+  struct Row {
+    std::string node, model;
+    std::vector<std::string> notes;  // NotesOn, and in what it is unlike other nodes
+  };
+  std::size_t gpu_nodes = 0;  // these too
+  std::vector<Row> rows;      // by name
+};
+
+// Of what is said of the node: what closes it or GPUs of it, and for whom it is kept.
+std::vector<std::string> NotesOn(const NodeReport& node);
+
 // "bound", "planned", "reserved": for programs.
 const char* StateOf(PodState state);
 
@@ -81,6 +110,8 @@ std::string EncodeReport(const NodeReport& node);
 std::string EncodeReport(const GangReport& report);
 std::string EncodeReport(const TopReport& report);
 std::string EncodeReport(const UseReport& report);
+std::string EncodeReport(const WaitingReport& report);
+std::string EncodeReport(const NodesReport& report);
 
 // What /debug/gangs answers:
 //
@@ -106,5 +137,7 @@ std::string TextOf(const NodeReport& node);
 std::string TextOf(const GangReport& report);
 std::string TextOf(const TopReport& report);
 std::string TextOf(const UseReport& report);
+std::string TextOf(const WaitingReport& report);
+std::string TextOf(const NodesReport& report);
 
 }  // namespace berth::wire

@@ -179,6 +179,21 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
   return LineOf(line, RoomBehind(told.pod.full_name()));
 }
 
+std::string SentenceOf(const GangView& gang) {
+  const std::int64_t there = gang.placed + gang.waiting;
+  const std::string exist = there <= gang.minimum
+                                ? std::to_string(there) + " of " + CountText(gang.minimum, "pod") +
+                                      " that must start together exist"
+                                : CountText(there, "pod") + " exist, and " +
+                                      std::to_string(gang.minimum) + " must start together";
+  std::vector<LinePart> line = {{std::string(gang.state)}, {exist, 0, ": "}};
+  // What a gang that gathers says first is how many exist.
+  const std::size_t known = gang.state == "gathering" ? gang.why.find("; ") : 0;
+  if (known == 0) AddWhy(gang.why, "; ", line);
+  if (known != 0 && known != std::string::npos) AddWhy(gang.why.substr(known + 2), "; ", line);
+  return LineOf(line, RoomBehind(gang.id.text()));
+}
+
 void TakeWaiting(const WaitingPod& waiting, wire::PodReport& report) {
   report.gated = waiting.gated;
   report.unschedulable = waiting.unschedulable;
@@ -280,8 +295,8 @@ std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const 
 
 }  // namespace
 
-wire::PodReport ReportOn(const Live& live, const WaitingPod& waiting) {
-  return ReportOn(live, live.extender.Now(), *waiting.pod, waiting);
+wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const WaitingPod& waiting) {
+  return ReportOn(live, now, *waiting.pod, waiting);
 }
 
 HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std::string& query) {
@@ -342,61 +357,12 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
   const PodRecords placed = PlacedMembers(live, *now.snapshot, found->id);
   const auto first = ListMembers(listed, placed, found->id, found->lacks, report.members);
-  const std::int64_t there = found->placed + found->waiting;
-  const std::string text = there <= found->minimum
-                               ? std::to_string(there) + " of " + CountText(found->minimum, "pod") +
-                                     " that must start together exist"
-                               : CountText(there, "pod") + " exist, and " +
-                                     std::to_string(found->minimum) + " must start together";
-  std::vector<LinePart> line = {{std::string(found->state)}, {text, 0, ": "}};
-  // What a gang that gathers says first is how many exist.
-  const std::size_t known = found->state == "gathering" ? found->why.find("; ") : 0;
-  if (known == 0) AddWhy(found->why, "; ", line);
-  if (known != 0 && known != std::string::npos) AddWhy(found->why.substr(known + 2), "; ", line);
-  report.sentence = LineOf(line, RoomBehind(found->id.text()));
+  report.sentence = SentenceOf(*found);
   if (first) {
     report.waiting = ReportOn(live, now, *first->pod, first);
     AdviseRoomIn(*report.waiting, live, now, *first);
   }
   return Answer(report, query);
-}
-
-wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
-                            const WaitingPod& waiting) {
-  const PodRequest& pod = *waiting.pod;
-  if (!pod.refusal.empty()) return {pod.refusal, {}};
-  if (waiting.gated) return {"scheduling gates hold it back", {}};
-  if (const auto gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
-      gang && !gang->why.empty()) {
-    return {"its gang is " + std::string(gang->state) + ": " + gang->why, {}};
-  }
-  const PodExplanation told = Inquiry(live.extender, now).Explain(pod, SaidOf(live, waiting));
-  const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
-  const bool lacks = !told.lacking.empty() && told.fitting + told.by_claim == 0;
-  if (AwaitsReserved(told) || IsPassedOver(told) || lacks) return {told.sentence, {}};
-  if (told.fitting > 0) {
-    const std::string out = live.extender.NotBound(pod.id);
-    return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now" +
-                (out.empty() ? "" : "; " + out),
-            {}};
-  }
-  if (told.by_claim > 0) {
-    return {"kube-scheduler decides by DRA on " + std::to_string(told.by_claim) + " of " + nodes,
-            {}};
-  }
-  constexpr std::size_t kTold = 2;
-  wire::WaitingWhy why{"fits none of " + nodes, {}};
-  std::vector<std::string> counts = CountTexts(told);
-  if (!told.never.empty()) counts.insert(counts.begin(), told.never);
-  if (counts.size() > kTold) counts.resize(kTold);
-  if (!counts.empty()) why.text += ": " + Join(counts, ", ");
-  if (told.nearest.empty() || told.nearest[0].near.ways.empty()) return why;
-  const NearNodeFacts& nearest = told.nearest[0];
-  why.fits = "on " + nearest.facts.name;
-  for (std::size_t i = 0; i < std::min(kTold, nearest.near.ways.size()); ++i) {
-    why.fits += (i == 0 ? " " : ", or ") + nearest.near.ways[i].text;
-  }
-  return why;
 }
 
 namespace {
@@ -424,9 +390,78 @@ HttpResponse TopPage(const Live& live, const std::string&, const std::string& qu
   if (auto unready = NotReady(live)) return *std::move(unready);
   std::vector<WaitingPod> listed = live.waiting.Everybody();
   const auto snapshot = live.extender.Current();  // after the list (waiting_pods.h)
-  const wire::TopReport report{.models = SummarizeModels(*snapshot),
+  const wire::TopReport report{.models = SummarizeModels(*snapshot, false),
                                .waiting = WaitingClasses(StillWaiting(std::move(listed), *snapshot),
                                                          std::chrono::system_clock::now())};
+  return Answer(report, query);
+}
+
+namespace {
+
+// "4 pods with 8 GPUs": of the members that wait.
+std::string AsksOf(const Live& live, const GangView& gang, const std::string& scheduler) {
+  std::set<std::string> asks;
+  for (const WaitingPod& pod : live.waiting.WaitingMembers(gang.id, scheduler)) {
+    asks.insert(AskText(pod.pod->shape.gpus));
+  }
+  return CountText(gang.waiting, "pod") + " with " + Join(asks, " or ");
+}
+
+// "driver 535.54.15, other nodes ... have 550.90.7"; "": it has what most have, or says none.
+std::string OddDriver(const NodeSpec& spec, std::span<const ModelSummary> models) {
+  const auto model = std::ranges::find(models, spec.gpu_model, &ModelSummary::model);
+  const auto has = VersionOf(spec.labels, Versioned::kDriver);
+  if (!has || model == models.end()) return "";
+  const auto most = std::ranges::max_element(model->drivers, {}, &std::pair<Version, int>::second);
+  if (most->first == *has) return "";
+  return "driver " + TextOf(*has) + ", other nodes with this GPU model have " + TextOf(most->first);
+}
+
+}  // namespace
+
+HttpResponse WaitingPage(const Live& live, const std::string&, const std::string& query) {
+  if (auto unready = NotReady(live)) return *std::move(unready);
+  std::vector<WaitingPod> line = live.waiting.Everybody();
+  const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
+  line = StillWaiting(std::move(line), *now.snapshot);
+  std::ranges::stable_sort(line, ComesBefore, &WaitingPod::place);
+  std::ranges::stable_partition(line, [](const WaitingPod& pod) { return !pod.gated; });
+  wire::WaitingReport report;
+  std::set<GangId> gangs;
+  for (const WaitingPod& waiting : line) {
+    const PodRequest& pod = *waiting.pod;
+    auto gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
+    if (gang && !wire::Waits(*gang)) gang.reset();
+    if (gang && !gangs.insert(gang->id).second) continue;  // it has its line
+    if (report.units.size() == report.kMost) {
+      ++report.beyond;
+      continue;
+    }
+    report.units.push_back(
+        {.name = gang ? gang->id.full_name() : pod.id.full_name(),
+         .is_gang = gang.has_value(),
+         .asks = gang ? AsksOf(live, *gang, pod.scheduler) : AskText(pod.shape.gpus),
+         .age = AgeOf(waiting.created),
+         .sentence = gang ? SentenceOf(*gang) : ReportOn(live, now, waiting).sentence});
+  }
+  return Answer(report, query);
+}
+
+HttpResponse NodesPage(const Live& live, const std::string&, const std::string& query) {
+  if (auto unready = NotReady(live)) return *std::move(unready);
+  const Extender::Moment now = live.extender.Now();
+  const std::vector<ModelSummary> models = SummarizeModels(*now.snapshot);
+  wire::NodesReport report;
+  for (NodeIndex i = 0; i < now.snapshot->size(); ++i) {
+    const NodeSpec& spec = now.snapshot->node(i).spec();
+    if (!spec.has_gpus() && !spec.gpus_to_come) continue;
+    ++report.gpu_nodes;
+    NodeReport node = ReportOf(now.snapshot->node(i));
+    node.kept_for = KeptOn(now.reservations, *now.snapshot, i);
+    std::vector<std::string> notes = wire::NotesOn(node);
+    if (std::string odd = OddDriver(spec, models); !odd.empty()) notes.push_back(std::move(odd));
+    if (!notes.empty()) report.rows.push_back({spec.name, spec.gpu_model, std::move(notes)});
+  }
   return Answer(report, query);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The pages that explain: /debug/pods/NS/NAME, /debug/nodes/NAME, /debug/gangs/NS/NAME,
-// /debug/namespaces/NAME, /debug/classes/NAME and /debug/top, as JSON, or as text where the query
-// is "text". They are of the moment of the request: each is made of one snapshot and one policy
-// (Extender::Moment), so that no pod is in it twice.
+// /debug/namespaces/NAME, /debug/classes/NAME, /debug/top, /debug/waiting and /debug/nodes, as
+// JSON, or as text where the query is "text". They are of the moment of the request: each is made
+// of one snapshot and one policy (Extender::Moment), so that no pod is in it twice.
 //
 // Any thread may ask; what they do takes milliseconds per thousand nodes, so the PageWriter's is
 // the one that should.
@@ -16,12 +16,11 @@
 #include "server/http/http_message.h"
 #include "server/why/explain_json.h"
 #include "server/why/live.h"
-#include "server/why/live_json.h"
 
 namespace berth {
 
-// What ExplainPodPage tells of a pod that was listed as waiting.
-wire::PodReport ReportOn(const Live& live, const WaitingPod& waiting);
+// What ExplainPodPage tells at that moment of a pod that was listed as waiting before.
+wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const WaitingPod& waiting);
 
 // 404 with the reason where nothing of that name is known; 503 while not ready.
 http::HttpResponse ExplainPodPage(const Live& live, const std::string& path,
@@ -35,10 +34,8 @@ http::HttpResponse NamespacePage(const Live& live, const std::string& path,
                                  const std::string& query);
 http::HttpResponse ClassPage(const Live& live, const std::string& path, const std::string& query);
 http::HttpResponse TopPage(const Live& live, const std::string& path, const std::string& query);
-
-// Why a pod waits at that moment, in short: what decides and on how many nodes, and the nearest
-// miss.
-wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
-                            const WaitingPod& waiting);
+// Lists, a line each of what is said of a pod or gang that waits / of a node that is not fine.
+http::HttpResponse WaitingPage(const Live& live, const std::string& path, const std::string& query);
+http::HttpResponse NodesPage(const Live& live, const std::string& path, const std::string& query);
 
 }  // namespace berth

@@ -5,6 +5,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <iterator>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,8 +92,14 @@ std::string ModelsTable(const std::vector<ModelSummary>& models) {
   return TableOf(rows);
 }
 
-// "0 1 3: idle; 2: held by ns/a": GPUs of one state on one line.
-std::string GpusLines(const NodeReport& facts, std::string_view indent) {
+// A line about a node.
+struct NodeLine {
+  std::string text;
+  bool is_note = false;  // the node is not simply fine
+};
+
+// "GPU 0,1,3: idle", "GPU 2: held by ns/a": GPUs of one state on one line.
+std::vector<NodeLine> GpusLines(const NodeReport& facts) {
   std::vector<std::pair<std::string, std::string>> lines;  // what they are -> which
   for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
     const GpuFree& free = facts.node.gpus()[i];
@@ -114,25 +122,27 @@ std::string GpusLines(const NodeReport& facts, std::string_view indent) {
       same->second += "," + std::to_string(i);
     }
   }
-  std::string text;
+  std::vector<NodeLine> told;
   for (const auto& [is, which] : lines) {
-    text += std::string(indent) + "GPU " + which + ": " + is + "\n";
+    const bool is_note = is.starts_with("unhealthy") || is.starts_with("closed");
+    told.push_back({"GPU " + which + ": " + is, is_note});
   }
   if (const GpuPlaces& places = facts.spec().places; places.count > 0) {
-    text += std::string(indent) + std::to_string(facts.free_places) + " of " +
-            CountText(places.count, "GPU replica") + " free";
+    std::string text = std::to_string(facts.free_places) + " of " +
+                       CountText(places.count, "GPU replica") + " free";
     for (const int gpu : places.unwell) text += ", GPU " + std::to_string(gpu) + " is unhealthy";
-    text += "\n";
+    told.push_back({std::move(text), !places.unwell.empty()});
   }
   if (facts.missing > 0) {
-    text += std::string(indent) + CountText(facts.missing, "GPU") +
-            (facts.missing == 1 ? " is" : " are") + " unhealthy; nobody says which\n";
+    told.push_back({CountText(facts.missing, "GPU") + (facts.missing == 1 ? " is" : " are") +
+                        " unhealthy; nobody says which",
+                    true});
   }
   for (const MigFree& free : facts.mig) {
-    text += std::string(indent) + "MIG " + free.profile + ": " + std::to_string(free.free) +
-            (facts.spec().mig->dynamic ? " can be created" : " free") + "\n";
+    told.push_back({"MIG " + free.profile + ": " + std::to_string(free.free) +
+                    (facts.spec().mig->dynamic ? " can be created" : " free")});
   }
-  return text;
+  return told;
 }
 
 std::string ReasonsText(const PodExplanation& told) {
@@ -179,7 +189,7 @@ std::string NearestText(const std::vector<NearNodeFacts>& nearest, bool by_itsel
       text += "    fits " + way.text + "\n";
       if (way.pods.size() > kMostEnding) text += "      all: " + Join(way.pods, ", ") + "\n";
     }
-    text += GpusLines(at.facts, "    ");
+    for (const NodeLine& line : GpusLines(at.facts)) text += "    " + line.text + "\n";
   }
   if (text.empty()) return "";
   return "Nearest nodes" + std::string(by_itself ? ", for this pod alone" : "") + ":\n" + text;
@@ -294,48 +304,85 @@ std::string DevicesOf(const NodeTenant& tenant) {
   return devices + ", planned " + ListDevices(*plan, std::ssize(plan->places_on));
 }
 
-}  // namespace
+// Why the whole node gets no pods with GPUs, and who says which GPUs are unhealthy.
+std::vector<LinePart> StateOf(const NodeSpec& spec) {
+  const bool cordoned = std::ranges::any_of(
+      spec.taints, [](const Taint& taint) { return taint.key == kCordonTaint; });
+  return {{spec.ready ? "" : "not ready", 0, ", "},
+          {cordoned ? "cordoned" : "", 0, ", "},
+          {spec.gpu_condition.empty() ? "" : "condition " + spec.gpu_condition, 1, ", "},
+          {spec.named_gpus_condition.empty()
+               ? ""
+               : "unhealthy GPUs by " + NamedBy(spec.named_gpus_condition),
+           1, ", "},
+          {spec.refuses_gpu_pods ? "its kubelet rejected the last GPU pods" : "", 0, ", "}};
+}
 
-std::string TextOf(const NodeReport& node) {
+std::vector<NodeLine> LinesOf(const NodeReport& node) {
   const NodeSpec& spec = node.spec();
-  const std::vector<LinePart> line = {
-      {spec.gpu_model.empty() ? "no GPU model" : spec.gpu_model},
-      {spec.ready ? "" : "not ready", 0, ", "},
-      {spec.gpu_condition.empty() ? "" : "condition " + spec.gpu_condition, 1, ", "},
-      {spec.named_gpus_condition.empty()
-           ? ""
-           : "unhealthy GPUs by " + NamedBy(spec.named_gpus_condition),
-       1, ", "},
-      {spec.refuses_gpu_pods ? "its kubelet rejected the last GPU pods" : "", 0, ", "}};
-  std::string text =
-      ShortName(node.name, kLongestName) + ": " + LineOf(line, RoomBehind(node.name)) + "\n";
-  if (!spec.gpu_contradiction.empty()) text += "  " + spec.gpu_contradiction + "\n";
+  std::vector<NodeLine> lines;
+  if (spec.gpus_to_come) lines.push_back({LackText(node.node, {}, Reason::kNoGpu), true});
+  if (!spec.gpu_contradiction.empty()) lines.push_back({spec.gpu_contradiction, true});
   for (const std::string& ask : node.refused_asks) {
-    text += "  its kubelet rejected the last pods that ask for " + ask + "\n";
+    lines.push_back({"its kubelet rejected the last pods that ask for " + ask, true});
   }
-  for (const KeptFor& kept : node.kept_for) text += "  " + berth::TextOf(kept) + "\n";
+  for (const KeptFor& kept : node.kept_for) lines.push_back({berth::TextOf(kept), true});
+  std::set<std::string> models(spec.gpu_models.begin(), spec.gpu_models.end());
+  models.erase("");
+  if (models.size() > 1) lines.push_back({"GPUs of several models: " + Join(models, ", "), true});
   if (!spec.by_claims.empty())
-    text += "  kube-scheduler gives pods its GPUs by DRA, the first that are free\n";
-  if (spec.carries_out) text += "  an agent gives containers the GPUs that Berth chooses\n";
+    lines.push_back({"kube-scheduler gives pods its GPUs by DRA, the first that are free"});
+  if (spec.carries_out) lines.push_back({"an agent gives containers the GPUs that Berth chooses"});
   if (spec.topology_manager.policy != TopologyPolicy::kNone) {
-    text += "  Topology Manager policy " + std::string(NameOf(spec.topology_manager.policy)) +
-            (spec.topology_manager.by_pod ? ", scope pod" : "") + "\n";
+    lines.push_back({"Topology Manager policy " +
+                     std::string(NameOf(spec.topology_manager.policy)) +
+                     (spec.topology_manager.by_pod ? ", scope pod" : "")});
   }
-  text += "  CPU " + CpuText(node.node.free_cpu_milli()) + " of " + CpuText(spec.cpu_milli) +
-          " free, memory " + MemoryText(node.node.free_memory_bytes()) + " of " +
-          MemoryText(spec.memory_bytes) + " free";
+  std::string text = "CPU " + CpuText(node.node.free_cpu_milli()) + " of " +
+                     CpuText(spec.cpu_milli) + " free, memory " +
+                     MemoryText(node.node.free_memory_bytes()) + " of " +
+                     MemoryText(spec.memory_bytes) + " free";
   if (spec.ephemeral_bytes) {
     text += ", ephemeral storage " + MemoryText(node.node.free_ephemeral_bytes()) + " of " +
             MemoryText(*spec.ephemeral_bytes) + " free";
   }
-  text += "\n";
-  for (const std::string& taint : node.taints) text += "  taint " + taint + "\n";
-  if (!spec.traits.empty()) text += "  traits " + Join(spec.traits, ", ") + "\n";
-  text += GpusLines(node, "  ");
-  if (node.pods_on_other_gpus > 0) {
-    text += "  " + CountText(node.pods_on_other_gpus, "pod") +
-            (node.pods_on_other_gpus == 1 ? " has" : " have") + " other GPUs than planned\n";
+  lines.push_back({std::move(text)});
+  for (const std::string& taint : node.taints) {
+    const bool of_kubernetes =
+        taint.starts_with("node.kubernetes.io/") && !taint.starts_with(kCordonTaint);
+    lines.push_back({"taint " + taint, of_kubernetes && spec.ready});
   }
+  if (!spec.traits.empty()) lines.push_back({"traits " + Join(spec.traits, ", ")});
+  std::ranges::move(GpusLines(node), std::back_inserter(lines));
+  if (node.pods_on_other_gpus > 0) {
+    lines.push_back({CountText(node.pods_on_other_gpus, "pod") +
+                         (node.pods_on_other_gpus == 1 ? " has" : " have") +
+                         " other GPUs than planned",
+                     true});
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> NotesOn(const NodeReport& node) {
+  std::vector<std::string> notes;
+  for (const LinePart& part : StateOf(node.spec())) {
+    if (!part.text.empty()) notes.push_back(part.text);
+  }
+  for (NodeLine& line : LinesOf(node)) {
+    if (line.is_note) notes.push_back(std::move(line.text));
+  }
+  return notes;
+}
+
+std::string TextOf(const NodeReport& node) {
+  const NodeSpec& spec = node.spec();
+  std::vector<LinePart> line = StateOf(spec);
+  line.insert(line.begin(), {spec.gpu_model.empty() ? "no GPU model" : spec.gpu_model});
+  std::string text =
+      ShortName(node.name, kLongestName) + ": " + LineOf(line, RoomBehind(node.name)) + "\n";
+  for (const NodeLine& one : LinesOf(node)) text += "  " + one.text + "\n";
   std::vector<Row> rows;
   for (const NodeTenant& tenant : node.tenants) {
     const PodRecord& record = *tenant.record;
@@ -356,6 +403,28 @@ std::string TextOf(const GangReport& report) {
   if (!rows.empty()) text += "Members:\n" + TableOf(rows);
   if (report.waiting) text += "One waiting pod, alone:\n" + TextOf(*report.waiting);
   return text;
+}
+
+std::string TextOf(const WaitingReport& report) {
+  if (report.units.empty()) return "no pod waits for GPUs\n";
+  std::vector<Row> rows = {{"WAITS", "AGE", "ASKS FOR", "WHY"}};
+  for (const WaitingUnit& unit : report.units) {
+    rows.push_back({(unit.is_gang ? "gang " : "pod ") + ShortName(unit.name, kLongestName),
+                    AgeText(unit.age), unit.asks, unit.sentence});
+  }
+  const std::string more = "and " + std::to_string(report.beyond) + " more\n";
+  return TableOf(rows, "") + (report.beyond > 0 ? more : "");
+}
+
+std::string TextOf(const NodesReport& report) {
+  std::vector<Row> rows;
+  for (const NodesReport::Row& row : report.rows) {
+    rows.push_back({row.node, row.model.empty() ? "-" : row.model, Join(row.notes, "; ")});
+  }
+  const std::size_t fine = report.gpu_nodes - rows.size();
+  return std::to_string(fine) + " of " +
+         CountText(static_cast<std::int64_t>(report.gpu_nodes), "GPU node") +
+         (fine == 1 ? " is fine\n" : " are fine\n") + TableOf(rows);
 }
 
 std::string TextOf(const UseReport& report) {

@@ -113,7 +113,7 @@ void WaitingNews::Enqueue(std::vector<WaitingPod> due, const OwnRooms& rooms) {
 bool WaitingNews::Explain(Alike& alike, Instant began) {
   if (alike.explained) return true;
   if (has_explained_ && clock_.Now() - began >= kBudget) return false;
-  const wire::PodReport report = ReportOn(live_, alike.pods.back());
+  const wire::PodReport report = ReportOn(live_, live_.extender.Now(), alike.pods.back());
   alike.cause = CauseOf(report);
   alike.sentence = report.sentence;
   alike.explained = has_explained_ = true;

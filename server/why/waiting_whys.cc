@@ -9,9 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/values/alike.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/explain/kept_room.h"
+#include "server/why/explain_pages.h"
 
 namespace berth {
 namespace {
@@ -136,6 +138,44 @@ WaitingWhys::Told WaitingWhys::Of(std::span<const WaitingPod> pods, const Extend
     if (kinds[i] != kNoKind) told.whys[i] = kinds_[kinds[i]].why;
   }
   return told;
+}
+
+wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
+                            const WaitingPod& waiting) {
+  const PodRequest& pod = *waiting.pod;
+  if (!pod.refusal.empty()) return {pod.refusal, {}};
+  if (waiting.gated) return {"scheduling gates hold it back", {}};
+  if (const auto gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
+      gang && !gang->why.empty()) {
+    return {"its gang is " + std::string(gang->state) + ": " + gang->why, {}};
+  }
+  const PodExplanation told = ReportOn(live, now, waiting).told;
+  const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
+  const bool lacks = !told.lacking.empty() && told.fitting + told.by_claim == 0;
+  if (AwaitsReserved(told) || IsPassedOver(told) || lacks) return {told.sentence, {}};
+  if (told.fitting > 0) {
+    const std::string out = live.extender.NotBound(pod.id);
+    return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now" +
+                (out.empty() ? "" : "; " + out),
+            {}};
+  }
+  if (told.by_claim > 0) {
+    return {"kube-scheduler decides by DRA on " + std::to_string(told.by_claim) + " of " + nodes,
+            {}};
+  }
+  constexpr std::size_t kTold = 2;
+  wire::WaitingWhy why{"fits none of " + nodes, {}};
+  std::vector<std::string> counts = CountTexts(told);
+  if (!told.never.empty()) counts.insert(counts.begin(), told.never);
+  if (counts.size() > kTold) counts.resize(kTold);
+  if (!counts.empty()) why.text += ": " + Join(counts, ", ");
+  if (told.nearest.empty() || told.nearest[0].near.ways.empty()) return why;
+  const NearNodeFacts& nearest = told.nearest[0];
+  why.fits = "on " + nearest.facts.name;
+  for (std::size_t i = 0; i < std::min(kTold, nearest.near.ways.size()); ++i) {
+    why.fits += (i == 0 ? " " : ", or ") + nearest.near.ways[i].text;
+  }
+  return why;
 }
 
 std::vector<wire::WaitingClass> WaitingClasses(std::span<const WaitingPod> pods, WallTime now) {

@@ -66,6 +66,11 @@ class WaitingWhys {
   std::vector<Kind> kinds_ BERTH_GUARDED_BY(mutex_);
 };
 
+// Why a pod waits at that moment, in short: what decides and on how many nodes, and the nearest
+// miss.
+wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
+                            const WaitingPod& waiting);
+
 // The pods that wait for GPUs, by what they ask for: berth_waiting_gpu_pods{asks,age},
 // berth_waiting_gpu_pod_oldest_seconds{asks}, and the lines of /debug/top.
 

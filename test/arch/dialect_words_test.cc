@@ -124,7 +124,7 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
       {"dra",
        {"cluster/claims/mig_offers.h", "cluster/values/pod_request.h", "scoring/by_claim.h",
         "scoring/explain/explain_pod.cc", "scoring/mig/repartition_report.cc",
-        "scoring/mig/repartition_report.h", "server/why/explain_pages.cc",
+        "scoring/mig/repartition_report.h", "server/why/waiting_whys.cc",
         "server/pages/cluster_metrics.cc", "server/service/serve.cc", "server/why/explain_json.cc",
         "server/why/explain_text.cc", "server/wire/pod/pod_rules.cc", "server/wire/pod/pod_rules.h",
         "topology/machine_types.cc", "topology/mig/mig_catalog.cc", "topology/mig/mig_product.h"}},

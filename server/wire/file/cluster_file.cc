@@ -485,26 +485,6 @@ std::string WrongJson(const std::string& text) {
   return want + "something else: " + wrong;
 }
 
-// Documents of YAML are items of one List, and so are the elements of a list of JSON.
-Result<std::string> AsJson(std::string text) {
-  if (const std::string is = MistakenFor(text); !is.empty()) {
-    return Invalid("file: want JSON or YAML, got " + is);
-  }
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  const std::size_t element = text.find_first_not_of(" \t\r\n[");
-  if (begin != std::string::npos && text[begin] == '[' && element != std::string::npos &&
-      text[element] == '{') {
-    return R"({"kind":"List","items":)" + std::move(text) + "}";
-  }
-  if (begin == std::string::npos || text[begin] == '{' || text[begin] == '[') return text;
-  BERTH_TRY(std::vector<std::string> documents, JsonDocuments(text, "file"));
-  if (documents.empty()) return text;  // "null"
-  if (documents.size() == 1) return std::move(documents.front());
-  std::string list = R"({"kind":"List","items":[)";
-  for (std::size_t i = 0; i < documents.size(); ++i) list += (i == 0 ? "" : ",") + documents[i];
-  return list + "]}";
-}
-
 Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
   ClusterFile file;
   file.is_list = true;
@@ -523,6 +503,26 @@ Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
 }
 
 }  // namespace
+
+// Documents of YAML are items of one List, and so are the elements of a list of JSON.
+Result<std::string> ClusterAsJson(std::string text) {
+  if (const std::string is = MistakenFor(text); !is.empty()) {
+    return Invalid("file: want JSON or YAML, got " + is);
+  }
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const std::size_t element = text.find_first_not_of(" \t\r\n[");
+  if (begin != std::string::npos && text[begin] == '[' && element != std::string::npos &&
+      text[element] == '{') {
+    return R"({"kind":"List","items":)" + std::move(text) + "}";
+  }
+  if (begin == std::string::npos || text[begin] == '{' || text[begin] == '[') return text;
+  BERTH_TRY(std::vector<std::string> documents, JsonDocuments(text, "file"));
+  if (documents.empty()) return text;  // "null"
+  if (documents.size() == 1) return std::move(documents.front());
+  std::string list = R"({"kind":"List","items":[)";
+  for (std::size_t i = 0; i < documents.size(); ++i) list += (i == 0 ? "" : ",") + documents[i];
+  return list + "]}";
+}
 
 std::string EncodeCluster(const ClusterState::Contents& contents,
                           const std::optional<LearnedMix::Memory>& learned,
@@ -557,7 +557,7 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
 
 Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, const PodRules* pods,
                                   PodGroups* groups, const TakeOther& take_other) {
-  BERTH_TRY(text, AsJson(std::move(text)));
+  BERTH_TRY(text, ClusterAsJson(std::move(text)));
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid(WrongJson(text));
   const auto kind = json.is_object() ? json.find("kind") : json.end();

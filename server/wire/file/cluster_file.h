@@ -93,6 +93,9 @@ struct ClusterFile {
 using TakeOther =
     std::function<bool(std::string_view api_version, std::string_view kind, const PaddedText&)>;
 
+// The text of such a file as JSON. Error: kInvalidArgument for what is neither JSON nor YAML.
+Result<std::string> ClusterAsJson(std::string text);
+
 // Reservations are left out, as a restart leaves them out.
 // Error: kInvalidArgument with the path of the field: an unknown key, a wrong type, a node that is
 // there twice, a negative capacity; unless it was observed so, a pod on a node that is not there or

@@ -90,6 +90,9 @@ TEST_F(CommandLine, EverySubcommandExplainsItself) {
                                                              {"explain", "pod"},
                                                              {"explain", "node"},
                                                              {"explain", "gang"},
+                                                             {"explain", "waiting"},
+                                                             {"explain", "nodes"},
+                                                             {"snapshot"},
                                                              {"doctor"},
                                                              {"top"}};
   for (std::vector<std::string> arguments : subcommands) {

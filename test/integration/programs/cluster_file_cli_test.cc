@@ -67,6 +67,59 @@ TEST_F(ClusterFiles, TopCountsThePodsThatWaitAndWhatClaimsHold) {
   EXPECT_EQ(json["waiting"].size(), 1U) << top.out;
 }
 
+std::string MemberOf(const std::string& gang, int number, int gpus) {
+  const std::string name = gang + "-" + std::to_string(number);
+  return R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":")" + name +
+         R"(","namespace":"team","uid":")" + name + R"(","annotations":{"berth.dev/gang":")" +
+         gang +
+         R"(","berth.dev/gang-size":"2"}},"spec":{"containers":[{"name":"c","resources":{"limits":)" +
+         R"({"nvidia.com/gpu":")" + std::to_string(gpus) +
+         R"("}}}]},"status":{"phase":"Pending"}})";
+}
+
+TEST_F(ClusterFiles, TopCountsWhatAWaitingGangCouldHaveAsIdle) {
+  const std::string more = "," + MemberOf("g", 0, 2) + "," + MemberOf("g", 1, 2);
+  std::string listed(kListed);
+  listed.insert(listed.size() - 2, more);
+  listed.replace(listed.find(R"("nvidia.com/gpu":"4")"), 20, R"("nvidia.com/gpu":"8")");
+  const std::string file = folder_.WriteText("g.json", listed);
+  EXPECT_NE(Run({"explain", "gang", "team/g", "--cluster", file}).out.find("planned  n1"),
+            std::string::npos);
+  const Json top = Json::parse(Run({"top", "--cluster", file, "--json"}).out);
+  EXPECT_EQ(top["models"][0]["idle"], 5) << top;
+  EXPECT_EQ(top["models"][0]["allocated_milli"], 3000) << top;
+}
+
+TEST_F(ClusterFiles, APlanLeavesEveryAnswerAsItWas) {
+  Running berth(folder_, kListed);
+  const auto ask = [&berth](std::vector<std::string> words) {
+    words.insert(words.end(), {"--server", "http://127.0.0.1:" + std::to_string(berth.port())});
+    return Run(words);
+  };
+  const auto answers = [&] {
+    RawClient client = berth.Connect();
+    EXPECT_TRUE(client.Send("GET /debug/snapshot HTTP/1.1\r\nHost: x\r\n\r\n"));
+    std::string all = client.Read().body;
+    for (const auto& words : {std::vector<std::string>{"explain", "waiting"},
+                              {"explain", "nodes"},
+                              {"explain", "pod", "team/b"},
+                              {"explain", "node", "n1"},
+                              {"top"},
+                              {"plan", "--grow", "2"}}) {
+      all += ask(words).out;
+    }
+    return all;
+  };
+  const std::string before = answers();
+  const std::string pods = folder_.WriteText(
+      "new.json", R"({"kind":"List","apiVersion":"v1","items":[)" + MemberOf("new", 0, 1) + "," +
+                      MemberOf("new", 1, 1) + "," + MemberOf("b", 0, 4) + "]}");
+  EXPECT_EQ(ask({"plan", "-f", pods}).code, 0);
+  EXPECT_EQ(ask({"plan", "-f", pods, "--add-nodes", "2", "--like", "n1"}).code, 0);
+  EXPECT_EQ(ask({"plan", "--make-room", "-f", pods}).code, 0);
+  EXPECT_EQ(answers(), before);
+}
+
 TEST_F(ClusterFiles, WhatIsNotReadIsANoteOnStderr) {
   const Outcome node = Run({"explain", "node", "n1", "--cluster", cluster_, "--json"});
   EXPECT_EQ(node.code, 0);
@@ -82,6 +135,8 @@ TEST_F(ClusterFiles, TheServerHasWhatTheCommandsHave) {
   for (std::vector<std::string> asked : {std::vector<std::string>{"explain", "pod", "team/b"},
                                          {"explain", "pod", "team/web"},
                                          {"explain", "node", "n1"},
+                                         {"explain", "waiting"},
+                                         {"explain", "nodes", "--json"},
                                          {"top", "--json"},
                                          {"plan", "--grow", "2"}}) {
     std::vector<std::string> of_file = asked, of_server = asked;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// berth-replay topology: what scripts read, exit codes, and errors that
-// name file and cell.
+// berth-replay topology, which `berth topology` runs: what scripts read, exit codes, and errors
+// that name file and cell.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "test/support/build_paths.h"
 #include "test/support/child_process.h"
 #include "test/support/test_certificates.h"
 
@@ -71,13 +74,44 @@ TEST_F(TopologyCommand, ErrorsOfAChoiceNameTheFlag) {
   EXPECT_EQ(RunProgram("berth-replay", {"topology"}).code, 2) << "neither --matrix nor a command";
 }
 
-TEST_F(TopologyCommand, BerthSaysWhereItWent) {
-  for (const char* was : {"show", "annotate", "choose"}) {
-    const Outcome moved = RunProgram("berth", {"topology", was, file_, "--json"});
-    EXPECT_EQ(moved.code, 2);
-    EXPECT_EQ(moved.out, "");
-    EXPECT_EQ(moved.err, "berth: use `berth-replay topology`: same options, same output\n");
+TEST_F(TopologyCommand, BerthRunsIt) {
+  const std::vector<std::vector<std::string>> asked = {
+      {"show", file_, "--json"},
+      {"annotate", file_},
+      {"choose", file_, "--free", "0,1,2", "--size", "2", "--json"},
+      {"choose", file_, "--free", "3", "--size", "1"},
+      {"choose", file_, "--size", "x"},
+      {"show", "--help"},
+      {}};
+  for (std::vector<std::string> arguments : asked) {
+    arguments.insert(arguments.begin(), "topology");
+    const Outcome own = RunProgram("berth-replay", arguments),
+                  moved = RunProgram("berth", arguments);
+    EXPECT_EQ(moved.code, own.code);
+    EXPECT_EQ(moved.out, own.out);
+    EXPECT_EQ(moved.err, own.err);
   }
+}
+
+// The whole of what it prints.
+std::string ShellPrints(const std::string& command) {
+  std::string out;
+  FILE* const shell = popen(command.c_str(), "r");
+  for (int letter = fgetc(shell); letter != EOF; letter = fgetc(shell))
+    out += static_cast<char>(letter);
+  pclose(shell);
+  return out;
+}
+
+TEST_F(TopologyCommand, BerthAloneFindsItOnPathOrSaysTheCure) {
+  const std::string alone = file_ + ".alone";  // a folder with nothing but berth
+  std::filesystem::create_directory(alone);
+  std::filesystem::copy(BinDir() + "/berth", alone + "/berth");
+  const std::string ask = alone + "/berth topology annotate " + file_ + " 2>&1; echo $?";
+  EXPECT_EQ(ShellPrints("PATH=" + alone + "; " + ask),
+            "berth: put berth-replay beside berth or on PATH: berth topology runs it\n2\n");
+  EXPECT_EQ(ShellPrints("PATH=" + BinDir() + "; " + ask),
+            Topology({"annotate", file_}).out + "0\n");
 }
 
 TEST_F(TopologyCommand, ErrorsNameFileOrFlag) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/why/explain_pages.h"
-#include "server/extender/inquiry.h"
 
 #include <chrono>
 #include <memory>
@@ -10,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "server/extender/inquiry.h"
+#include "server/why/waiting_whys.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
@@ -121,7 +122,9 @@ TEST_F(ExplainPages, APodThatWasBoundJustNowIsNotToldAsOneThatWaits) {
   Waits(pod);
   ASSERT_EQ(service_.Place(PodWithGpus("1", 2), "n1"), "");
   EXPECT_EQ(Pod("ns/pod-1")["state"], "bound");
-  EXPECT_EQ(ReportOn(live_, *waiting_.FindNamed("ns", "pod-1")).told.placed->placement.node, "n1");
+  EXPECT_EQ(ReportOn(live_, live_.extender.Now(), *waiting_.FindNamed("ns", "pod-1"))
+                .told.placed->placement.node,
+            "n1");
   const Json top = Json::parse(TopPage(live_, "/debug/top", "").body);
   EXPECT_TRUE(top["waiting"].empty()) << top;
 }
