@@ -15,6 +15,10 @@ bool IsPart(std::string_view part) {
          std::ranges::all_of(part, [](char c) { return IsAlphanumeric(c) || c == '-'; });
 }
 
+tl::unexpected<Error> NotAnAddress(std::string_view text) {
+  return Invalid("want HOST:PORT, [V6]:PORT or :PORT, got \"" + std::string(text) + "\"");
+}
+
 }  // namespace
 
 bool IsDnsLabel(std::string_view name) { return name.size() <= 63 && IsPart(name); }
@@ -32,14 +36,6 @@ bool IsDnsSubdomain(std::string_view name) {
 std::string FullName(std::string_view namespace_name, std::string_view name) {
   return std::string(namespace_name).append("/").append(name);
 }
-
-namespace {
-
-tl::unexpected<Error> NotAnAddress(std::string_view text) {
-  return Invalid("want HOST:PORT, [V6]:PORT or :PORT, got \"" + std::string(text) + "\"");
-}
-
-}  // namespace
 
 Result<ListenAddress> ParseListenAddress(std::string_view text) {
   const std::size_t colon = text.rfind(':');

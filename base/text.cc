@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
-#include <algorithm>
 #include <charconv>
 #include <numeric>
-#include <vector>
 
 namespace berth {
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,6 +30,11 @@ std::string Join(const Range& elements, std::string_view separator, TextOf text_
     joined += std::invoke(text_of, element);
   }
   return joined;
+}
+
+// "2 pods", "1 pod".
+std::string CountText(std::integral auto count, std::string_view what) {
+  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
 }
 
 // The text without the blanks (space, tab, line ends) at its beginning and its end.

@@ -6,8 +6,6 @@
 #include <bit>
 #include <charconv>
 #include <cstddef>
-#include <optional>
-#include <string>
 
 namespace berth::cel {
 
@@ -53,6 +51,64 @@ std::vector<std::string_view> SplitInThree(std::string_view text) {
   }
   parts.push_back(text);
   return parts;
+}
+
+constexpr int kMostExponent = 27;  // beyond, any number but 0 is above 2^63 - 1
+
+// What ParseQuantity takes a text apart into.
+struct Pieces {
+  std::string_view whole;     // digits before the point, without leading zeros; "0" for none
+  std::string_view fraction;  // digits behind it
+  std::string_view suffix;
+  bool any_digit = false;
+};
+
+Pieces Split(std::string_view text) {
+  Pieces pieces;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+  const auto take_digits = [&text, &pieces] {
+    const std::size_t size = std::min(text.find_first_not_of("0123456789"), text.size());
+    const std::string_view digits = text.substr(0, size);
+    text.remove_prefix(size);
+    pieces.any_digit = pieces.any_digit || size > 0;
+    return digits;
+  };
+  pieces.whole = take_digits();
+  pieces.whole.remove_prefix(std::min(pieces.whole.find_first_not_of('0'), pieces.whole.size()));
+  if (pieces.whole.empty()) pieces.whole = "0";
+  if (!text.empty() && text[0] == '.') {
+    text.remove_prefix(1);
+    pieces.fraction = take_digits();
+  }
+  pieces.suffix = text;
+  return pieces;
+}
+
+// 10 for Ki, ..., 60 for Ei; 0 for others.
+int BinaryExponent(std::string_view suffix) {
+  if (suffix.size() != 2 || suffix[1] != 'i') return 0;
+  return 10 * (1 + static_cast<int>(std::string_view("KMGTPE").find(suffix[0])));
+}
+
+// Of a suffix that Quantity has read.
+int DecimalExponent(std::string_view suffix) {
+  if (suffix.empty()) return 0;
+  if (suffix.size() == 1)
+    return static_cast<int>(std::string_view("num kMGTPE").find(suffix)) * 3 - 9;
+  const bool negative = suffix[1] == '-';
+  int exponent = 0;
+  for (const char c : suffix.substr(1)) {
+    if (c >= '0' && c <= '9') exponent = std::min(exponent * 10 + (c - '0'), 1000);
+  }
+  return negative ? -exponent : exponent;
+}
+
+double PowerOfTen(int exponent) {  // as Go's math.Pow10, of -9 to 27
+  constexpr std::array<double, kMostExponent + 1> kPowers = {
+      1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
+      1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27};
+  return exponent < 0 ? 1 / kPowers[static_cast<std::size_t>(-exponent)]
+                      : kPowers[static_cast<std::size_t>(exponent)];
 }
 
 }  // namespace
@@ -136,68 +192,6 @@ void Version::AddTo(Digester& digester) const {
     digester.Add(part.text);
   }
 }
-
-namespace {
-
-constexpr int kMostExponent = 27;  // beyond, any number but 0 is above 2^63 - 1
-
-// What ParseQuantity takes a text apart into.
-struct Pieces {
-  std::string_view whole;     // digits before the point, without leading zeros; "0" for none
-  std::string_view fraction;  // digits behind it
-  std::string_view suffix;
-  bool any_digit = false;
-};
-
-Pieces Split(std::string_view text) {
-  Pieces pieces;
-  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
-  const auto take_digits = [&text, &pieces] {
-    const std::size_t size = std::min(text.find_first_not_of("0123456789"), text.size());
-    const std::string_view digits = text.substr(0, size);
-    text.remove_prefix(size);
-    pieces.any_digit = pieces.any_digit || size > 0;
-    return digits;
-  };
-  pieces.whole = take_digits();
-  pieces.whole.remove_prefix(std::min(pieces.whole.find_first_not_of('0'), pieces.whole.size()));
-  if (pieces.whole.empty()) pieces.whole = "0";
-  if (!text.empty() && text[0] == '.') {
-    text.remove_prefix(1);
-    pieces.fraction = take_digits();
-  }
-  pieces.suffix = text;
-  return pieces;
-}
-
-// 10 for Ki, ..., 60 for Ei; 0 for others.
-int BinaryExponent(std::string_view suffix) {
-  if (suffix.size() != 2 || suffix[1] != 'i') return 0;
-  return 10 * (1 + static_cast<int>(std::string_view("KMGTPE").find(suffix[0])));
-}
-
-// Of a suffix that Quantity has read.
-int DecimalExponent(std::string_view suffix) {
-  if (suffix.empty()) return 0;
-  if (suffix.size() == 1)
-    return static_cast<int>(std::string_view("num kMGTPE").find(suffix)) * 3 - 9;
-  const bool negative = suffix[1] == '-';
-  int exponent = 0;
-  for (const char c : suffix.substr(1)) {
-    if (c >= '0' && c <= '9') exponent = std::min(exponent * 10 + (c - '0'), 1000);
-  }
-  return negative ? -exponent : exponent;
-}
-
-double PowerOfTen(int exponent) {  // as Go's math.Pow10, of -9 to 27
-  constexpr std::array<double, kMostExponent + 1> kPowers = {
-      1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
-      1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27};
-  return exponent < 0 ? 1 / kPowers[static_cast<std::size_t>(-exponent)]
-                      : kPowers[static_cast<std::size_t>(exponent)];
-}
-
-}  // namespace
 
 Result<Amount> Amount::Parse(std::string_view text) {
   const Pieces pieces = Split(text);

@@ -2,13 +2,8 @@
 #include "cel/device.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
 
 namespace berth::cel {
 namespace {
@@ -40,6 +35,23 @@ std::pair<std::string_view, std::string_view> SplitName(std::string_view name,
   return {name.substr(0, slash), name.substr(slash + 1)};
 }
 
+// Of texts and whole numbers; others are told apart by comparing them.
+std::size_t HashOf(const AttributeValue& value) {
+  if (const auto* const text = std::get_if<std::string>(&value)) {
+    return std::hash<std::string_view>()(*text);
+  }
+  if (const auto* const number = std::get_if<std::int64_t>(&value)) {
+    return std::hash<std::int64_t>()(*number);
+  }
+  return value.index();
+}
+std::size_t HashOf(const Amount& amount) {
+  return std::hash<std::int64_t>()(amount.AsInteger().value_or(0));
+}
+
+bool IsSame(const AttributeValue& a, const AttributeValue& b) { return a == b; }
+bool IsSame(const Amount& a, const Amount& b) { return a.IsSame(b); }
+
 }  // namespace
 
 // NVIDIA's driver publishes these, and Kubernetes' own names for addresses.
@@ -64,27 +76,6 @@ const AttributeValue* Device::attribute(std::string_view domain, std::string_vie
   const auto entry = std::ranges::find(at->entries, id, id_of);
   return entry == at->entries.end() ? nullptr : &(*entry)->value;
 }
-
-namespace {
-
-// Of texts and whole numbers; others are told apart by comparing them.
-std::size_t HashOf(const AttributeValue& value) {
-  if (const auto* const text = std::get_if<std::string>(&value)) {
-    return std::hash<std::string_view>()(*text);
-  }
-  if (const auto* const number = std::get_if<std::int64_t>(&value)) {
-    return std::hash<std::int64_t>()(*number);
-  }
-  return value.index();
-}
-std::size_t HashOf(const Amount& amount) {
-  return std::hash<std::int64_t>()(amount.AsInteger().value_or(0));
-}
-
-bool IsSame(const AttributeValue& a, const AttributeValue& b) { return a == b; }
-bool IsSame(const Amount& a, const Amount& b) { return a.IsSame(b); }
-
-}  // namespace
 
 template <class T>
 void SharedValues::ShareAll(std::vector<Device::Domain<T>>& domains, Known<T>& known) {

@@ -53,23 +53,9 @@ Value ValueOf(const AttributeValue& attribute, Arena& arena) {
 }
 Value ValueOf(const Amount& amount, Arena&) { return Value::Of(amount); }
 
-Value DomainValue(const AttributeDomain& domain) {
-  Value value;
-  value.kind = Kind::kAttributeDomain;
-  value.attributes = &domain;
-  return value;
-}
-
-Value DomainValue(const CapacityDomain& domain) {
-  Value value;
-  value.kind = Kind::kCapacityDomain;
-  value.capacities = &domain;
-  return value;
-}
-
 template <class T>
 MapEntry DomainAt(const std::vector<Device::Domain<T>>& domains, std::size_t index) {
-  return {Value::Text(domains[index].name), DomainValue(domains[index])};
+  return {Value::Text(domains[index].name), Value::Of(domains[index])};
 }
 
 template <class T>
@@ -84,7 +70,7 @@ template <class T>
 Found FindDomain(const std::vector<Device::Domain<T>>& domains, const Value& name) {
   if (!name.is(Kind::kString)) return {};
   for (const auto& domain : domains) {
-    if (domain.name == name.text()) return {true, DomainValue(domain)};
+    if (domain.name == name.text()) return {true, Value::Of(domain)};
   }
   return {};
 }
@@ -217,7 +203,7 @@ Found FindInMap(const Value& map, const Value& key, Arena& arena) {
   static const AttributeDomain kNothing;
   const Found found = FindThere(map, key, arena);
   const bool of_domains = map.is(Kind::kAttributes) || map.is(Kind::kCapacities);
-  return found.found || !of_domains ? found : Found{true, DomainValue(kNothing)};
+  return found.found || !of_domains ? found : Found{true, Value::Of(kNothing)};
 }
 
 bool MapHas(const Value& map, const Value& key, Arena& arena) {

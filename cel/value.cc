@@ -9,91 +9,15 @@
 
 namespace berth::cel {
 
-Value Value::Bool(bool b) {
-  Value value;
-  value.kind = Kind::kBool;
-  value.boolean = b;
-  return value;
-}
-
-Value Value::Int(std::int64_t i) {
-  Value value;
-  value.kind = Kind::kInt;
-  value.integer = i;
-  return value;
-}
-
-Value Value::Uint(std::uint64_t u) {
-  Value value;
-  value.kind = Kind::kUint;
-  value.natural = u;
-  return value;
-}
-
-Value Value::Double(double d) {
-  Value value;
-  value.kind = Kind::kDouble;
-  value.real = d;
-  return value;
-}
-
-Value Value::Text(std::string_view text) {
-  Value value;
-  value.kind = Kind::kString;
-  value.data = text.data();
-  value.size = text.size();
-  return value;
-}
-
-Value Value::Type(std::string_view name) {
-  Value value = Text(name);
-  value.kind = Kind::kType;
-  return value;
-}
-
-Value Value::Of(const Amount& amount) {
-  Value value;
-  value.kind = Kind::kQuantity;
-  value.amount = &amount;
-  return value;
-}
-
-Value Value::Of(const Version& version) {
-  Value value;
-  value.kind = Kind::kVersion;
-  value.version = &version;
-  return value;
-}
-
-Value Value::Of(ListValue& list) {
-  Value value;
-  value.kind = Kind::kList;
-  value.list = &list;
-  return value;
-}
-
-Value Value::Of(MapValue& map) {
-  Value value;
-  value.kind = Kind::kMap;
-  value.map = &map;
-  return value;
-}
-
-Value Value::Of(const Device& device) {
-  Value value;
-  value.kind = Kind::kDevice;
-  value.device = &device;
-  return value;
-}
-
-Value Value::Optional(const Value* content) {
-  Value value;
-  value.kind = Kind::kOptional;
-  value.content = content;
-  return value;
-}
-
 namespace {
+
+template <class T>
+Value Made(Kind kind, T Value::*member, T content) {
+  Value value;
+  value.kind = kind;
+  value.*member = content;
+  return value;
+}
 
 template <class T>
 T& KeepIn(std::vector<std::unique_ptr<T>>& all, T one) {
@@ -110,7 +34,87 @@ std::size_t SizeOfRune(unsigned char first) {
   return first >= 0xF0 && first < 0xF5 ? 4 : 0;
 }
 
+int Order(auto a, auto b) { return (a > b) - (a < b); }
+
+int CompareWithDouble(const Value& number, double d) {
+  switch (number.kind) {
+    case Kind::kInt:
+      if (d < static_cast<double>(std::numeric_limits<std::int64_t>::min())) return 1;
+      if (d > static_cast<double>(std::numeric_limits<std::int64_t>::max())) return -1;
+      return Order(static_cast<double>(number.integer), d);
+    case Kind::kUint:
+      if (d < 0) return 1;
+      if (d > static_cast<double>(std::numeric_limits<std::uint64_t>::max())) return -1;
+      return Order(static_cast<double>(number.natural), d);
+    default:
+      return Order(number.real, d);
+  }
+}
+
+int CompareNumbers(const Value& a, const Value& b) {
+  if (b.is(Kind::kDouble)) return CompareWithDouble(a, b.real);
+  if (a.is(Kind::kDouble)) return -CompareWithDouble(b, a.real);
+  if (a.is(Kind::kInt) && b.is(Kind::kInt)) return Order(a.integer, b.integer);
+  if (a.is(Kind::kUint) && b.is(Kind::kUint)) return Order(a.natural, b.natural);
+  if (a.is(Kind::kUint)) return -CompareNumbers(b, a);
+  return a.integer < 0 ? -1 : Order(static_cast<std::uint64_t>(a.integer), b.natural);
+}
+
+bool IsNaN(const Value& value) { return value.is(Kind::kDouble) && std::isnan(value.real); }
+
+Equality Said(bool equal) { return equal ? Equality::kYes : Equality::kNo; }
+
+Equality EqualLists(const Value& a, const Value& b, Arena& arena) {
+  if (!b.is(Kind::kList) || a.list->items.size() != b.list->items.size()) return Equality::kNo;
+  for (std::size_t i = 0; i < a.list->items.size(); ++i) {
+    const Equality same = Equal(a.list->items[i], b.list->items[i], arena);
+    if (same != Equality::kYes) return same;
+  }
+  return Equality::kYes;
+}
+
+Equality EqualMaps(const Value& a, const Value& b, Arena& arena) {
+  if (!b.is_map() || MapSize(a) != MapSize(b)) return Equality::kNo;
+  for (std::size_t i = 0; i < MapSize(a); ++i) {
+    const MapEntry entry = MapEntryAt(a, i, arena);
+    const Found other = FindInMap(b, entry.key, arena);
+    if (!other.found) return Equality::kNo;
+    const Equality same = Equal(entry.value, other.value, arena);
+    if (same != Equality::kYes) return same;
+  }
+  return Equality::kYes;
+}
+
 }  // namespace
+
+Value Value::Bool(bool b) { return Made(Kind::kBool, &Value::boolean, b); }
+Value Value::Int(std::int64_t i) { return Made(Kind::kInt, &Value::integer, i); }
+Value Value::Uint(std::uint64_t u) { return Made(Kind::kUint, &Value::natural, u); }
+Value Value::Double(double d) { return Made(Kind::kDouble, &Value::real, d); }
+Value Value::Text(std::string_view text) {
+  Value value = Made(Kind::kString, &Value::data, text.data());
+  value.size = text.size();
+  return value;
+}
+Value Value::Type(std::string_view name) {
+  Value value = Text(name);
+  value.kind = Kind::kType;
+  return value;
+}
+Value Value::Of(const Amount& amount) { return Made(Kind::kQuantity, &Value::amount, &amount); }
+Value Value::Of(const Version& version) { return Made(Kind::kVersion, &Value::version, &version); }
+Value Value::Of(ListValue& list) { return Made(Kind::kList, &Value::list, &list); }
+Value Value::Of(MapValue& map) { return Made(Kind::kMap, &Value::map, &map); }
+Value Value::Of(const Device& device) { return Made(Kind::kDevice, &Value::device, &device); }
+Value Value::Of(const AttributeDomain& domain) {
+  return Made(Kind::kAttributeDomain, &Value::attributes, &domain);
+}
+Value Value::Of(const CapacityDomain& domain) {
+  return Made(Kind::kCapacityDomain, &Value::capacities, &domain);
+}
+Value Value::Optional(const Value* content) {
+  return Made(Kind::kOptional, &Value::content, content);
+}
 
 std::string_view Arena::Keep(std::string text) {
   bytes_ += 64 + text.size();
@@ -198,61 +202,6 @@ std::size_t SizeOf(const Value& value) {
       return value.is_map() ? MapSize(value) : 1;
   }
 }
-
-namespace {
-
-int Order(auto a, auto b) { return (a > b) - (a < b); }
-
-int CompareWithDouble(const Value& number, double d) {
-  switch (number.kind) {
-    case Kind::kInt:
-      if (d < static_cast<double>(std::numeric_limits<std::int64_t>::min())) return 1;
-      if (d > static_cast<double>(std::numeric_limits<std::int64_t>::max())) return -1;
-      return Order(static_cast<double>(number.integer), d);
-    case Kind::kUint:
-      if (d < 0) return 1;
-      if (d > static_cast<double>(std::numeric_limits<std::uint64_t>::max())) return -1;
-      return Order(static_cast<double>(number.natural), d);
-    default:
-      return Order(number.real, d);
-  }
-}
-
-int CompareNumbers(const Value& a, const Value& b) {
-  if (b.is(Kind::kDouble)) return CompareWithDouble(a, b.real);
-  if (a.is(Kind::kDouble)) return -CompareWithDouble(b, a.real);
-  if (a.is(Kind::kInt) && b.is(Kind::kInt)) return Order(a.integer, b.integer);
-  if (a.is(Kind::kUint) && b.is(Kind::kUint)) return Order(a.natural, b.natural);
-  if (a.is(Kind::kUint)) return -CompareNumbers(b, a);
-  return a.integer < 0 ? -1 : Order(static_cast<std::uint64_t>(a.integer), b.natural);
-}
-
-bool IsNaN(const Value& value) { return value.is(Kind::kDouble) && std::isnan(value.real); }
-
-Equality Said(bool equal) { return equal ? Equality::kYes : Equality::kNo; }
-
-Equality EqualLists(const Value& a, const Value& b, Arena& arena) {
-  if (!b.is(Kind::kList) || a.list->items.size() != b.list->items.size()) return Equality::kNo;
-  for (std::size_t i = 0; i < a.list->items.size(); ++i) {
-    const Equality same = Equal(a.list->items[i], b.list->items[i], arena);
-    if (same != Equality::kYes) return same;
-  }
-  return Equality::kYes;
-}
-
-Equality EqualMaps(const Value& a, const Value& b, Arena& arena) {
-  if (!b.is_map() || MapSize(a) != MapSize(b)) return Equality::kNo;
-  for (std::size_t i = 0; i < MapSize(a); ++i) {
-    const MapEntry entry = MapEntryAt(a, i, arena);
-    const Found other = FindInMap(b, entry.key, arena);
-    if (!other.found) return Equality::kNo;
-    const Equality same = Equal(entry.value, other.value, arena);
-    if (same != Equality::kYes) return same;
-  }
-  return Equality::kYes;
-}
-
-}  // namespace
 
 Equality Equal(const Value& a, const Value& b, Arena& arena) {
   arena.Spend(1);

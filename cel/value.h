@@ -100,6 +100,8 @@ struct Value {
   static Value Of(ListValue& list);
   static Value Of(MapValue& map);
   static Value Of(const Device& device);
+  static Value Of(const AttributeDomain& domain);
+  static Value Of(const CapacityDomain& domain);
   static Value Optional(const Value* content);
 };
 

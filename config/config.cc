@@ -2,7 +2,6 @@
 #include "config/config.h"
 
 #include <algorithm>
-#include <array>
 
 #include "scoring/registry.h"
 

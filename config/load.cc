@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "config/config.h"
 #include "config/describe.h"
 #include "config/parse_yaml.h"
 #include "config/yaml_reader.h"
@@ -196,6 +195,16 @@ std::string AtLine(std::string_view origin, const YamlProblem& problem) {
   return std::string(origin) + ":" + std::to_string(problem.line) + ": " + problem.message;
 }
 
+constexpr char kUsualKey[] = "berth.yaml";
+
+// The text in which the value of a block begins on the line on which it stands in the manifest.
+std::string OnItsLine(const YAML::Node& value, const std::string& manifest) {
+  const YAML::Mark mark = value.Mark();
+  if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= manifest.size()) return "";
+  if (manifest[static_cast<std::size_t>(mark.pos)] != '|') return "";
+  return std::string(static_cast<std::size_t>(mark.line) + 1, '\n') + value.Scalar();
+}
+
 }  // namespace
 
 Result<Config> LoadConfig(const std::string& text, std::string_view origin,
@@ -227,20 +236,6 @@ Result<Config> LoadConfigFile(const std::string& path) {
   BERTH_TRY(const std::string text, ReadFile(path));
   return LoadConfig(text, path);
 }
-
-namespace {
-
-constexpr char kUsualKey[] = "berth.yaml";
-
-// The text in which the value of a block begins on the line on which it stands in the manifest.
-std::string OnItsLine(const YAML::Node& value, const std::string& manifest) {
-  const YAML::Mark mark = value.Mark();
-  if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= manifest.size()) return "";
-  if (manifest[static_cast<std::size_t>(mark.pos)] != '|') return "";
-  return std::string(static_cast<std::size_t>(mark.line) + 1, '\n') + value.Scalar();
-}
-
-}  // namespace
 
 Result<ConfigText> ConfigInside(std::string text, std::string_view origin) {
   ConfigText as_it_is{std::move(text), std::string(origin)};

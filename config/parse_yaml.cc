@@ -3,13 +3,11 @@
 
 #include <yaml-cpp/eventhandler.h>
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <optional>
 #include <sstream>
-#include <vector>
 
 namespace berth {
 namespace {
@@ -121,28 +119,6 @@ std::optional<YamlSurvey::Problem> Survey(const std::string& text) {
   }
   return survey.problem();
 }
-
-}  // namespace
-
-Result<YAML::Node> ParseYaml(const std::string& text, std::string_view origin) {
-  const auto refuse = [origin](int line, const std::string& problem) {
-    return Invalid(std::string(origin) + ":" + std::to_string(line + 1) + ": " + problem);
-  };
-  if (text.size() > kMostYamlBytes) {
-    return refuse(0, "want at most " + std::to_string(kMostYamlBytes) + " bytes, got " +
-                         std::to_string(text.size()));
-  }
-  try {
-    if (const auto problem = Survey(text)) return refuse(problem->line, problem->text);
-    return YAML::Load(text);
-  } catch (const YAML::Exception& problem) {
-    return refuse(problem.mark.line, "not YAML: " + problem.msg);
-  } catch (const std::exception& problem) {  // what the library lets through of its own mistakes
-    return refuse(0, std::string("not YAML: ") + problem.what());
-  }
-}
-
-namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -270,6 +246,24 @@ std::vector<std::string> Divide(std::string_view text) {
 }
 
 }  // namespace
+
+Result<YAML::Node> ParseYaml(const std::string& text, std::string_view origin) {
+  const auto refuse = [origin](int line, const std::string& problem) {
+    return Invalid(std::string(origin) + ":" + std::to_string(line + 1) + ": " + problem);
+  };
+  if (text.size() > kMostYamlBytes) {
+    return refuse(0, "want at most " + std::to_string(kMostYamlBytes) + " bytes, got " +
+                         std::to_string(text.size()));
+  }
+  try {
+    if (const auto problem = Survey(text)) return refuse(problem->line, problem->text);
+    return YAML::Load(text);
+  } catch (const YAML::Exception& problem) {
+    return refuse(problem.mark.line, "not YAML: " + problem.msg);
+  } catch (const std::exception& problem) {  // what the library lets through of its own mistakes
+    return refuse(0, std::string("not YAML: ") + problem.what());
+  }
+}
 
 Result<std::vector<std::string>> JsonDocuments(const std::string& text, std::string_view origin) {
   if (LooksLikeJson(text)) return std::vector<std::string>{text};

@@ -75,21 +75,6 @@ class Printer {
   YAML::Emitter& out_;
 };
 
-}  // namespace
-
-std::string PrintConfig(Config config) {
-  YAML::Emitter out;
-  out << YAML::BeginMap;
-  Printer printer(out);
-  printer.Field("apiVersion", "berth.dev/v1alpha1");
-  printer.Field("kind", "BerthConfiguration");
-  Describe(printer, config);
-  out << YAML::EndMap;
-  return std::string(out.c_str()) + "\n";
-}
-
-namespace {
-
 // The texts here are our own: quotes and backslashes are all that is to be escaped.
 std::string JsonText(std::string_view text) {
   std::string quoted = "\"";
@@ -204,6 +189,17 @@ class SchemaWriter {
 };
 
 }  // namespace
+
+std::string PrintConfig(Config config) {
+  YAML::Emitter out;
+  out << YAML::BeginMap;
+  Printer printer(out);
+  printer.Field("apiVersion", "berth.dev/v1alpha1");
+  printer.Field("kind", "BerthConfiguration");
+  Describe(printer, config);
+  out << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
 
 std::string ConfigSchema() {
   SchemaWriter writer("    ");

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "config/config.h"
 
 namespace berth {
 namespace {

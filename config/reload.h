@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "config/config.h"
 #include "scoring/engine/engine.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 
 namespace berth {
 

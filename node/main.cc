@@ -3,11 +3,11 @@
 // The command line of berth-node: exit 0 success, 1 failure, 2 usage.
 #include <sys/prctl.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
-#include <cstdio>
 #include <string>
 #include <utility>
+
+#include <CLI/CLI.hpp>
 
 #include "base/version.h"
 #include "node/facts/probe.h"

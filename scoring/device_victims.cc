@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "scoring/admission.h"

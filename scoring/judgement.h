@@ -29,7 +29,6 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/admission.h"
 #include "scoring/engine/engine.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/lighter_victims.h"
@@ -68,7 +67,7 @@ struct Judgement {
   std::vector<NodeIndex> fitting;       // the candidates that fit, in their order
   std::vector<int> pull;                // of `fitting`, as Engine::Prioritize takes it
   Reason first_reason = Reason::kFits;  // of the first candidate that does not fit
-  std::string shortage;                 // what links that candidate lacks (link_report.h)
+  std::string shortage;                 // what links that candidate lacks (device_fit.h)
 };
 
 // The reasons alone, one per candidate.
@@ -125,7 +124,7 @@ std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodReques
 
 // Engine::Prioritize. Candidates with a taint of effect PreferNoSchedule that the pod does not
 // tolerate come behind all others, with 0, if there are others. Where kube-scheduler gives the GPUs
-// by a claim (by_claim.h), one node alone is the best.
+// by a claim (admission.h), one node alone is the best.
 std::vector<std::uint8_t> Priorities(Engine& engine,
                                      const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> candidates,
@@ -136,5 +135,32 @@ Reason ReasonOfUnknown(const PodRequest& pod);
 
 // Whether a pod that leaves, or a node that is seen, may change the reason within moments.
 bool MayChangeSoon(Reason reason);
+
+// ScoreReport: which of the nodes that fit the profile likes best, and what each scorer says.
+
+struct ScorePart {
+  std::string scorer;
+  int weight = 1;
+  // As the scorer gives it for these devices, on its own scale; higher is better.
+  int score = 0;
+};
+
+struct ScoredNode {
+  NodeIndex node = kNoNode;
+  std::size_t place = 1;  // 1 = the best; equal ones share a place, but the best of Priorities()
+  Placement placement;    // what the pod would get
+  std::vector<ScorePart> parts;
+  std::string behind;  // Behind::text; it may hold for all of them
+};
+
+// The best nodes, at most `most`, best first, and `always` if it is one of them, wherever it is.
+// The order has all that decides between nodes: scores, weights, prices of what is scarce, and how
+// empty a node is among equals. real: the snapshot that the engine decides on; snapshot: that one,
+// or one with the same nodes that is only thought of. Requires: the pod fits all of `fitting` on
+// `snapshot`; in order.
+std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const Snapshot>& real,
+                                     const std::shared_ptr<const Snapshot>& snapshot,
+                                     const PodRequest& pod, std::span<const NodeIndex> fitting,
+                                     std::size_t most, NodeIndex always = kNoNode);
 
 }  // namespace berth

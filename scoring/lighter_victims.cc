@@ -2,7 +2,6 @@
 #include "scoring/lighter_victims.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <utility>
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/priority.h"
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <numeric>
 
 namespace berth {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cluster/node/node.h"
-#include "scoring/profile.h"
+#include "scoring/profile_spec.h"
 #include "scoring/waste/gpu_state.h"
 
 namespace berth {

@@ -2,6 +2,7 @@
 #include "scoring/reason.h"
 
 #include <algorithm>
+#include <array>
 
 namespace berth {
 namespace {

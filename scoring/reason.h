@@ -7,7 +7,6 @@
 // changes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
-#include <functional>
 #include <limits>
 #include <utility>
 #include <variant>
 
 #include "cluster/node/gpu_division.h"
 #include "scoring/admission.h"
-#include "scoring/by_claim.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/registry.h"
 
@@ -144,6 +141,18 @@ class Reprieve {
   Pods gone_;
 };
 
+// Whether the resource of the node is its GPUs, one each.
+bool CountsGpus(const NodeSpec& spec) { return !spec.gpus.empty() && spec.share_agent.empty(); }
+
+constexpr std::int64_t kFullPoints = 100;
+// Of a container that asks for none (pkg/scheduler/util/pod_resources.go).
+constexpr std::int64_t kCpuMilli = 100, kMemoryBytes = std::int64_t{200} << 20;
+
+// How much more counts for the pod than it asks for.
+std::int64_t Unasked(const PodRequest& pod, std::int64_t asked, std::int64_t of_container) {
+  return asked > 0 ? 0 : of_container * std::max(pod.container_count, 1);
+}
+
 }  // namespace
 
 bool HasSchedulersRoom(const Node& node, const PodRequest& pod) {
@@ -194,13 +203,6 @@ EvictionRank RankOf(const Node& node, const VictimSet& victims) {
   return rank;
 }
 
-namespace {
-
-// Whether the resource of the node is its GPUs, one each.
-bool CountsGpus(const NodeSpec& spec) { return !spec.gpus.empty() && spec.share_agent.empty(); }
-
-}  // namespace
-
 std::int64_t GpusCountedFor(const NodeSpec& node, const RequestShape& shape) {
   const auto* const whole = std::get_if<WholeGpus>(&shape.gpus);
   return whole == nullptr || !node.GivesGpusAs(shape.gpu_resource) || !shape.share_agent.empty()
@@ -232,19 +234,6 @@ bool AnyEvictionsWillDo(const Node& node, const PodRequest& pod) {
     return held->state != PodState::kPlanned && GpusCountedFor(spec, held->pod.shape) > 0;
   });
 }
-
-namespace {
-
-constexpr std::int64_t kFullPoints = 100;
-// Of a container that asks for none (pkg/scheduler/util/pod_resources.go).
-constexpr std::int64_t kCpuMilli = 100, kMemoryBytes = std::int64_t{200} << 20;
-
-// How much more counts for the pod than it asks for.
-std::int64_t Unasked(const PodRequest& pod, std::int64_t asked, std::int64_t of_container) {
-  return asked > 0 ? 0 : of_container * std::max(pod.container_count, 1);
-}
-
-}  // namespace
 
 std::int64_t ResourceUse::free_points() const {
   if (allocatable <= 0 || requested > allocatable) return 0;

@@ -22,8 +22,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "cluster/groups/disruption_budgets.h"
 #include "cluster/node/node.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <map>
 #include <tuple>
 #include <utility>

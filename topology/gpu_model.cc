@@ -63,32 +63,6 @@ std::string_view BareProduct(std::string_view name) {
   return name.substr(0, name.find('_'));
 }
 
-}  // namespace
-
-std::span<const GpuModel> GpuModelCatalogue() { return kGpuModels; }
-
-const GpuModel* FindGpuModel(std::string_view name) {
-  const auto row = std::ranges::lower_bound(kGpuModels, name, {}, &GpuModel::name);
-  return row != kGpuModels.end() && row->name == name ? &*row : nullptr;
-}
-
-std::int64_t CataloguedMemoryMib(std::string_view name) {
-  if (const GpuModel* model = FindGpuModel(name)) return model->memory_mib;
-  if (const GpuModel* model = FindGpuModel(BareProduct(name))) return model->memory_mib;
-  if (BareGpuProductLabel(name) != name) return 0;  // of a part, or of a GPU with several users
-  const MigProduct* const product = MigProductOfLabel(name);
-  if (product == nullptr) return 0;
-  std::int64_t memory_mib = 0;
-  for (const MigRow& row : product->rows()) {
-    if (row.memory_units == product->memory_units()) {
-      memory_mib = std::max<std::int64_t>(memory_mib, row.memory_mib);
-    }
-  }
-  return memory_mib;
-}
-
-namespace {
-
 // The model of Lettich et al., "Power- and Fragmentation-aware Online Scheduling for GPU
 // Datacenters", CCGrid 2025 (arXiv 2412.17484): Fr4nz83/PWR-plugin-kubernetes,
 // pkg/type/open-gpu-share/utils/const.go, in which busy is the thermal design power. Which CPU is
@@ -175,6 +149,28 @@ constexpr std::array<GpuPower, 35> kGpuPower = {{
 }};
 
 }  // namespace
+
+std::span<const GpuModel> GpuModelCatalogue() { return kGpuModels; }
+
+const GpuModel* FindGpuModel(std::string_view name) {
+  const auto row = std::ranges::lower_bound(kGpuModels, name, {}, &GpuModel::name);
+  return row != kGpuModels.end() && row->name == name ? &*row : nullptr;
+}
+
+std::int64_t CataloguedMemoryMib(std::string_view name) {
+  if (const GpuModel* model = FindGpuModel(name)) return model->memory_mib;
+  if (const GpuModel* model = FindGpuModel(BareProduct(name))) return model->memory_mib;
+  if (BareGpuProductLabel(name) != name) return 0;  // of a part, or of a GPU with several users
+  const MigProduct* const product = MigProductOfLabel(name);
+  if (product == nullptr) return 0;
+  std::int64_t memory_mib = 0;
+  for (const MigRow& row : product->rows()) {
+    if (row.memory_units == product->memory_units()) {
+      memory_mib = std::max<std::int64_t>(memory_mib, row.memory_mib);
+    }
+  }
+  return memory_mib;
+}
 
 std::span<const GpuPower> GpuPowerCatalogue() { return kGpuPower; }
 

@@ -356,35 +356,6 @@ constexpr std::array<SpotLabel, 6> kSpotLabels = {{
      "docs.oracle.com, Cluster Management Best Practices of OKE (jacklty/oci_doc_crawler)"},
 }};
 
-}  // namespace
-
-std::int64_t GpuMemoryMibOf(const MachineType& type) {
-  if (type.gpu_memory_mib > 0) return type.gpu_memory_mib;
-  return CataloguedMemoryMib(type.gpu_model) / std::max(type.gpu_parts, 1);
-}
-
-std::string_view GpuResourceOf(const MachineType& type) {
-  return type.gpu_model.starts_with("AMD_") ? "amd.com/gpu" : "nvidia.com/gpu";
-}
-
-std::span<const MachineType> MachineTypeCatalogue() { return kMachineTypes; }
-
-const MachineType* FindMachineType(std::string_view name) {
-  const auto row = std::ranges::lower_bound(kMachineTypes, name, {}, &MachineType::name);
-  return row != kMachineTypes.end() && row->name == name ? &*row : nullptr;
-}
-
-std::span<const GkeAccelerator> GkeAcceleratorCatalogue() { return kGkeAccelerators; }
-
-const GkeAccelerator* FindGkeAccelerator(std::string_view value) {
-  const auto row = std::ranges::lower_bound(kGkeAccelerators, value, {}, &GkeAccelerator::value);
-  return row != kGkeAccelerators.end() && row->value == value ? &*row : nullptr;
-}
-
-std::span<const SpotLabel> SpotLabels() { return kSpotLabels; }
-
-namespace {
-
 // What the spec says comes before what the row has.
 MachineType RowOf(const MachineTypeSpec& spec) {
   const MachineType* const catalogued = FindMachineType(spec.name);
@@ -413,6 +384,31 @@ std::string Lower(std::string_view text) {
 }
 
 }  // namespace
+
+std::int64_t GpuMemoryMibOf(const MachineType& type) {
+  if (type.gpu_memory_mib > 0) return type.gpu_memory_mib;
+  return CataloguedMemoryMib(type.gpu_model) / std::max(type.gpu_parts, 1);
+}
+
+std::string_view GpuResourceOf(const MachineType& type) {
+  return type.gpu_model.starts_with("AMD_") ? "amd.com/gpu" : "nvidia.com/gpu";
+}
+
+std::span<const MachineType> MachineTypeCatalogue() { return kMachineTypes; }
+
+const MachineType* FindMachineType(std::string_view name) {
+  const auto row = std::ranges::lower_bound(kMachineTypes, name, {}, &MachineType::name);
+  return row != kMachineTypes.end() && row->name == name ? &*row : nullptr;
+}
+
+std::span<const GkeAccelerator> GkeAcceleratorCatalogue() { return kGkeAccelerators; }
+
+const GkeAccelerator* FindGkeAccelerator(std::string_view value) {
+  const auto row = std::ranges::lower_bound(kGkeAccelerators, value, {}, &GkeAccelerator::value);
+  return row != kGkeAccelerators.end() && row->value == value ? &*row : nullptr;
+}
+
+std::span<const SpotLabel> SpotLabels() { return kSpotLabels; }
 
 MachineTypes::MachineTypes(std::span<const MachineTypeSpec> specs)
     : specs_(specs.begin(), specs.end()) {

@@ -10,7 +10,7 @@
 #include "cluster/state/cluster_state.h"
 #include "config/config.h"
 #include "config/reload.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "scoring/waste/waste_report.h"
 #include "server/dialects/registry.h"
 #include "server/extender/embedded_cluster.h"

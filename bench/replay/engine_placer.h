@@ -18,7 +18,7 @@
 #include "bench/replay/replay.h"
 #include "bench/rules/kube_choice.h"
 #include "cluster/state/cluster_state.h"
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/earmarks/earmark_line.h"
 #include "scoring/engine/engine.h"
 #include "scoring/judgement.h"

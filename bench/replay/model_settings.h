@@ -10,7 +10,6 @@
 
 #include "base/result.h"
 #include "config/config.h"
-#include "scoring/waste/learned_mix.h"
 #include "scoring/waste/request_mix.h"
 
 namespace berth::replay {

@@ -33,7 +33,7 @@
 #include "config/config.h"
 #include "scoring/earmarks/earmark_line.h"
 #include "scoring/profile.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 
 namespace berth::replay {
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "cel/check/functions.h"
 #include "cel/check/type.h"
 
@@ -254,11 +255,8 @@ class Checker {
   }
 
   TypePtr NoOverload(const Node& node, const std::vector<TypePtr>& args) {
-    std::string text;
-    for (const TypePtr& arg : args) {
-      text += (text.empty() ? "" : ", ") + TypeText(*types_.Resolve(arg, true));
-    }
-    return Refuse(node.name + " does not take (" + text + ")");
+    const auto text_of = [&](const TypePtr& arg) { return TypeText(*types_.Resolve(arg, true)); };
+    return Refuse(node.name + " does not take (" + berth::Join(args, ", ", text_of) + ")");
   }
 
   // The type of an item; of what it contains, where it may be left out.

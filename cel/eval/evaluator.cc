@@ -4,13 +4,11 @@
 #include <array>
 #include <cmath>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "cel/check/functions.h"
 #include "cel/eval/library.h"
 #include "cel/maps.h"
-#include "cel/program.h"
 
 namespace berth::cel {
 namespace {

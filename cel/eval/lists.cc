@@ -4,7 +4,6 @@
 // k8s.io/apiserver/pkg/cel/library/lists.go.
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -5,9 +5,7 @@
 // Source: google/cel-go, parser/macro.go, cel/library.go, ext/{bindings,comprehensions,lists}.go.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "cel/failure.h"
 #include "cel/syntax/node.h"

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <variant>
@@ -51,30 +50,6 @@ bool Binds(const DevicePool& pool) {
   });
 }
 
-}  // namespace
-
-DevicePools GatherPools(Slices slices) {
-  std::map<std::pair<std::string, std::string>, Slices> by_pool;
-  for (auto& slice : slices) by_pool[{slice->driver, slice->pool}].push_back(std::move(slice));
-  DevicePools pools;
-  for (auto& [id, of_pool] : by_pool) {
-    KeepNewest(of_pool);
-    std::ranges::sort(of_pool, {}, [](const auto& slice) { return std::string_view(slice->name); });
-    const bool complete =
-        static_cast<std::int64_t>(of_pool.size()) == of_pool.front()->slices_in_pool;
-    const bool usable = complete && IsSound(of_pool);
-    DevicePool& pool =
-        pools.emplace_back(DevicePool{id.first, id.second, usable, std::move(of_pool)});
-    for (const auto& slice : pool.slices) pool.devices += slice->devices.size();
-    pool.likeness = LikenessOf(pool);
-  }
-  std::stable_partition(pools.begin(), pools.end(),
-                        [](const DevicePool& pool) { return !Binds(pool); });
-  return pools;
-}
-
-namespace {
-
 std::size_t HashOf(const ConsumedCounters& counters) {
   std::size_t hash = counters.size();
   for (const ConsumedCounter& used : counters) {
@@ -93,42 +68,6 @@ std::size_t BytesOf(const Domains& domains) {
   }
   return bytes;
 }
-
-}  // namespace
-
-void SharedDevices::Share(PublishedSlice& slice) {
-  constexpr int kMostAlike = 8;
-  if (counters_.size() >= sweep_at_) {
-    std::erase_if(counters_, [](const auto& entry) { return entry.second.expired(); });
-    sweep_at_ = std::max<std::size_t>(1024, 2 * counters_.size());
-  }
-  for (PublishedDevice& device : slice.devices) {
-    values_.Share(device.seen);
-    if (device.consumes == nullptr) continue;
-    const std::size_t hash = HashOf(*device.consumes);
-    int compared = 0;
-    bool is_known = false;
-    auto [at, end] = counters_.equal_range(hash);
-    for (; at != end && !is_known && compared < kMostAlike; ++at, ++compared) {
-      const auto other = at->second.lock();
-      is_known = other != nullptr && *other == *device.consumes;
-      if (is_known) device.consumes = other;
-    }
-    if (!is_known && compared < kMostAlike) counters_.emplace(hash, device.consumes);
-  }
-  slice.devices.shrink_to_fit();
-}
-
-std::size_t OwnBytes(const PublishedSlice& slice) {
-  std::size_t bytes = sizeof(slice) + slice.counters.size() * sizeof(ConsumedCounter);
-  for (const PublishedDevice& device : slice.devices) {
-    bytes += sizeof(device) + device.name.size() + device.taints.size() * sizeof(Taint);
-    bytes += BytesOf(device.seen.attributes()) + BytesOf(device.seen.capacity());
-  }
-  return bytes;
-}
-
-namespace {
 
 class PoolDigester {
  public:
@@ -224,6 +163,58 @@ class PoolDigester {
 };
 
 }  // namespace
+
+DevicePools GatherPools(Slices slices) {
+  std::map<std::pair<std::string, std::string>, Slices> by_pool;
+  for (auto& slice : slices) by_pool[{slice->driver, slice->pool}].push_back(std::move(slice));
+  DevicePools pools;
+  for (auto& [id, of_pool] : by_pool) {
+    KeepNewest(of_pool);
+    std::ranges::sort(of_pool, {}, [](const auto& slice) { return std::string_view(slice->name); });
+    const bool complete =
+        static_cast<std::int64_t>(of_pool.size()) == of_pool.front()->slices_in_pool;
+    const bool usable = complete && IsSound(of_pool);
+    DevicePool& pool =
+        pools.emplace_back(DevicePool{id.first, id.second, usable, std::move(of_pool)});
+    for (const auto& slice : pool.slices) pool.devices += slice->devices.size();
+    pool.likeness = LikenessOf(pool);
+  }
+  std::stable_partition(pools.begin(), pools.end(),
+                        [](const DevicePool& pool) { return !Binds(pool); });
+  return pools;
+}
+
+void SharedDevices::Share(PublishedSlice& slice) {
+  constexpr int kMostAlike = 8;
+  if (counters_.size() >= sweep_at_) {
+    std::erase_if(counters_, [](const auto& entry) { return entry.second.expired(); });
+    sweep_at_ = std::max<std::size_t>(1024, 2 * counters_.size());
+  }
+  for (PublishedDevice& device : slice.devices) {
+    values_.Share(device.seen);
+    if (device.consumes == nullptr) continue;
+    const std::size_t hash = HashOf(*device.consumes);
+    int compared = 0;
+    bool is_known = false;
+    auto [at, end] = counters_.equal_range(hash);
+    for (; at != end && !is_known && compared < kMostAlike; ++at, ++compared) {
+      const auto other = at->second.lock();
+      is_known = other != nullptr && *other == *device.consumes;
+      if (is_known) device.consumes = other;
+    }
+    if (!is_known && compared < kMostAlike) counters_.emplace(hash, device.consumes);
+  }
+  slice.devices.shrink_to_fit();
+}
+
+std::size_t OwnBytes(const PublishedSlice& slice) {
+  std::size_t bytes = sizeof(slice) + slice.counters.size() * sizeof(ConsumedCounter);
+  for (const PublishedDevice& device : slice.devices) {
+    bytes += sizeof(device) + device.name.size() + device.taints.size() * sizeof(Taint);
+    bytes += BytesOf(device.seen.attributes()) + BytesOf(device.seen.capacity());
+  }
+  return bytes;
+}
 
 Digest LikenessOf(const DevicePool& pool) {
   PoolDigester digester;

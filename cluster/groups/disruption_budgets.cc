@@ -2,7 +2,6 @@
 #include "cluster/groups/disruption_budgets.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace berth {

@@ -10,8 +10,6 @@
 #include <utility>
 #include <variant>
 
-#include "cluster/node/node.h"
-
 namespace berth {
 
 namespace {
@@ -110,43 +108,6 @@ std::optional<PodDevices> MigGiven(const GivenDevices& given, const MigSlices& a
   return PodDevices{.mig = std::move(mig)};
 }
 
-}  // namespace
-
-std::optional<PodDevices> DevicesGiven(const GivenDevices& given, const RequestShape& shape,
-                                       const PodDevices& planned, const NodeSpec& node) {
-  const bool by_agent = given.by == Evidence::kAgent;
-  if (const MigSlices* const ask = shape.mig()) {
-    const bool has =
-        ask->by_name() && node.mig.known() && node.mig->takes_names() && !node.mig->by_claims();
-    if (!has || (by_agent && node.mig->allocator != MigAllocator::kBerth)) return std::nullopt;
-    return MigGiven(given, *ask, planned, *node.mig);
-  }
-  const bool says_nothing = !node.share_agent.empty() || !node.by_claims.empty();
-  if (!std::holds_alternative<WholeGpus>(shape.gpus) || says_nothing) return std::nullopt;
-  if (by_agent && !node.carries_out) return std::nullopt;
-  return node.places.count > 0 ? PlacesGiven(given, shape, planned, node)
-                               : GpusGiven(given, shape, planned, node);
-}
-
-std::shared_ptr<const GivenDevices> Strongest(std::shared_ptr<const GivenDevices> before,
-                                              std::shared_ptr<const GivenDevices> now) {
-  if (now == nullptr || before == now) return before;
-  if (before == nullptr) return now;
-  if (before->by > now->by || *before == *now) return before;
-  const bool ended = now->by == Evidence::kKubelet && before->by == now->by;
-  if (!ended || !LeavesOut(*now, *before)) return now;
-  GivenDevices both = *before;
-  std::erase_if(both.unwell,
-                [&now](const std::string& id) { return IsNamed(*now, id) && !now->IsUnwell(id); });
-  std::vector<std::string> unwell;
-  std::ranges::set_union(both.unwell, now->unwell, std::back_inserter(unwell));
-  both.unwell = std::move(unwell);
-  if (both == *before) return before;
-  return std::make_shared<const GivenDevices>(std::move(both));
-}
-
-namespace {
-
 bool LeavesOpen(const DeviceGrant& grant) {
   return !grant.uuid.empty() || grant.milli == 0 || grant.memory_milli > 0;
 }
@@ -169,39 +130,6 @@ void Complete(DeviceGrant& grant, const GpuSpec& gpu) {
 bool Shows(const NodeSpec& node, const std::string& agent) {
   return std::ranges::find(node.agents, agent) != node.agents.end();
 }
-
-}  // namespace
-
-bool HasNamedGrants(const Placement& placement) {
-  return !placement.agent.empty() || std::ranges::any_of(placement.grants, LeavesOpen);
-}
-
-Placement WithIndices(Placement said, const NodeSpec* node) {
-  if (node == nullptr || !HasNamedGrants(said)) return said;
-  const bool counts = said.agent.empty() || Shows(*node, said.agent);
-  if (!counts) said.grants.clear();
-  // Of a node that is not partitioned nobody has MIG devices.
-  if (!counts || (!said.agent.empty() && !node->mig.known())) said.mig.clear();
-  said.agent.clear();
-  const std::vector<GpuSpec>& gpus = node->gpus;
-  if (gpus.empty()) {
-    std::erase_if(said.grants, [](const DeviceGrant& grant) { return !grant.uuid.empty(); });
-  }
-  for (DeviceGrant& grant : said.grants) {
-    if (!LeavesOpen(grant)) continue;
-    if (!grant.uuid.empty()) {
-      const auto gpu = std::ranges::find(gpus, grant.uuid, &GpuSpec::uuid);
-      if (gpu == gpus.end()) continue;
-      grant.gpu = static_cast<int>(gpu - gpus.begin());
-      grant.uuid.clear();
-    }
-    if (const GpuSpec* const gpu = node->FindGpu(grant.gpu)) Complete(grant, *gpu);
-  }
-  std::ranges::sort(said.grants, {}, &DeviceGrant::gpu);
-  return said;
-}
-
-namespace {
 
 bool IsWholeIdle(const GpuSpec& spec, const GpuFree& free) {
   return spec.healthy && free.idle() && free.memory_mib >= spec.memory_mib;
@@ -263,6 +191,68 @@ std::vector<DeviceGrant> AssumeShare(std::span<const GpuSpec> gpus, std::span<co
 }
 
 }  // namespace
+
+std::optional<PodDevices> DevicesGiven(const GivenDevices& given, const RequestShape& shape,
+                                       const PodDevices& planned, const NodeSpec& node) {
+  const bool by_agent = given.by == Evidence::kAgent;
+  if (const MigSlices* const ask = shape.mig()) {
+    const bool has =
+        ask->by_name() && node.mig.known() && node.mig->takes_names() && !node.mig->by_claims();
+    if (!has || (by_agent && node.mig->allocator != MigAllocator::kBerth)) return std::nullopt;
+    return MigGiven(given, *ask, planned, *node.mig);
+  }
+  const bool says_nothing = !node.share_agent.empty() || !node.by_claims.empty();
+  if (!std::holds_alternative<WholeGpus>(shape.gpus) || says_nothing) return std::nullopt;
+  if (by_agent && !node.carries_out) return std::nullopt;
+  return node.places.count > 0 ? PlacesGiven(given, shape, planned, node)
+                               : GpusGiven(given, shape, planned, node);
+}
+
+std::shared_ptr<const GivenDevices> Strongest(std::shared_ptr<const GivenDevices> before,
+                                              std::shared_ptr<const GivenDevices> now) {
+  if (now == nullptr || before == now) return before;
+  if (before == nullptr) return now;
+  if (before->by > now->by || *before == *now) return before;
+  const bool ended = now->by == Evidence::kKubelet && before->by == now->by;
+  if (!ended || !LeavesOut(*now, *before)) return now;
+  GivenDevices both = *before;
+  std::erase_if(both.unwell,
+                [&now](const std::string& id) { return IsNamed(*now, id) && !now->IsUnwell(id); });
+  std::vector<std::string> unwell;
+  std::ranges::set_union(both.unwell, now->unwell, std::back_inserter(unwell));
+  both.unwell = std::move(unwell);
+  if (both == *before) return before;
+  return std::make_shared<const GivenDevices>(std::move(both));
+}
+
+bool HasNamedGrants(const Placement& placement) {
+  return !placement.agent.empty() || std::ranges::any_of(placement.grants, LeavesOpen);
+}
+
+Placement WithIndices(Placement said, const NodeSpec* node) {
+  if (node == nullptr || !HasNamedGrants(said)) return said;
+  const bool counts = said.agent.empty() || Shows(*node, said.agent);
+  if (!counts) said.grants.clear();
+  // Of a node that is not partitioned nobody has MIG devices.
+  if (!counts || (!said.agent.empty() && !node->mig.known())) said.mig.clear();
+  said.agent.clear();
+  const std::vector<GpuSpec>& gpus = node->gpus;
+  if (gpus.empty()) {
+    std::erase_if(said.grants, [](const DeviceGrant& grant) { return !grant.uuid.empty(); });
+  }
+  for (DeviceGrant& grant : said.grants) {
+    if (!LeavesOpen(grant)) continue;
+    if (!grant.uuid.empty()) {
+      const auto gpu = std::ranges::find(gpus, grant.uuid, &GpuSpec::uuid);
+      if (gpu == gpus.end()) continue;
+      grant.gpu = static_cast<int>(gpu - gpus.begin());
+      grant.uuid.clear();
+    }
+    if (const GpuSpec* const gpu = node->FindGpu(grant.gpu)) Complete(grant, *gpu);
+  }
+  std::ranges::sort(said.grants, {}, &DeviceGrant::gpu);
+  return said;
+}
 
 std::vector<DeviceGrant> AssumeGrants(std::span<const GpuSpec> gpus, std::span<const GpuFree> free,
                                       const GpuAsk& ask) {

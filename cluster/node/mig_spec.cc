@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
-
-#include "topology/mig/mig_product.h"
 
 namespace berth {
 

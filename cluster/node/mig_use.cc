@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <tuple>
 
 #include "base/random.h"
 #include "cluster/node/node.h"
@@ -23,45 +22,6 @@ int IndexOf(const NodeSpec& node, const ClaimedGpu& claimed) {
   }
   return all_known ? -1 : claimed.index;
 }
-
-}  // namespace
-
-std::uint64_t NumberOfClaim(std::string_view name) {
-  Digester digester;
-  digester.Add(name);
-  return std::max<std::uint64_t>(digester.digest().high, 1);
-}
-
-bool ClaimedGpu::IsWholeOf(const PodRequest& asks) const {
-  const std::string_view name = claim, space = asks.id.namespace_name;
-  if (pod.empty() || pod != asks.id.uid || !profile.empty()) return false;
-  if (!name.starts_with(space) || name.substr(space.size()).substr(0, 1) != "/") return false;
-  return asks.made_claim == 0 || asks.made_claim == NumberOfClaim(name.substr(space.size() + 1));
-}
-
-GpuMask HeldByClaims(const NodeSpec& node, std::span<const ClaimedGpu> claimed) {
-  GpuMask held = 0;
-  for (const ClaimedGpu& device : claimed) {
-    const int gpu = IndexOf(node, device);
-    if (gpu >= 0 && static_cast<std::size_t>(gpu) < node.gpus.size()) held |= GpuBit(gpu);
-  }
-  return held;
-}
-
-std::vector<DeviceGrant> GrantsByClaim(const NodeSpec& node, std::span<const ClaimedGpu> claimed,
-                                       const PodRequest& pod) {
-  if (node.by_claims.empty()) return {};
-  std::vector<ClaimedGpu> own;
-  std::ranges::copy_if(claimed, std::back_inserter(own),
-                       [&pod](const ClaimedGpu& held) { return held.IsWholeOf(pod); });
-  std::vector<DeviceGrant> grants;
-  ForEachGpu(HeldByClaims(node, own), [&](int gpu) {
-    grants.push_back({gpu, kMilliPerGpu, node.FindGpu(gpu)->memory_mib});
-  });
-  return grants;
-}
-
-namespace {
 
 constexpr std::int64_t kMibPerGb = 1024;
 
@@ -180,6 +140,41 @@ class Booking {
 };
 
 }  // namespace
+
+std::uint64_t NumberOfClaim(std::string_view name) {
+  Digester digester;
+  digester.Add(name);
+  return std::max<std::uint64_t>(digester.digest().high, 1);
+}
+
+bool ClaimedGpu::IsWholeOf(const PodRequest& asks) const {
+  const std::string_view name = claim, space = asks.id.namespace_name;
+  if (pod.empty() || pod != asks.id.uid || !profile.empty()) return false;
+  if (!name.starts_with(space) || name.substr(space.size()).substr(0, 1) != "/") return false;
+  return asks.made_claim == 0 || asks.made_claim == NumberOfClaim(name.substr(space.size() + 1));
+}
+
+GpuMask HeldByClaims(const NodeSpec& node, std::span<const ClaimedGpu> claimed) {
+  GpuMask held = 0;
+  for (const ClaimedGpu& device : claimed) {
+    const int gpu = IndexOf(node, device);
+    if (gpu >= 0 && static_cast<std::size_t>(gpu) < node.gpus.size()) held |= GpuBit(gpu);
+  }
+  return held;
+}
+
+std::vector<DeviceGrant> GrantsByClaim(const NodeSpec& node, std::span<const ClaimedGpu> claimed,
+                                       const PodRequest& pod) {
+  if (node.by_claims.empty()) return {};
+  std::vector<ClaimedGpu> own;
+  std::ranges::copy_if(claimed, std::back_inserter(own),
+                       [&pod](const ClaimedGpu& held) { return held.IsWholeOf(pod); });
+  std::vector<DeviceGrant> grants;
+  ForEachGpu(HeldByClaims(node, own), [&](int gpu) {
+    grants.push_back({gpu, kMilliPerGpu, node.FindGpu(gpu)->memory_mib});
+  });
+  return grants;
+}
 
 std::optional<MigSlot> SlotOf(const MigSpec& spec, const MigGrant& grant) {
   const auto gpu = GpuOf(spec, grant);

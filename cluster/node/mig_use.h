@@ -10,7 +10,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,7 +21,6 @@
 #include "cluster/node/mig_spec.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_record.h"
-#include "topology/links/wiring.h"
 
 namespace berth {
 

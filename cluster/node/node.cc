@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/node/node.h"
 
-#include <algorithm>
 #include <bit>
-#include <utility>
 #include <variant>
 
 #include "base/dns_name.h"
 #include "cluster/node/given_grants.h"
-#include "cluster/node/mig_use.h"
 
 namespace berth {
 namespace {

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "cluster/node/mig_use.h"
 

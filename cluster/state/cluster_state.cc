@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <type_traits>
-#include <utility>
 #include <variant>
 
 #include "base/check.h"
 #include "cluster/node/given_grants.h"
-#include "cluster/state/held_devices.h"
 #include "cluster/values/alike.h"
 
 namespace berth {

@@ -2,8 +2,9 @@
 #include "cluster/state/device_disputes.h"
 
 #include <algorithm>
-#include <memory>
+#include <ranges>
 
+#include "base/text.h"
 #include "cluster/node/given_grants.h"
 #include "cluster/node/mig_use.h"
 
@@ -392,10 +393,7 @@ std::string DevicesText(const Placement& placement) {
     }
   }
   for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
-  std::string text;
-  for (std::size_t i = 0; i < std::min(devices.size(), kMostDevicesNamed); ++i) {
-    text += (i == 0 ? "" : ", ") + devices[i];
-  }
+  std::string text = Join(devices | std::views::take(kMostDevicesNamed), ", ");
   if (devices.size() > kMostDevicesNamed) {
     text += " and " + std::to_string(devices.size() - kMostDevicesNamed) + " more";
   }

@@ -2,7 +2,6 @@
 #include "cluster/state/held_devices.h"
 
 #include <algorithm>
-#include <optional>
 #include <tuple>
 #include <utility>
 

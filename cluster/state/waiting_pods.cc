@@ -2,9 +2,7 @@
 #include "cluster/state/waiting_pods.h"
 
 #include <algorithm>
-#include <string_view>
 #include <unordered_set>
-#include <utility>
 
 #include "base/text.h"
 #include "cluster/values/alike.h"
@@ -48,6 +46,25 @@ bool SaysOnlyRoomLacks(std::string_view scheduler_said) {
     return scheduler_said.find(word) != std::string_view::npos;
   };
   return has("Insufficient ") && !has("volume") && !has("Volume");
+}
+
+const PodRequest& RequestOf(const WaitingPod& waiting) { return *waiting.pod; }
+const PodRequest& RequestOf(const std::shared_ptr<const PodRequest>& pod) { return *pod; }
+
+template <class List>
+List WithoutBound(List listed, const Snapshot& snapshot) {
+  if (listed.empty()) return listed;
+  std::unordered_set<std::string_view> uids, bound;
+  for (const auto& waiting : listed) uids.insert(RequestOf(waiting).id.uid);
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& record : snapshot.node(i).pods()) {
+      const std::string& uid = record->pod.id.uid;
+      if (record->state == PodState::kBound && uids.contains(uid)) bound.insert(uid);
+    }
+  }
+  std::erase_if(listed,
+                [&](const auto& waiting) { return bound.contains(RequestOf(waiting).id.uid); });
+  return listed;
 }
 
 }  // namespace
@@ -389,29 +406,6 @@ std::uint64_t WaitingPods::ChangesOf(const GangId& gang) const {
   const auto unit = by_gang_.find(gang);
   return unit == by_gang_.end() ? 0 : unit->second.changed;
 }
-
-namespace {
-
-const PodRequest& RequestOf(const WaitingPod& waiting) { return *waiting.pod; }
-const PodRequest& RequestOf(const std::shared_ptr<const PodRequest>& pod) { return *pod; }
-
-template <class List>
-List WithoutBound(List listed, const Snapshot& snapshot) {
-  if (listed.empty()) return listed;
-  std::unordered_set<std::string_view> uids, bound;
-  for (const auto& waiting : listed) uids.insert(RequestOf(waiting).id.uid);
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    for (const auto& record : snapshot.node(i).pods()) {
-      const std::string& uid = record->pod.id.uid;
-      if (record->state == PodState::kBound && uids.contains(uid)) bound.insert(uid);
-    }
-  }
-  std::erase_if(listed,
-                [&](const auto& waiting) { return bound.contains(RequestOf(waiting).id.uid); });
-  return listed;
-}
-
-}  // namespace
 
 std::vector<WaitingPod> StillWaiting(std::vector<WaitingPod> listed, const Snapshot& snapshot) {
   return WithoutBound(std::move(listed), snapshot);

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/values/held_bytes.h"
 
-#include <memory>
-#include <string>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
 #include "base/text.h"
 
 namespace berth {

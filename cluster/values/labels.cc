@@ -60,6 +60,11 @@ const std::string* FindLabel(const Labels& labels, std::string_view key) {
   return found != labels.end() && found->first == key ? &found->second : nullptr;
 }
 
+std::string_view LabelText(const Labels& labels, std::string_view key) {
+  const std::string* const value = FindLabel(labels, key);
+  return value == nullptr ? std::string_view() : *value;
+}
+
 bool Holds(const LabelRequirement& requirement, const Labels& labels) {
   const std::string* const label = FindLabel(labels, requirement.key);
   // The values of kIn and kNotIn are sorted: a pod may list as many as its cluster has nodes.

@@ -19,6 +19,8 @@ using Labels = std::vector<std::pair<std::string, std::string>>;  // sorted by k
 
 // nullptr where there is no such label. Requires: labels sorted by key.
 const std::string* FindLabel(const Labels& labels, std::string_view key);
+// The value of the label; empty where there is no such label.
+std::string_view LabelText(const Labels& labels, std::string_view key);
 
 enum class LabelOperator { kIn, kNotIn, kExists, kDoesNotExist, kGreater, kLess };
 

@@ -2,7 +2,6 @@
 #include "cluster/values/node_constraints.h"
 
 #include <algorithm>
-#include <span>
 
 #include "base/text.h"
 
@@ -35,6 +34,20 @@ std::optional<int> PartOf(const Labels& labels, std::string_view key) {
   if (label == nullptr) return std::nullopt;
   const auto number = ParseInt(*label, 0, kMostOfVersion);
   return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
+}
+
+bool ValueTolerated(const Toleration& toleration, const std::string& value) {
+  switch (toleration.op) {
+    case TolerationOperator::kEqual:
+      return toleration.value == value;
+    case TolerationOperator::kExists:
+      return true;
+    case TolerationOperator::kGreater:
+      return Holds({"value", LabelOperator::kGreater, {toleration.value}}, {{"value", value}});
+    case TolerationOperator::kLess:
+      return Holds({"value", LabelOperator::kLess, {toleration.value}}, {{"value", value}});
+  }
+  return false;
 }
 
 }  // namespace
@@ -83,24 +96,6 @@ std::optional<Versioned> VersionNeeds::Unmet(const Labels& labels) const {
   }
   return std::nullopt;
 }
-
-namespace {
-
-bool ValueTolerated(const Toleration& toleration, const std::string& value) {
-  switch (toleration.op) {
-    case TolerationOperator::kEqual:
-      return toleration.value == value;
-    case TolerationOperator::kExists:
-      return true;
-    case TolerationOperator::kGreater:
-      return Holds({"value", LabelOperator::kGreater, {toleration.value}}, {{"value", value}});
-    case TolerationOperator::kLess:
-      return Holds({"value", LabelOperator::kLess, {toleration.value}}, {{"value", value}});
-  }
-  return false;
-}
-
-}  // namespace
 
 std::optional<TaintEffect> TaintEffectNamed(std::string_view word) {
   const auto found = std::ranges::find(kTaintEffectWords, word);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/values/node_wishes.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace berth {
 
 namespace {

@@ -2,7 +2,6 @@
 #include "cluster/values/placement.h"
 
 #include <algorithm>
-#include <cstdint>
 
 namespace berth {
 namespace {

@@ -58,6 +58,11 @@ enum class PodState {
   kReserved,  // its bind is under way, or in doubt
   kBound,
 };
+// "bound", "planned", "reserved": for people and in files.
+inline const char* StateOf(PodState state) {
+  if (state == PodState::kBound) return "bound";
+  return state == PodState::kPlanned ? "planned" : "reserved";
+}
 
 // What the API server says of a pod's life. Explanations tell it, and rooms that are gathered for a
 // gang (scoring/earmarks) count on the ends of pods that complete.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/values/pod_request.h"
 
-#include <algorithm>
 #include <bit>
 #include <functional>
 #include <span>
@@ -62,6 +61,17 @@ class ShapeHash {
   std::uint64_t sum_ = kOdd;
 };
 
+// have: a PodRequest's shape, or a RefusedAsk.
+template <class Have>
+bool AsksNoLess(const Have& have, const OtherResources* others, const RefusedAsk& ask) {
+  return have.gpus == ask.gpus && have.cpu_milli >= ask.cpu_milli &&
+         have.memory_bytes >= ask.memory_bytes && have.ephemeral_bytes >= ask.ephemeral_bytes &&
+         std::ranges::all_of(ask.others, [others](const OtherResource& other) {
+           const auto* const has = others == nullptr ? nullptr : FindOther(*others, other.name);
+           return has != nullptr && has->amount >= other.amount;
+         });
+}
+
 }  // namespace
 
 int MigSlices::count() const {
@@ -113,21 +123,6 @@ std::size_t HashValue(const NodeConstraints& constraints) {
   hash.Add(constraints);
   return static_cast<std::size_t>(Mix64(hash.sum()));
 }
-
-namespace {
-
-// have: a PodRequest's shape, or a RefusedAsk.
-template <class Have>
-bool AsksNoLess(const Have& have, const OtherResources* others, const RefusedAsk& ask) {
-  return have.gpus == ask.gpus && have.cpu_milli >= ask.cpu_milli &&
-         have.memory_bytes >= ask.memory_bytes && have.ephemeral_bytes >= ask.ephemeral_bytes &&
-         std::ranges::all_of(ask.others, [others](const OtherResource& other) {
-           const auto* const has = others == nullptr ? nullptr : FindOther(*others, other.name);
-           return has != nullptr && has->amount >= other.amount;
-         });
-}
-
-}  // namespace
 
 bool RefusedAsk::Covers(const PodRequest& pod) const {
   return AsksNoLess(pod.shape, pod.others.get(), *this) &&

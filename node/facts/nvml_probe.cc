@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "base/text.h"
@@ -64,39 +63,6 @@ void FindLinksAndMig(void* library, NvmlLibrary& nvml) {
   Find(library, nvml.gpu_instance_info, {"nvmlGpuInstanceGetInfo"});
   Find(library, nvml.attributes, {"nvmlDeviceGetAttributes_v2"});
 }
-
-}  // namespace
-
-std::string NvmlLibrary::ErrorText(NvmlReturn code) const {
-  const char* const text = error_text == nullptr ? nullptr : error_text(code);
-  return text == nullptr ? "error " + std::to_string(code) : Shortened(text, kMostErrorBytes);
-}
-
-Result<NvmlLibrary> LoadNvml(const std::string& driver_root) {
-  void* const library = OpenLibrary(driver_root);
-  if (library == nullptr) {
-    const char* const text = dlerror();
-    return Fail(Errc::kNotFound, Shortened(text == nullptr ? "not found" : text, kMostErrorBytes));
-  }
-  NvmlLibrary nvml;
-  Find(library, nvml.init, {"nvmlInit_v2", "nvmlInit"});
-  Find(library, nvml.shutdown, {"nvmlShutdown"});
-  Find(library, nvml.error_text, {"nvmlErrorString"});
-  Find(library, nvml.count, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"});
-  Find(library, nvml.device, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"});
-  Find(library, nvml.uuid, {"nvmlDeviceGetUUID"});
-  Find(library, nvml.name, {"nvmlDeviceGetName"});
-  Find(library, nvml.pci, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"});
-  Find(library, nvml.memory, {"nvmlDeviceGetMemoryInfo"});
-  FindLinksAndMig(library, nvml);
-  if (nvml.init == nullptr || nvml.count == nullptr || nvml.device == nullptr ||
-      nvml.uuid == nullptr) {
-    return Fail(Errc::kUnavailable, "the library lacks functions to list GPUs");
-  }
-  return nvml;
-}
-
-namespace {
 
 constexpr unsigned kRemoteGpu = 0, kRemoteSwitch = 2, kLinkActive = 1;
 
@@ -260,22 +226,6 @@ class NvmlProbe {
   std::vector<NvmlDevice> devices_;  // by position in found_.gpus; nullptr = does not answer
 };
 
-}  // namespace
-
-Result<FoundMachine> ProbeNvml(const NvmlLibrary& nvml) {
-  if (const NvmlReturn code = nvml.init(); code != kNvmlSuccess) {
-    return Fail(Errc::kUnavailable, "start: " + nvml.ErrorText(code));
-  }
-  NvmlProbe probe(nvml);
-  const Status listed = probe.FindGpus();
-  if (listed) probe.FindLinks();
-  if (nvml.shutdown != nullptr) nvml.shutdown();
-  if (!listed) return tl::unexpected(listed.error());
-  return std::move(probe).Take();
-}
-
-namespace {
-
 constexpr unsigned long long kBytesPerMib = 1ULL << 20, kMibPerGib = 1024, kEighths = 8;
 
 std::string ProfileOfDevice(const NvmlLibrary& nvml, NvmlDevice gpu, NvmlDevice device) {
@@ -308,6 +258,47 @@ int StartOf(const NvmlLibrary& nvml, NvmlDevice gpu, NvmlDevice device) {
 }
 
 }  // namespace
+
+std::string NvmlLibrary::ErrorText(NvmlReturn code) const {
+  const char* const text = error_text == nullptr ? nullptr : error_text(code);
+  return text == nullptr ? "error " + std::to_string(code) : Shortened(text, kMostErrorBytes);
+}
+
+Result<NvmlLibrary> LoadNvml(const std::string& driver_root) {
+  void* const library = OpenLibrary(driver_root);
+  if (library == nullptr) {
+    const char* const text = dlerror();
+    return Fail(Errc::kNotFound, Shortened(text == nullptr ? "not found" : text, kMostErrorBytes));
+  }
+  NvmlLibrary nvml;
+  Find(library, nvml.init, {"nvmlInit_v2", "nvmlInit"});
+  Find(library, nvml.shutdown, {"nvmlShutdown"});
+  Find(library, nvml.error_text, {"nvmlErrorString"});
+  Find(library, nvml.count, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"});
+  Find(library, nvml.device, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"});
+  Find(library, nvml.uuid, {"nvmlDeviceGetUUID"});
+  Find(library, nvml.name, {"nvmlDeviceGetName"});
+  Find(library, nvml.pci, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"});
+  Find(library, nvml.memory, {"nvmlDeviceGetMemoryInfo"});
+  FindLinksAndMig(library, nvml);
+  if (nvml.init == nullptr || nvml.count == nullptr || nvml.device == nullptr ||
+      nvml.uuid == nullptr) {
+    return Fail(Errc::kUnavailable, "the library lacks functions to list GPUs");
+  }
+  return nvml;
+}
+
+Result<FoundMachine> ProbeNvml(const NvmlLibrary& nvml) {
+  if (const NvmlReturn code = nvml.init(); code != kNvmlSuccess) {
+    return Fail(Errc::kUnavailable, "start: " + nvml.ErrorText(code));
+  }
+  NvmlProbe probe(nvml);
+  const Status listed = probe.FindGpus();
+  if (listed) probe.FindLinks();
+  if (nvml.shutdown != nullptr) nvml.shutdown();
+  if (!listed) return tl::unexpected(listed.error());
+  return std::move(probe).Take();
+}
 
 std::string ProfileInName(std::string_view name) {
   constexpr std::string_view kBefore = "MIG ";

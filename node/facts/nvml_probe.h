@@ -5,7 +5,6 @@
 // says so.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

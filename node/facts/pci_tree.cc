@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "base/file.h"

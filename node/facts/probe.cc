@@ -11,15 +11,12 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <string>
 #include <system_error>
 #include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "cluster/values/pod_record.h"
-#include "node/facts/nvml_probe.h"
-#include "node/facts/pci_tree.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/mig_json.h"

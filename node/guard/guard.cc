@@ -17,9 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "node/guard/heartbeat.h"
 #include "node/kubelet/plugin_file.h"
-#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {
@@ -68,6 +66,38 @@ HandedBack HandBackOne(const PluginAddress& plugin, PodResources& kubelet,
   return result;
 }
 
+constexpr const char* kThisProgram = "/proc/self/exe";
+
+// In the new process, which has this thread alone.
+[[noreturn]] void Become(char* const* arguments, pid_t parent, int descriptor) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(1);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (descriptor >= 0) fcntl(descriptor, F_SETFD, 0);
+  execv(kThisProgram, arguments);
+  _exit(1);
+}
+
+constexpr Duration kFirstRestartPause = std::chrono::milliseconds(250);  // after two quick ends
+constexpr Duration kLongestRestartPause = std::chrono::seconds(5);
+constexpr Duration kLasted = std::chrono::seconds(2);  // a worker after which there is no pause
+constexpr Duration kMostForTheWorker = std::chrono::seconds(2);  // to end by itself
+constexpr Duration kMostHandBack = std::chrono::seconds(6);
+constexpr Duration kMostWithdraw = std::chrono::seconds(4);
+constexpr Duration kLockLook = std::chrono::milliseconds(50);
+
+std::int64_t Millis(Duration time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+std::vector<std::string> Command(const char* name, const NodeOptions& options) {
+  std::vector<std::string> arguments = Arguments(options);
+  arguments.insert(arguments.begin(), name);
+  return arguments;
+}
+
 }  // namespace
 
 std::vector<HandedBack> HandBack(const std::vector<PluginAddress>& plugins, PodResources& kubelet,
@@ -92,24 +122,6 @@ std::vector<HandedBack> HandBack(const std::vector<PluginAddress>& plugins, PodR
   }
   return results;
 }
-
-namespace {
-
-constexpr const char* kThisProgram = "/proc/self/exe";
-
-// In the new process, which has this thread alone.
-[[noreturn]] void Become(char* const* arguments, pid_t parent, int descriptor) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(1);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (descriptor >= 0) fcntl(descriptor, F_SETFD, 0);
-  execv(kThisProgram, arguments);
-  _exit(1);
-}
-
-}  // namespace
 
 Child::~Child() {
   if (!running()) return;
@@ -151,28 +163,6 @@ bool Child::Ended() {
   if (Instant::clock::now() >= end_) Signal(SIGKILL);
   return false;
 }
-
-namespace {
-
-constexpr Duration kFirstRestartPause = std::chrono::milliseconds(250);  // after two quick ends
-constexpr Duration kLongestRestartPause = std::chrono::seconds(5);
-constexpr Duration kLasted = std::chrono::seconds(2);  // a worker after which there is no pause
-constexpr Duration kMostForTheWorker = std::chrono::seconds(2);  // to end by itself
-constexpr Duration kMostHandBack = std::chrono::seconds(6);
-constexpr Duration kMostWithdraw = std::chrono::seconds(4);
-constexpr Duration kLockLook = std::chrono::milliseconds(50);
-
-std::int64_t Millis(Duration time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
-}
-
-std::vector<std::string> Command(const char* name, const NodeOptions& options) {
-  std::vector<std::string> arguments = Arguments(options);
-  arguments.insert(arguments.begin(), name);
-  return arguments;
-}
-
-}  // namespace
 
 Guard::Guard(NodeOptions options, GuardLimits limits, Log& log, Heartbeat heartbeat)
     : options_(std::move(options)),

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -27,6 +26,21 @@ std::int64_t NowNs() {
 
 Error HeartbeatProblem(Errc code) {
   return {code, "heartbeat: " + std::generic_category().message(errno)};
+}
+
+// The first line of a range: "7f00-7f10 r-xp 00000000 08:01 1234   /lib/libc.so.6".
+bool ParseRange(const std::string& line, MappedRange& range, bool& wanted) {
+  unsigned long long begin = 0;
+  unsigned long long end = 0;
+  char rights[5] = {};
+  unsigned long long inode = 0;
+  const int read =
+      std::sscanf(line.c_str(), "%llx-%llx %4s %*x %*x:%*x %llu", &begin, &end, rights, &inode);
+  if (read != 4) return false;
+  range = {static_cast<std::uintptr_t>(begin), static_cast<std::uintptr_t>(end)};
+  const std::string_view may(rights);
+  wanted = inode != 0 && (may == "r-xp" || may == "r--p");
+  return true;
 }
 
 }  // namespace
@@ -70,25 +84,6 @@ std::optional<Duration> Heartbeat::Age() const {
 void Heartbeat::SetKubeletKeepsBoth(bool keeps) { page_->keeps_both = keeps ? 1 : 0; }
 
 bool Heartbeat::KubeletKeepsBoth() const { return page_->keeps_both == 1; }
-
-namespace {
-
-// The first line of a range: "7f00-7f10 r-xp 00000000 08:01 1234   /lib/libc.so.6".
-bool ParseRange(const std::string& line, MappedRange& range, bool& wanted) {
-  unsigned long long begin = 0;
-  unsigned long long end = 0;
-  char rights[5] = {};
-  unsigned long long inode = 0;
-  const int read =
-      std::sscanf(line.c_str(), "%llx-%llx %4s %*x %*x:%*x %llu", &begin, &end, rights, &inode);
-  if (read != 4) return false;
-  range = {static_cast<std::uintptr_t>(begin), static_cast<std::uintptr_t>(end)};
-  const std::string_view may(rights);
-  wanted = inode != 0 && (may == "r-xp" || may == "r--p");
-  return true;
-}
-
-}  // namespace
 
 std::vector<MappedRange> CleanFileRanges(std::string_view smaps) {
   constexpr std::string_view kWritten = "Anonymous:";

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "node/kubelet/plugin_file.h"
-#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {

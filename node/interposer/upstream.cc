@@ -4,8 +4,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include "node/kubelet/registrar.h"
-
 namespace berth::node {
 
 Upstream::Upstream(std::shared_ptr<grpc::Channel> channel, PluginAddress address, std::int64_t made)

@@ -44,6 +44,24 @@ Error NotWritten(const std::string& path) {
   return {Errc::kUnavailable, path + ": " + std::generic_category().message(errno)};
 }
 
+constexpr std::size_t kMostDomainBytes = 253;
+constexpr std::size_t kMostNameBytes = 63;
+constexpr std::size_t kMostEndpointBytes = 63;  // a socket's path has at most 107 in all
+
+bool IsLetterOrDigit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+bool IsName(std::string_view text, std::size_t most, std::string_view between) {
+  return !text.empty() && text.size() <= most && IsLetterOrDigit(text.front()) &&
+         IsLetterOrDigit(text.back()) && std::ranges::all_of(text, [between](char c) {
+           return IsLetterOrDigit(c) || between.find(c) != std::string_view::npos;
+         });
+}
+
+std::string Quoted(std::string_view text) {
+  constexpr std::size_t kMost = 100;
+  return "\"" + std::string(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "") + "\"";
+}
+
 }  // namespace
 
 std::vector<PluginAddress> ParsePlugins(std::string_view text) {
@@ -94,28 +112,6 @@ Status WritePlugins(const std::string& path, const std::vector<PluginAddress>& p
   if (std::rename(next.c_str(), path.c_str()) != 0) return tl::unexpected(NotWritten(path));
   return {};
 }
-
-namespace {
-
-constexpr std::size_t kMostDomainBytes = 253;
-constexpr std::size_t kMostNameBytes = 63;
-constexpr std::size_t kMostEndpointBytes = 63;  // a socket's path has at most 107 in all
-
-bool IsLetterOrDigit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
-bool IsName(std::string_view text, std::size_t most, std::string_view between) {
-  return !text.empty() && text.size() <= most && IsLetterOrDigit(text.front()) &&
-         IsLetterOrDigit(text.back()) && std::ranges::all_of(text, [between](char c) {
-           return IsLetterOrDigit(c) || between.find(c) != std::string_view::npos;
-         });
-}
-
-std::string Quoted(std::string_view text) {
-  constexpr std::size_t kMost = 100;
-  return "\"" + std::string(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "") + "\"";
-}
-
-}  // namespace
 
 Status CheckResourceName(std::string_view name) {
   const std::size_t slash = name.find('/');

@@ -3,7 +3,6 @@
 // Registering a device plugin with the kubelet.
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>

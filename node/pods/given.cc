@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "node/kubelet/plugin_file.h"
-#include "server/kube/client/api_client.h"
-#include "server/wire/api/pod_writes.h"
+#include "server/wire/api/writes_json.h"
 #include "server/wire/pod/given_json.h"
 
 namespace berth::node {

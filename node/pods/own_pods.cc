@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <utility>
 
 #include "node/kubelet/plugin_file.h"
@@ -80,6 +79,67 @@ class Takes {
   std::vector<std::string> taken_;
 };
 
+using PodJson = nlohmann::json;
+
+constexpr std::size_t kMostContainers = 500;
+constexpr std::size_t kMostAsked = 1'000'000;
+// A Binding of Berth brings both; an admission policy refuses the second from anybody else.
+constexpr const char* kNotBound =
+    "berth.dev/devices: want berth.dev/decision beside it, which says that Berth bound the pod";
+
+const PodJson& At(const PodJson& object, std::string_view key) {
+  static const PodJson nothing;
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() ? nothing : *found;
+}
+
+std::string PodText(const PodJson& object, std::string_view key) {
+  const PodJson& found = At(object, key);
+  return found.is_string() ? found.get<std::string>() : std::string();
+}
+
+// Extended resources are whole numbers: "2", or 2 as some write it.
+std::size_t CountOf(const PodJson& amount) {
+  if (amount.is_number_unsigned()) return std::min(amount.get<std::size_t>(), kMostAsked);
+  if (!amount.is_string()) return 0;
+  const auto& text = amount.get_ref<const std::string&>();
+  std::size_t count = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const bool whole = problem == std::errc() && end == text.data() + text.size();
+  return whole ? std::min(count, kMostAsked) : 0;
+}
+
+void AddContainers(const PodJson& list, bool init, OwnPod& pod) {
+  if (!list.is_array()) return;
+  for (const PodJson& container : list) {
+    if (pod.containers.size() >= kMostContainers) return;
+    OwnContainer own;
+    own.name = PodText(container, "name");
+    own.ends_first = init && PodText(container, "restartPolicy") != "Always";
+    const PodJson& limits = At(At(container, "resources"), "limits");
+    if (!limits.is_object()) continue;
+    for (const auto& [resource, amount] : limits.items()) {
+      const std::size_t count = CountOf(amount);
+      if (count > 0 && CheckResourceName(resource)) own.asks.emplace(resource, count);
+    }
+    if (!own.asks.empty()) pod.containers.push_back(std::move(own));
+  }
+}
+
+void AddStatuses(const PodJson& list, OwnPod& pod) {
+  if (!list.is_array()) return;
+  for (const PodJson& status : list) {
+    const auto found =
+        std::ranges::find(pod.containers, PodText(status, "name"), &OwnContainer::name);
+    if (found == pod.containers.end()) continue;
+    found->running = At(At(status, "state"), "running").is_object();
+    const PodJson& devices = At(status, "allocatedResourcesStatus");
+    found->reports_devices = devices.is_array() && !devices.empty();
+  }
+}
+
+std::string KeyOf(const OwnPod& pod) { return pod.namespace_name + "/" + pod.name; }
+
 }  // namespace
 
 ContainerPlan PodPlan::Whole() const {
@@ -140,69 +200,6 @@ std::vector<std::string> DevicesOf(const ContainerPlan& plan,
   return std::move(takes).taken();
 }
 
-namespace {
-
-using PodJson = nlohmann::json;
-
-constexpr std::size_t kMostContainers = 500;
-constexpr std::size_t kMostAsked = 1'000'000;
-// A Binding of Berth brings both; an admission policy refuses the second from anybody else.
-constexpr const char* kNotBound =
-    "berth.dev/devices: want berth.dev/decision beside it, which says that Berth bound the pod";
-
-const PodJson& At(const PodJson& object, std::string_view key) {
-  static const PodJson nothing;
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found == object.end() ? nothing : *found;
-}
-
-std::string PodText(const PodJson& object, std::string_view key) {
-  const PodJson& found = At(object, key);
-  return found.is_string() ? found.get<std::string>() : std::string();
-}
-
-// Extended resources are whole numbers: "2", or 2 as some write it.
-std::size_t CountOf(const PodJson& amount) {
-  if (amount.is_number_unsigned()) return std::min(amount.get<std::size_t>(), kMostAsked);
-  if (!amount.is_string()) return 0;
-  const auto& text = amount.get_ref<const std::string&>();
-  std::size_t count = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const bool whole = problem == std::errc() && end == text.data() + text.size();
-  return whole ? std::min(count, kMostAsked) : 0;
-}
-
-void AddContainers(const PodJson& list, bool init, OwnPod& pod) {
-  if (!list.is_array()) return;
-  for (const PodJson& container : list) {
-    if (pod.containers.size() >= kMostContainers) return;
-    OwnContainer own;
-    own.name = PodText(container, "name");
-    own.ends_first = init && PodText(container, "restartPolicy") != "Always";
-    const PodJson& limits = At(At(container, "resources"), "limits");
-    if (!limits.is_object()) continue;
-    for (const auto& [resource, amount] : limits.items()) {
-      const std::size_t count = CountOf(amount);
-      if (count > 0 && CheckResourceName(resource)) own.asks.emplace(resource, count);
-    }
-    if (!own.asks.empty()) pod.containers.push_back(std::move(own));
-  }
-}
-
-void AddStatuses(const PodJson& list, OwnPod& pod) {
-  if (!list.is_array()) return;
-  for (const PodJson& status : list) {
-    const auto found =
-        std::ranges::find(pod.containers, PodText(status, "name"), &OwnContainer::name);
-    if (found == pod.containers.end()) continue;
-    found->running = At(At(status, "state"), "running").is_object();
-    const PodJson& devices = At(status, "allocatedResourcesStatus");
-    found->reports_devices = devices.is_array() && !devices.empty();
-  }
-}
-
-}  // namespace
-
 bool OwnPod::Asks(const std::string& resource) const {
   return std::ranges::any_of(containers, [&resource](const OwnContainer& container) {
     return container.asks.contains(resource);
@@ -242,12 +239,6 @@ Result<OwnPod> ParseOwnPod(std::string_view text, std::string_view node) {
   }
   return pod;
 }
-
-namespace {
-
-std::string KeyOf(const OwnPod& pod) { return pod.namespace_name + "/" + pod.name; }
-
-}  // namespace
 
 OwnPods::OwnPods(std::string node, std::function<void()> on_change)
     : node_(std::move(node)), on_change_(std::move(on_change)) {}

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <tuple>
-#include <utility>
 
 #include "base/text.h"
 #include "node/kubelet/plugin_file.h"
@@ -88,6 +86,27 @@ std::vector<Turn> Candidates(const PreferredQuestion& question, const OwnPods::P
   });
   return candidates;
 }
+
+std::int64_t Micros(Duration time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+}
+
+// What is planned for the container; where its own plan has another number of devices, as of an
+// init container that the plan does not name, what is planned for the pod.
+std::vector<std::string> WantedFor(const Turn& turn, const PreferredQuestion& question,
+                                   const NodeFacts& facts) {
+  if (!turn.pod->plan) return {};
+  const auto own = turn.pod->plan->containers.find(turn.container);
+  if (own != turn.pod->plan->containers.end()) {
+    std::vector<std::string> devices = DevicesOf(own->second, question.available, facts);
+    if (IsAnswer(question, devices)) return devices;
+  }
+  return DevicesOf(turn.pod->plan->Whole(), question.available, facts);
+}
+
+using Names = std::set<std::string, std::less<>>;
+
+Names NamesOf(std::span<const std::string> devices) { return {devices.begin(), devices.end()}; }
 
 }  // namespace
 
@@ -172,27 +191,6 @@ std::vector<std::string> Shared(const PreferredQuestion& question, const OwnPods
   }
   return found;
 }
-
-namespace {
-
-std::int64_t Micros(Duration time) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
-}
-
-// What is planned for the container; where its own plan has another number of devices, as of an
-// init container that the plan does not name, what is planned for the pod.
-std::vector<std::string> WantedFor(const Turn& turn, const PreferredQuestion& question,
-                                   const NodeFacts& facts) {
-  if (!turn.pod->plan) return {};
-  const auto own = turn.pod->plan->containers.find(turn.container);
-  if (own != turn.pod->plan->containers.end()) {
-    std::vector<std::string> devices = DevicesOf(own->second, question.available, facts);
-    if (IsAnswer(question, devices)) return devices;
-  }
-  return DevicesOf(turn.pod->plan->Whole(), question.available, facts);
-}
-
-}  // namespace
 
 PlanChooser::PlanChooser(const OwnPods& pods, PodResources& kubelet, GetFacts facts, Log& log,
                          std::function<void()> on_given)
@@ -378,14 +376,6 @@ bool PlanChooser::Served(const OwnPod& pod, const std::string& container) const 
   const MutexLock lock(mutex_);
   return served_.contains({pod.uid, container});
 }
-
-namespace {
-
-using Names = std::set<std::string, std::less<>>;
-
-Names NamesOf(std::span<const std::string> devices) { return {devices.begin(), devices.end()}; }
-
-}  // namespace
 
 bool IsAnswer(const PreferredQuestion& question, const std::vector<std::string>& devices) {
   const Names chosen = NamesOf(devices);

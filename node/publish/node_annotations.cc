@@ -5,9 +5,7 @@
 #include <array>
 #include <cctype>
 #include <iterator>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/text.h"
 #include "node/kubelet/plugin_file.h"
@@ -69,6 +67,67 @@ void ReadOwners(const Json& metadata, NodeAnnotations& read) {
   }
 }
 
+using wire::Json;
+
+constexpr std::array<std::string_view, 3> kFactKeys = {
+    wire::kGpuUuidsKey, wire::kTopologyAnnotation, wire::kMigAnnotation};
+
+// nullopt for "": the annotation is not there.
+std::optional<std::string> Unless(std::string text) {
+  if (text.empty()) return std::nullopt;
+  return text;
+}
+
+std::string UnhealthyDevices(const WhatIsSaid& says) {
+  std::set<std::string> all;
+  for (const auto& [resource, ids] : says.unhealthy) all.insert(ids.begin(), ids.end());
+  while (all.size() > kMostUnhealthy) all.erase(std::prev(all.end()));
+  return Join(all, ",");
+}
+
+// Where the agent carries Berth's choice out, Berth picks the device; otherwise the plugin does.
+std::string WithAllocator(const std::string& mig, const std::set<std::string>& carries) {
+  const bool carried = std::ranges::any_of(
+      carries, [](const std::string& name) { return name.starts_with(kMigResourcePrefix); });
+  Json json = Json::parse(mig, nullptr, false);
+  if (!carried || !json.is_object()) return mig;
+  json["allocator"] = "berth";
+  return wire::JsonText(json);
+}
+
+using wire::Json;
+
+constexpr std::size_t kMostWordBytes = 40;
+constexpr std::string_view kPolicy = "topologyManagerPolicy", kScope = "topologyManagerScope",
+                           kCpus = "cpuManagerPolicy";
+
+// Words of policies are short and plain; anything else is not passed on.
+bool IsWord(std::string_view text) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+  };
+  return !text.empty() && text.size() <= kMostWordBytes && std::ranges::all_of(text, plain);
+}
+
+std::string WordOf(const Json& config, std::string_view key) {
+  const auto found = config.find(key);
+  if (found == config.end() || !found->is_string()) return "";
+  auto word = found->get<std::string>();
+  return IsWord(word) ? word : "";
+}
+
+// The value of a line "key: word" that begins in the first column, without quotes and comment.
+std::string WordOf(std::string_view line, std::string_view key) {
+  if (!line.starts_with(key) || line.substr(key.size(), 1) != ":") return "";
+  std::string_view value = line.substr(key.size() + 1);
+  value = Trimmed(value.substr(0, value.find(" #")));
+  if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&
+      value.back() == value.front()) {
+    value = value.substr(1, value.size() - 2);
+  }
+  return IsWord(value) ? std::string(value) : "";
+}
+
 }  // namespace
 
 Result<NodeAnnotations> ReadNodeAnnotations(std::string_view node_json) {
@@ -119,38 +178,6 @@ std::optional<std::string> AnnotationPatch(const NodeAnnotations& now,
   return wire::JsonText(Json{{"metadata", {{"annotations", std::move(changes)}}}});
 }
 
-namespace {
-
-using wire::Json;
-
-constexpr std::array<std::string_view, 3> kFactKeys = {
-    wire::kGpuUuidsKey, wire::kTopologyAnnotation, wire::kMigAnnotation};
-
-// nullopt for "": the annotation is not there.
-std::optional<std::string> Unless(std::string text) {
-  if (text.empty()) return std::nullopt;
-  return text;
-}
-
-std::string UnhealthyDevices(const WhatIsSaid& says) {
-  std::set<std::string> all;
-  for (const auto& [resource, ids] : says.unhealthy) all.insert(ids.begin(), ids.end());
-  while (all.size() > kMostUnhealthy) all.erase(std::prev(all.end()));
-  return Join(all, ",");
-}
-
-// Where the agent carries Berth's choice out, Berth picks the device; otherwise the plugin does.
-std::string WithAllocator(const std::string& mig, const std::set<std::string>& carries) {
-  const bool carried = std::ranges::any_of(
-      carries, [](const std::string& name) { return name.starts_with(kMigResourcePrefix); });
-  Json json = Json::parse(mig, nullptr, false);
-  if (!carried || !json.is_object()) return mig;
-  json["allocator"] = "berth";
-  return wire::JsonText(json);
-}
-
-}  // namespace
-
 bool WhatIsSaid::SetUnhealthy(const std::string& resource, std::set<std::string> ids) {
   std::set<std::string> devices;
   for (const std::string& id : ids) {
@@ -186,43 +213,6 @@ WantedAnnotations Wanted(const WhatIsSaid& says, bool mig_single) {
   }
   return wanted;
 }
-
-namespace {
-
-using wire::Json;
-
-constexpr std::size_t kMostWordBytes = 40;
-constexpr std::string_view kPolicy = "topologyManagerPolicy", kScope = "topologyManagerScope",
-                           kCpus = "cpuManagerPolicy";
-
-// Words of policies are short and plain; anything else is not passed on.
-bool IsWord(std::string_view text) {
-  const auto plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
-  };
-  return !text.empty() && text.size() <= kMostWordBytes && std::ranges::all_of(text, plain);
-}
-
-std::string WordOf(const Json& config, std::string_view key) {
-  const auto found = config.find(key);
-  if (found == config.end() || !found->is_string()) return "";
-  auto word = found->get<std::string>();
-  return IsWord(word) ? word : "";
-}
-
-// The value of a line "key: word" that begins in the first column, without quotes and comment.
-std::string WordOf(std::string_view line, std::string_view key) {
-  if (!line.starts_with(key) || line.substr(key.size(), 1) != ":") return "";
-  std::string_view value = line.substr(key.size() + 1);
-  value = Trimmed(value.substr(0, value.find(" #")));
-  if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&
-      value.back() == value.front()) {
-    value = value.substr(1, value.size() - 2);
-  }
-  return IsWord(value) ? std::string(value) : "";
-}
-
-}  // namespace
 
 Result<KubeletPolicies> PoliciesOfConfigz(std::string_view json) {
   const Json all = Json::parse(json, nullptr, false);

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <deque>
 #include <map>
-#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -26,7 +25,6 @@
 #include "config/kubeconfig.h"
 #include "node/kubelet/plugin_file.h"
 #include "node/publish/node_annotations.h"
-#include "server/kube/client/api_client.h"
 #include "server/kube/client/http_api_client.h"
 
 namespace berth::node {
@@ -88,6 +86,24 @@ Status EndOf(int status) {
   return Fail(Errc::kUnavailable, "ended with status " + std::to_string(WEXITSTATUS(status)));
 }
 
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr Duration kMostPerRequest = seconds(5);
+constexpr Duration kFirstAttemptPause = seconds(1),
+                   kLongestAttemptPause = minutes(5);  // between attempts
+constexpr Duration kFirstProbePause = seconds(10);
+// Looks whether somebody else has changed the Node. 5,000 nodes make three requests a second.
+constexpr Duration kLookAgain = minutes(30);
+// Devices that flap are written seldom: so many writes within that time.
+constexpr std::size_t kMostWrites = 6;
+constexpr Duration kWritesWithin = minutes(1);
+constexpr std::size_t kMostConfigBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostLineBytes = 500;
+
+Instant Now() { return std::chrono::steady_clock::now(); }
+
 }  // namespace
 
 Result<std::string> ChildRunner::Output(const std::vector<std::string>& argv,
@@ -122,28 +138,6 @@ Result<std::string> ChildRunner::Output(const std::vector<std::string>& argv,
   }
   return text;
 }
-
-namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::minutes;
-using std::chrono::seconds;
-
-constexpr Duration kMostPerRequest = seconds(5);
-constexpr Duration kFirstAttemptPause = seconds(1),
-                   kLongestAttemptPause = minutes(5);  // between attempts
-constexpr Duration kFirstProbePause = seconds(10);
-// Looks whether somebody else has changed the Node. 5,000 nodes make three requests a second.
-constexpr Duration kLookAgain = minutes(30);
-// Devices that flap are written seldom: so many writes within that time.
-constexpr std::size_t kMostWrites = 6;
-constexpr Duration kWritesWithin = minutes(1);
-constexpr std::size_t kMostConfigBytes = std::size_t{1} << 20;
-constexpr std::size_t kMostLineBytes = 500;
-
-Instant Now() { return std::chrono::steady_clock::now(); }
-
-}  // namespace
 
 class NodePublisher::Impl {
  public:

@@ -32,7 +32,6 @@
 #include <vector>
 
 #include "cluster/claims/device_offers.h"
-#include "cluster/claims/mig_offers.h"
 #include "cluster/node/node.h"
 #include "scoring/claims/claim_question.h"
 

@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
-#include <utility>
 
 #include "base/text.h"
 #include "scoring/devices/device_picker.h"
@@ -15,8 +12,6 @@
 namespace berth {
 
 namespace {
-
-std::size_t Nth(int position) { return static_cast<std::size_t>(position); }
 
 Status Compile(const std::vector<std::string>& expressions, std::vector<cel::Program>& into) {
   for (const std::string& expression : expressions) {
@@ -120,6 +115,19 @@ void AddPool(const DevicePool& pool, const std::set<DeviceName>& taken, NodeQues
       }
     }
   }
+}
+
+// The pools that publish a device of that name; all are of one driver.
+std::vector<const DevicePool*> PoolsWith(const NodeDevices& devices, const std::string& name) {
+  std::vector<const DevicePool*> pools;
+  for (const DevicePool& pool : devices.pools) {
+    const bool has = std::ranges::any_of(pool.slices, [&name](const auto& slice) {
+      return std::ranges::find(slice->devices, name, &PublishedDevice::name) !=
+             slice->devices.end();
+    });
+    if (has) pools.push_back(&pool);
+  }
+  return pools;
 }
 
 }  // namespace
@@ -230,23 +238,6 @@ std::optional<RequestShape> WholeGpusOf(const std::vector<DeviceClaim>& claims,
   if (count < 2) shape.links = {};
   return shape;
 }
-
-namespace {
-
-// The pools that publish a device of that name; all are of one driver.
-std::vector<const DevicePool*> PoolsWith(const NodeDevices& devices, const std::string& name) {
-  std::vector<const DevicePool*> pools;
-  for (const DevicePool& pool : devices.pools) {
-    const bool has = std::ranges::any_of(pool.slices, [&name](const auto& slice) {
-      return std::ranges::find(slice->devices, name, &PublishedDevice::name) !=
-             slice->devices.end();
-    });
-    if (has) pools.push_back(&pool);
-  }
-  return pools;
-}
-
-}  // namespace
 
 std::vector<HeldByPod> WholeGpusByPod(const Node& node, const ClaimEnds& ends) {
   if (node.claims() == nullptr) return {};

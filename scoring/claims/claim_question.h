@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,7 +16,6 @@
 #include "base/result.h"
 #include "cel/program.h"
 #include "cluster/claims/device_claim.h"
-#include "cluster/claims/device_classes.h"
 #include "cluster/claims/device_offers.h"
 #include "cluster/claims/node_devices.h"
 #include "cluster/node/node.h"

@@ -19,13 +19,11 @@ enum class Walk : std::uint8_t {
 
 constexpr int kLongSearch = 2000;  // steps: from then on it pays to ask whether it can succeed
 
-std::size_t At(int position) { return static_cast<std::size_t>(position); }
-
 // What the devices picked so far leave of a claim's constraint.
 class ConstraintState {
  public:
   bool Add(const SearchConstraint& constraint, int device) {
-    const int value = constraint.values[At(device)];
+    const int value = constraint.values[Nth(device)];
     if (value == kNoValue) return false;
     if (!constraint.distinct && !values_.empty() && (value == kOddValue || value != values_[0])) {
       return false;
@@ -96,15 +94,15 @@ class SetSearch {
     std::vector<int> all = {};
   };
 
-  const SearchClaim& ClaimOf(const OptionOf& of) const { return question_.claims[At(of.claim)]; }
+  const SearchClaim& ClaimOf(const OptionOf& of) const { return question_.claims[Nth(of.claim)]; }
   const SearchRequest& RequestOf(const OptionOf& of) const {
-    return ClaimOf(of).requests[At(of.request)];
+    return ClaimOf(of).requests[Nth(of.request)];
   }
   const SearchOption& OptionAt(const OptionOf& of) const {
-    return RequestOf(of).options[At(of.option)];
+    return RequestOf(of).options[Nth(of.option)];
   }
   OptionState& StateOf(const OptionOf& of) {
-    return options_[At(of.claim)][At(of.request)][At(of.option)];
+    return options_[Nth(of.claim)][Nth(of.request)][Nth(of.option)];
   }
 
   DeviceMatch Match(const OptionOf& of, int device) {
@@ -113,11 +111,11 @@ class SetSearch {
       state.asked.resize(question_.devices.size());
       state.match.resize(question_.devices.size());
     }
-    if (!state.asked[At(device)]) {
-      state.asked[At(device)] = true;
-      state.match[At(device)] = question_.match(of, device);
+    if (!state.asked[Nth(device)]) {
+      state.asked[Nth(device)] = true;
+      state.match[Nth(device)] = question_.match(of, device);
     }
-    return state.match[At(device)];
+    return state.match[Nth(device)];
   }
 
   // Whether some request wants more than there is for it alone: then nothing of what is tried for
@@ -125,7 +123,7 @@ class SetSearch {
   bool IsImpossible() {
     bool impossible = false;
     for (int claim = 0; claim < static_cast<int>(question_.claims.size()); ++claim) {
-      const auto requests = static_cast<int>(question_.claims[At(claim)].requests.size());
+      const auto requests = static_cast<int>(question_.claims[Nth(claim)].requests.size());
       for (int request = 0; request < requests; ++request) {
         bool possible = false;
         const int options = static_cast<int>(RequestOf({claim, request, 0}).options.size());
@@ -147,8 +145,8 @@ class SetSearch {
   std::int64_t CountOf(const OptionOf& of) {
     std::int64_t count = 0;
     for (int device = 0; device < static_cast<int>(question_.devices.size()); ++device) {
-      const SearchDevice& candidate = question_.devices[At(device)];
-      if (candidate.taken || !question_.pools[At(candidate.pool)].usable) continue;
+      const SearchDevice& candidate = question_.devices[Nth(device)];
+      if (candidate.taken || !question_.pools[Nth(candidate.pool)].usable) continue;
       const DeviceMatch match = Match(of, device);
       if (match == DeviceMatch::kError || match == DeviceMatch::kUnknown) return -1;
       count += match == DeviceMatch::kYes ? 1 : 0;
@@ -160,10 +158,10 @@ class SetSearch {
   Walk Prepare() {
     for (int claim = 0; claim < static_cast<int>(question_.claims.size()); ++claim) {
       std::int64_t least = 0;
-      const auto& requests = question_.claims[At(claim)].requests;
+      const auto& requests = question_.claims[Nth(claim)].requests;
       for (int request = 0; request < static_cast<int>(requests.size()); ++request) {
         std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-        const int options = static_cast<int>(requests[At(request)].options.size());
+        const int options = static_cast<int>(requests[Nth(request)].options.size());
         for (int option = 0; option < options; ++option) {
           const Walk walk = PrepareOption({claim, request, option});
           if (walk != Walk::kDone) return walk;
@@ -198,8 +196,8 @@ class SetSearch {
   // tried. start: the first device to be tried.
   Walk Next(const OptionOf& of, std::int64_t nth, bool in_option, int start) {
     if (++steps_ > most_steps_) return Walk::kUnknown;
-    if (At(of.claim) >= question_.claims.size()) return Complete();
-    if (At(of.request) >= ClaimOf(of).requests.size()) {
+    if (Nth(of.claim) >= question_.claims.size()) return Complete();
+    if (Nth(of.request) >= ClaimOf(of).requests.size()) {
       const Walk walk = Next({of.claim + 1, 0, 0}, 0, false, 0);
       return walk == Walk::kTooMany ? Walk::kFail : walk;
     }
@@ -216,7 +214,7 @@ class SetSearch {
   Walk EachOption(OptionOf of) {
     bool all_too_many = true;
     const int options = static_cast<int>(RequestOf(of).options.size());
-    const int only = rate_ != nullptr ? fixed_[At(of.claim)][At(of.request)] : -1;
+    const int only = rate_ != nullptr ? fixed_[Nth(of.claim)][Nth(of.request)] : -1;
     for (of.option = 0; of.option < options; ++of.option) {
       if (only >= 0 && of.option != only) continue;
       const Walk walk = Next(of, 0, true, 0);
@@ -244,8 +242,8 @@ class SetSearch {
       if (++steps_ > most_steps_ || (steps_ == kLongSearch && IsImpossible())) {
         return Walk::kUnknown;
       }
-      const SearchDevice& candidate = question_.devices[At(device)];
-      if (!question_.pools[At(candidate.pool)].usable || IsTaken(device)) continue;
+      const SearchDevice& candidate = question_.devices[Nth(device)];
+      if (!question_.pools[Nth(candidate.pool)].usable || IsTaken(device)) continue;
       const DeviceMatch match = Match(of, device);
       if (rate_ == nullptr && match == DeviceMatch::kError) return Walk::kError;
       if (rate_ == nullptr && match == DeviceMatch::kUnknown) return Walk::kUnknown;
@@ -260,7 +258,7 @@ class SetSearch {
   }
 
   bool IsTaken(int device) const {
-    return question_.devices[At(device)].taken || picked_already_[At(device)];
+    return question_.devices[Nth(device)].taken || picked_already_[Nth(device)];
   }
 
   std::int64_t InClaim(int claim) const {
@@ -270,32 +268,32 @@ class SetSearch {
 
   bool Take(const OptionOf& of, int device, bool& constrained) {
     if (IsTaken(device)) return false;
-    const SearchDevice& taken = question_.devices[At(device)];
+    const SearchDevice& taken = question_.devices[Nth(device)];
     if (!UseCounters(taken)) return false;
     if (Match(of, device) == DeviceMatch::kTainted || !Constrain(of, device, constrained)) {
       ReturnCounters(taken);
       return false;
     }
-    picked_already_[At(device)] = true;
+    picked_already_[Nth(device)] = true;
     picked_.push_back({of, device});
     return true;
   }
 
   void GiveBack(const OptionOf& of, int device) {
     picked_.pop_back();
-    picked_already_[At(device)] = false;
+    picked_already_[Nth(device)] = false;
     Release(of, ClaimOf(of).constraints.size());
-    ReturnCounters(question_.devices[At(device)]);
+    ReturnCounters(question_.devices[Nth(device)]);
   }
 
   bool Covers(const SearchConstraint& constraint, const OptionOf& of) const {
-    return constraint.covers[At(of.request)][At(of.option)];
+    return constraint.covers[Nth(of.request)][Nth(of.option)];
   }
 
   bool Constrain(const OptionOf& of, int device, bool& constrained) {
     const auto& all = ClaimOf(of).constraints;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!Covers(all[i], of) || constraints_[At(of.claim)][i].Add(all[i], device)) continue;
+      if (!Covers(all[i], of) || constraints_[Nth(of.claim)][i].Add(all[i], device)) continue;
       Release(of, i);
       constrained = true;
       return false;
@@ -307,16 +305,16 @@ class SetSearch {
   void Release(const OptionOf& of, std::size_t count) {
     const auto& all = ClaimOf(of).constraints;
     for (std::size_t i = 0; i < count; ++i) {
-      if (Covers(all[i], of)) constraints_[At(of.claim)][i].Remove();
+      if (Covers(all[i], of)) constraints_[Nth(of.claim)][i].Remove();
     }
   }
 
   // A pool in which more is used than there is gives nothing that uses any counter.
   bool UseCounters(const SearchDevice& device) {
     if (device.uses.empty()) return true;
-    auto& used = used_[At(device.pool)];
-    for (const CounterUse& use : device.uses) used[At(use.counter)] += use.milli;
-    const auto& left = question_.pools[At(device.pool)].counters_left;
+    auto& used = used_[Nth(device.pool)];
+    for (const CounterUse& use : device.uses) used[Nth(use.counter)] += use.milli;
+    const auto& left = question_.pools[Nth(device.pool)].counters_left;
     for (std::size_t i = 0; i < left.size(); ++i) {
       if (left[i] >= used[i]) continue;
       ReturnCounters(device);
@@ -326,8 +324,8 @@ class SetSearch {
   }
 
   void ReturnCounters(const SearchDevice& device) {
-    auto& used = used_[At(device.pool)];
-    for (const CounterUse& use : device.uses) used[At(use.counter)] -= use.milli;
+    auto& used = used_[Nth(device.pool)];
+    for (const CounterUse& use : device.uses) used[Nth(use.counter)] -= use.milli;
   }
 
   // The rest is for Best.
@@ -347,13 +345,13 @@ class SetSearch {
     std::vector<std::vector<int>> options;
     for (const SearchClaim& claim : question_.claims) options.emplace_back(claim.requests.size());
     for (const PickedDevice& each : devices) {
-      options[At(each.of.claim)][At(each.of.request)] = each.of.option;
+      options[Nth(each.of.claim)][Nth(each.of.request)] = each.of.option;
     }
     return options;
   }
 
   OptionOf Fixed(int claim, int request) const {
-    return {claim, request, fixed_[At(claim)][At(request)]};
+    return {claim, request, fixed_[Nth(claim)][Nth(request)]};
   }
 
   // Requests that want the same are alike: which of two sets the one has and which the other makes
@@ -361,7 +359,7 @@ class SetSearch {
   void MarkAlike() {
     std::vector<OptionOf> all;
     for (int claim = 0; claim < static_cast<int>(question_.claims.size()); ++claim) {
-      const auto requests = static_cast<int>(question_.claims[At(claim)].requests.size());
+      const auto requests = static_cast<int>(question_.claims[Nth(claim)].requests.size());
       for (int request = 0; request < requests; ++request) all.push_back(Fixed(claim, request));
     }
     for (std::size_t i = 1; i < all.size(); ++i) {

@@ -14,12 +14,16 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
 namespace berth {
+
+// A position as an index.
+inline std::size_t Nth(int position) { return static_cast<std::size_t>(position); }
 
 // An allocation of a claim has no more devices (resource.k8s.io/v1, AllocationResultsMaxSize).
 inline constexpr int kMostClaimDevices = 32;

@@ -39,7 +39,7 @@ GpuMask InTurn(const NodeSpec& spec, GpuMask free, GpuMask suiting, const Reques
   return chosen;
 }
 
-bool Suits(const NodeSpec& spec, GpuMask free, GpuMask gpus, const RequestShape& shape) {
+bool Satisfies(const NodeSpec& spec, GpuMask free, GpuMask gpus, const RequestShape& shape) {
   return std::popcount(gpus) == shape.gpu_count() && spec.links.Satisfies(gpus, shape.links) &&
          KubeletGives(spec, shape, free, gpus);
 }
@@ -61,7 +61,7 @@ GpuMask OfAllSets(const NodeSpec& spec, GpuMask free, GpuMask suiting, const Req
     GpuMask set = 0;
     ForEachGpu(dense, [&](int at) { set |= bits[static_cast<std::size_t>(at)]; });
     const int quality = spec.links.quality(set);
-    if (quality <= best_quality || !Suits(spec, free, set, shape)) continue;
+    if (quality <= best_quality || !Satisfies(spec, free, set, shape)) continue;
     best = set;
     best_quality = quality;
   }
@@ -116,7 +116,7 @@ GpuMask Foreseen(const NodeSpec& spec, GpuMask idle, const RequestShape& shape) 
 }
 
 // Whether these are as many as it asks for, all accepted and linked as it wants them.
-bool Suits(const NodeSpec& spec, GpuMask gpus, const RequestShape& shape) {
+bool Satisfies(const NodeSpec& spec, GpuMask gpus, const RequestShape& shape) {
   const int count = shape.gpu_count();
   if (std::popcount(gpus) < count || (gpus & ~AcceptedGpus(spec, shape)) != 0) return false;
   if (count < 2 || !shape.links.limits()) return true;
@@ -125,7 +125,7 @@ bool Suits(const NodeSpec& spec, GpuMask gpus, const RequestShape& shape) {
 
 std::vector<DeviceChoice> ForeseenChoice(const Node& node, const RequestShape& shape) {
   DeviceChoice choice{Foreseen(node.spec(), IdleGpus(node), shape), kMilliPerGpu, 0};
-  if (!Suits(node.spec(), choice.gpus, shape)) return {};
+  if (!Satisfies(node.spec(), choice.gpus, shape)) return {};
   const auto last = static_cast<std::size_t>(63 - std::countl_zero(choice.gpus));
   choice.memory_mib = node.spec().gpus[last].memory_mib;
   return {choice};
@@ -135,7 +135,7 @@ int ForeseenInTurn(const Node& node, const RequestShape& shape) {
   int found = 0;
   for (GpuMask idle = IdleGpus(node);; ++found) {
     const GpuMask gpus = Foreseen(node.spec(), idle, shape);
-    if (!Suits(node.spec(), gpus, shape)) return found;
+    if (!Satisfies(node.spec(), gpus, shape)) return found;
     idle &= ~gpus;
   }
 }
@@ -166,7 +166,7 @@ AlignedChoice ChooseAligned(const Node& node, GpuMask free, GpuMask suiting,
     // Whether there is a set is not to depend on the tenants.
     for (const auto& heeded : {tenants, std::span<const GpuMask>()}) {
       const GpuMask gpus = InTurn(spec, free, best, shape, heeded);
-      if (gpus != 0 && Suits(spec, free, gpus, shape)) return {true, gpus};
+      if (gpus != 0 && Satisfies(spec, free, gpus, shape)) return {true, gpus};
       if (tenants.empty()) break;
     }
   }

@@ -7,11 +7,10 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "scoring/devices/device_picker.h"
 
 namespace berth {
@@ -130,6 +129,14 @@ bool Suffices(const GpuLinks& links, GpuMask gpus, const RequestShape& shape) {
          links.Choose(gpus, count, shape.links) != 0;
 }
 
+// Of the pods of the workload on the node, those for which `counts` holds.
+template <class Counts>
+int PodsOf(const Node& node, const RequestShape& shape, Counts counts) {
+  return static_cast<int>(std::ranges::count_if(node.pods(), [&](const auto& pod) {
+    return pod->pod.shape.workload == shape.workload && counts(*pod);
+  }));
+}
+
 }  // namespace
 
 std::vector<GpuMask> BySuitability(const Node& node, GpuMask free, const RequestShape& shape) {
@@ -189,18 +196,6 @@ std::string TextOfPenalty(int penalty) {
   return text + "shares " + std::string(kNear[near]) + " with pods that it should be near";
 }
 
-namespace {
-
-// Of the pods of the workload on the node, those for which `counts` holds.
-template <class Counts>
-int PodsOf(const Node& node, const RequestShape& shape, Counts counts) {
-  return static_cast<int>(std::ranges::count_if(node.pods(), [&](const auto& pod) {
-    return pod->pod.shape.workload == shape.workload && counts(*pod);
-  }));
-}
-
-}  // namespace
-
 int CrowdOnGpu(const Node& node, int gpu, const RequestShape& shape) {
   if (shape.spread != Spread::kCard) return 0;
   return PodsOf(node, shape, [gpu](const PodRecord& pod) {
@@ -227,6 +222,33 @@ int CrowdOn(const Node& node, const RequestShape& shape) {
     if (whole && !node.spec().gives_parts()) return 0;
   }
   return PodsOf(node, shape, [](const PodRecord&) { return true; });
+}
+
+int Behind::rank() const {
+  constexpr int kPods = 1 << 20;  // more than of a workload on a node
+  return ((gives_parts ? kPods : 0) + crowd) * (kMostPenalty + 1) + penalty;
+}
+
+std::string Behind::text() const {
+  std::vector<std::string> texts;
+  if (gives_parts) {
+    texts.emplace_back("hands out GPU shares, and the pod does not say which isolation it needs");
+  }
+  if (crowd > 0) {
+    texts.push_back("has " + std::to_string(crowd) + (crowd == 1 ? " pod" : " pods") +
+                    std::string(" that it should be spread from"));
+  }
+  if (penalty > 0) texts.push_back(TextOfPenalty(penalty));
+  return Join(texts, ", ");
+}
+
+bool MayPutBehind(const RequestShape& shape) {
+  return shape.is_plain() || shape.spread != Spread::kNone || !shape.neighbours.empty();
+}
+
+Behind BehindOn(const Node& node, const RequestShape& shape) {
+  return {shape.is_plain() && node.spec().gives_parts(), CrowdOn(node, shape),
+          NeighbourPenalty(node, shape)};
 }
 
 }  // namespace berth

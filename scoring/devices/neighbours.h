@@ -10,7 +10,7 @@
 //   NIC    the best relation to one: under one PCIe root, in one NUMA group, another one.
 //
 // Nothing of this is a condition: a pod that cannot have the best gets the next best. `far` and
-// `near` choose the node too (behind.h), a NIC the GPUs of a node alone: which nodes
+// `near` choose the node too (Behind), a NIC the GPUs of a node alone: which nodes
 // have RDMA is a trait. Where the links of a node are unknown all its GPUs are as near to each
 // other as can be, for `far`, and share the node alone, for `near`. Pods that were told to end are
 // nobody's neighbours; the GPUs of a pod are those of its own ResourceClaims too. Where it is not
@@ -73,5 +73,27 @@ int CrowdOnGpus(const Node& node, GpuMask gpus, const RequestShape& shape);
 // shape that does not spread, and for whole GPUs, which are never shared, over GPUs. Requires: the
 // shape fits the node.
 int CrowdOn(const Node& node, const RequestShape& shape);
+
+// Behind: what puts a node behind others for a pod, whatever the scorers say of it
+// (EvaluationTable::Totals). No condition: where all nodes are behind, the least so is taken. Pure
+// functions.
+
+// The first counts most.
+struct Behind {
+  bool gives_parts = false;  // of GPUs, and the pod does not say what it needs of one
+  int crowd = 0;             // CrowdOn
+  int penalty = 0;           // NeighbourPenalty
+
+  // 0 = nothing does; higher is farther behind.
+  [[nodiscard]] int rank() const;
+  // For people, all that does; "" if nothing does.
+  [[nodiscard]] std::string text() const;
+};
+
+// Whether it may be that a node is behind another for pods of that shape.
+bool MayPutBehind(const RequestShape& shape);
+
+// Requires: the shape fits the node.
+Behind BehindOn(const Node& node, const RequestShape& shape);
 
 }  // namespace berth

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/devices/neighbours.h"
 
 namespace berth {

@@ -15,7 +15,7 @@
 
 #include "cluster/node/node.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/devices/device_picker.h"
+#include "scoring/profile_spec.h"
 #include "scoring/scorer.h"
 
 namespace berth {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <tuple>
 
 #include "cluster/values/held_bytes.h"
 #include "scoring/admission.h"

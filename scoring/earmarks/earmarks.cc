@@ -18,32 +18,6 @@ bool FitsIn(const Node& node, const PodRequest& pod) {
   return Fits(node, pod.shape) && LackOf(node, pod).empty();
 }
 
-}  // namespace
-
-std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod, PodState state) {
-  if (!FitsIn(node, pod)) return nullptr;
-  const auto choices = DeviceChoices(node, pod.shape, DeviceRule::kTightest);
-  if (choices.empty()) return nullptr;
-  auto record = std::make_shared<PodRecord>();
-  record->pod = pod;
-  record->placement = PlacementFor(node, pod.shape, choices.front());
-  record->state = state;
-  auto with = std::make_shared<Node>(node);
-  with->Put(std::move(record));
-  return with;
-}
-
-bool IsOwnedBy(const EarmarkOwner& owner, const PodRequest& pod) {
-  return owner.gang.empty() ? owner.pod.uid == pod.id.uid : owner.gang == pod.gang.id;
-}
-
-bool GoesBefore(const PodRequest& pod, const EarmarkOwner& owner) {
-  if (IsOwnedBy(owner, pod) || pod.priority > owner.priority) return true;
-  return !owner.gang.empty() && owner.may_preempt && pod.priority < owner.priority;
-}
-
-namespace {
-
 // The pod's number among those of its controller, which makes them in this order; empty: it has
 // none.
 std::optional<std::int64_t> NumberOf(const PodRequest& pod) {
@@ -76,6 +50,28 @@ bool IsAnOwner(const Earmarks::OnNode& on, const PodRequest& pod) {
 }
 
 }  // namespace
+
+std::shared_ptr<const Node> WithPod(const Node& node, const PodRequest& pod, PodState state) {
+  if (!FitsIn(node, pod)) return nullptr;
+  const auto choices = DeviceChoices(node, pod.shape, DeviceRule::kTightest);
+  if (choices.empty()) return nullptr;
+  auto record = std::make_shared<PodRecord>();
+  record->pod = pod;
+  record->placement = PlacementFor(node, pod.shape, choices.front());
+  record->state = state;
+  auto with = std::make_shared<Node>(node);
+  with->Put(std::move(record));
+  return with;
+}
+
+bool IsOwnedBy(const EarmarkOwner& owner, const PodRequest& pod) {
+  return owner.gang.empty() ? owner.pod.uid == pod.id.uid : owner.gang == pod.gang.id;
+}
+
+bool GoesBefore(const PodRequest& pod, const EarmarkOwner& owner) {
+  if (IsOwnedBy(owner, pod) || pod.priority > owner.priority) return true;
+  return !owner.gang.empty() && owner.may_preempt && pod.priority < owner.priority;
+}
 
 WallTime SinceOfLost(const PodRequest& pod, WallTime since, const Snapshot& snapshot) {
   const auto number = pod.gang.empty() ? NumberOf(pod) : std::nullopt;

@@ -3,13 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "base/random.h"
 
@@ -42,6 +39,13 @@ std::optional<Duration> Predict(std::span<const Duration> sorted, Duration age) 
   if (longest > shortest * RunTimes::kMostRatio) return std::nullopt;
   return Quantile(longer, RunTimes::kQuantile);
 }
+
+using std::chrono::seconds;
+
+// The pods that run and have given their word, by namespace, and how many are past it.
+struct Words {
+  std::size_t running = 0, overdue = 0;
+};
 
 }  // namespace
 
@@ -128,17 +132,6 @@ std::size_t RunTimeTable::kinds() const {
   const MutexLock lock(mutex_);
   return kinds_.size();
 }
-
-namespace {
-
-using std::chrono::seconds;
-
-// The pods that run and have given their word, by namespace, and how many are past it.
-struct Words {
-  std::size_t running = 0, overdue = 0;
-};
-
-}  // namespace
 
 PodEnds::PodEnds(const Snapshot& snapshot, WallTime now, std::shared_ptr<const RunTimes> learned,
                  const JobEndTable* jobs)

@@ -29,7 +29,6 @@
 #include "base/mutex.h"
 #include "scoring/engine/profile_tables.h"
 #include "scoring/waste/fleet.h"
-#include "scoring/waste/learned_mix.h"
 #include "scoring/waste/request_mix.h"
 
 namespace berth {

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
 #include "base/random.h"
 #include "scoring/devices/device_picker.h"
-#include "scoring/engine/behind.h"
+#include "scoring/devices/neighbours.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
 #include "scoring/scorers/workload_fit.h"

@@ -73,7 +73,7 @@ class EvaluationTable {
   [[nodiscard]] const DeviceChoice& choice(NodeIndex node, std::span<const double> prices = {});
   // Weighted mean score of each candidate in hundredths, 0..kMaxTotal; 0 for a waiting one, unless
   // all of them wait. Some come last, with 0, behind the others, who have more: all but the least
-  // behind (behind.h). Requires: all of them fit.
+  // behind (neighbours.h). Requires: all of them fit.
   //
   // wishes: of this pod, beside the table's shape; none unless takes_wishes().
   [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates,

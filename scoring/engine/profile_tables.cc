@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <thread>
-#include <utility>
 
 #include "cluster/values/held_bytes.h"
 #include "scoring/devices/device_picker.h"

@@ -2,9 +2,7 @@
 #include "scoring/explain/ending_pods.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <string>
 #include <tuple>
 #include <utility>
 

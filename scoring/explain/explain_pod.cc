@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -12,7 +11,6 @@
 #include "base/text.h"
 #include "cluster/node/mig_use.h"
 #include "scoring/admission.h"
-#include "scoring/by_claim.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/other_limits.h"
 
@@ -433,7 +431,7 @@ class Explaining {
     const auto own = std::ranges::find(told_.best, on_, &ScoredNode::node);
     if (own == told_.best.end()) return;
     line.push_back({"scored now, it ranks " + std::to_string(own->place) + " of " +
-                        CountText(static_cast<std::int64_t>(told_.fitting), "fitting node"),
+                        CountText(told_.fitting, "fitting node"),
                     2});
     const auto other = std::ranges::find_if(
         told_.best, [this](const ScoredNode& scored) { return scored.node != on_; });

@@ -24,14 +24,12 @@
 #include "cluster/values/pod_request.h"
 #include "scoring/engine/engine.h"
 #include "scoring/explain/first_line.h"
+#include "scoring/explain/gpu_use.h"
 #include "scoring/explain/kept_room.h"
-#include "scoring/explain/model_summary.h"
 #include "scoring/explain/near_nodes.h"
 #include "scoring/explain/node_access.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/explain/preemption_outlook.h"
-#include "scoring/explain/rollout.h"
-#include "scoring/explain/score_report.h"
 #include "scoring/judgement.h"
 #include "scoring/mig/repartition_report.h"
 #include "scoring/victims.h"
@@ -95,7 +93,7 @@ struct PodExplanation {
   std::map<std::string, int> lacking = {};
   std::size_t kept = 0;  // of these, kept for others that have waited longer
   std::optional<Reservation> reservation = {};
-  std::size_t by_claim = 0;              // on which kube-scheduler decides (by_claim.h)
+  std::size_t by_claim = 0;              // on which kube-scheduler decides (admission.h)
   std::string best_by_claim = {};        // of these
   std::vector<ReasonCount> counts;       // of the others, the most frequent first
   ClosedNodes closed;                    // these are among the counts, ...

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 
 #include "scoring/explain/first_line.h"
 #include "scoring/explain/node_report.h"

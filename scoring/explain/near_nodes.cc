@@ -8,7 +8,6 @@
 #include <iterator>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include "base/text.h"
 #include "scoring/admission.h"

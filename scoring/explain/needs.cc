@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "scoring/explain/node_access.h"
 #include "scoring/explain/node_report.h"

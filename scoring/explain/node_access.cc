@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -79,9 +78,7 @@ std::string TextOf(std::int64_t nodes, const Kinds& kinds, const PodRequest& pod
   if (kinds.reasons.size() > 1) {
     std::set<std::string> words;
     for (const Reason reason : kinds.reasons) words.insert(WordOf(reason));
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-    return count + (one ? " is" : " are") + " closed to it (" + text + ")";
+    return count + (one ? " is" : " are") + " closed to it (" + Join(words, ", ") + ")";
   }
   const Reason reason = *kinds.reasons.begin();
   if (reason == Reason::kTaintNotTolerated && kinds.taints.size() == 1) {

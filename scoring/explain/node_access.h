@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "cluster/node/node.h"
 #include "cluster/state/snapshot.h"

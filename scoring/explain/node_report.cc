@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/explain/node_report.h"
 
-#include <algorithm>
 #include <bit>
+#include <ranges>
 
-#include "base/text.h"
 #include "cluster/node/mig_use.h"
 #include "scoring/devices/device_picker.h"
-#include "scoring/devices/link_report.h"
+#include "scoring/filters/device_fit.h"
 
 namespace berth {
 namespace {
@@ -74,8 +73,8 @@ std::vector<MigFree> MigFreeOf(const MigSpec& spec, const MigUse& use) {
 
 std::string IdleText(const Node& node, const RequestShape& shape) {
   const std::size_t gpus = node.gpus().size();
-  std::string text = std::to_string(std::popcount(IdleGpus(node))) + " of " +
-                     CountText(static_cast<std::int64_t>(gpus), "GPU") + " idle";
+  std::string text =
+      std::to_string(std::popcount(IdleGpus(node))) + " of " + CountText(gpus, "GPU") + " idle";
   const int closed = static_cast<int>(gpus) - node.healthy_gpus();
   if (closed > 0) text += " (" + std::to_string(closed) + " unhealthy)";
   if (shape.gpu_rules.empty()) return text;
@@ -195,13 +194,14 @@ std::string TraitsText(const NodeSpec& spec, const PodRequest& pod) {
   return text + ", required by class " + name;
 }
 
-std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
+// "a or b", with the first of many.
+std::string AnyOf(const std::vector<std::string>& texts) {
   constexpr std::size_t kMost = 3;
-  std::string wanted;
-  for (std::size_t i = 0; i < std::min(kMost, shape.models.size()); ++i) {
-    wanted += (i == 0 ? "" : " or ") + shape.models[i];
-  }
-  if (shape.models.size() > kMost) wanted += " or others";
+  return Join(texts | std::views::take(kMost), " or ") + (texts.size() > kMost ? " or others" : "");
+}
+
+std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
+  std::string wanted = AnyOf(shape.models);
   for (const ModelRule& rule : shape.model_rules.rules()) {
     wanted += (wanted.empty() ? "" : ", ") + std::string(rule.refused ? "none with \"" : "\"") +
               rule.part + "\"" + (rule.refused ? " in its name" : "");
@@ -228,13 +228,7 @@ std::string LabelText(const LabelRequirement& wanted, const Labels& labels) {
   const std::string has = (label == nullptr ? "has no label " : "has label ") + wanted.key +
                           (label == nullptr ? "" : "=" + *label);
   if (wanted.op != LabelOperator::kIn) return has;
-  constexpr std::size_t kMost = 3;
-  std::string values;
-  for (std::size_t i = 0; i < std::min(kMost, wanted.values.size()); ++i) {
-    values += (i == 0 ? "" : " or ") + wanted.values[i];
-  }
-  if (wanted.values.size() > kMost) values += " or others";
-  return has + ", the pod accepts " + values;
+  return has + ", the pod accepts " + AnyOf(wanted.values);
 }
 
 // Of all labels that are in the way of a node selector, and of an affinity with one alternative.
@@ -339,10 +333,6 @@ std::string MemoryText(std::int64_t bytes) {
   if (bytes < 0) return "0 MiB";
   if (bytes < kGib) return std::to_string(bytes / kMib) + " MiB";
   return Tenths(bytes / kGib * 10 + bytes % kGib * 10 / kGib) + " GiB";
-}
-
-std::string CountText(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 std::string AskText(const GpuAsk& ask) {

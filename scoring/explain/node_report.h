@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "cluster/node/node.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/explain/kept_room.h"
@@ -80,8 +81,6 @@ std::string MemoryText(std::int64_t bytes);
 std::string AskText(const GpuAsk& ask);
 // "6 GPUs, CPU 8 and memory 64 GiB or more".
 std::string AskText(const RefusedAsk& ask);
-// "2 pods", "1 pod".
-std::string CountText(std::int64_t count, const std::string& what);
 
 // "GPU 3", "GPU 3 (300 thousandths)"; by the UUID where the index is not known.
 std::string TextOf(const DeviceGrant& grant);

@@ -2,7 +2,6 @@
 #include "scoring/explain/other_limits.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 
 #include "base/text.h"

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -67,38 +66,6 @@ void Describe(const NodeSpec& spec, NodePool& pool) {
   const bool is_azure = pool.label == kAzurePool || pool.label == kOldAzurePool;
   pool.not_autoscaled = is_azure && spec.mig.known() ? kNoAzureMig : "";
 }
-
-}  // namespace
-
-std::vector<NodePool> PoolsOf(const Snapshot& snapshot) {
-  struct Found {
-    NodePool pool;
-    bool is_ready = false;  // what it is like
-  };
-  std::map<PoolKey, Found> pools;
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    const NodeSpec& spec = snapshot.node(i).spec();
-    if (GpusOf(spec) == 0) continue;
-    PoolKey key = KeyOf(spec);
-    auto& [pool, is_ready] = pools[key];
-    if (pool.nodes == 0) pool = PoolOf(key, spec);
-    ++pool.nodes;
-    if (!pool.like.empty() && (is_ready || !spec.ready)) continue;
-    Describe(spec, pool);
-    is_ready = spec.ready;
-  }
-  std::vector<NodePool> all;
-  for (auto& [key, found] : pools) all.push_back(std::move(found.pool));
-  return all;
-}
-
-NodePool PoolAtZero(const NodeSpec& node) {
-  NodePool pool = PoolOf(KeyOf(node), node);
-  Describe(node, pool);
-  return pool;
-}
-
-namespace {
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
@@ -276,6 +243,34 @@ class Grower {
 };
 
 }  // namespace
+
+std::vector<NodePool> PoolsOf(const Snapshot& snapshot) {
+  struct Found {
+    NodePool pool;
+    bool is_ready = false;  // what it is like
+  };
+  std::map<PoolKey, Found> pools;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const NodeSpec& spec = snapshot.node(i).spec();
+    if (GpusOf(spec) == 0) continue;
+    PoolKey key = KeyOf(spec);
+    auto& [pool, is_ready] = pools[key];
+    if (pool.nodes == 0) pool = PoolOf(key, spec);
+    ++pool.nodes;
+    if (!pool.like.empty() && (is_ready || !spec.ready)) continue;
+    Describe(spec, pool);
+    is_ready = spec.ready;
+  }
+  std::vector<NodePool> all;
+  for (auto& [key, found] : pools) all.push_back(std::move(found.pool));
+  return all;
+}
+
+NodePool PoolAtZero(const NodeSpec& node) {
+  NodePool pool = PoolOf(KeyOf(node), node);
+  Describe(node, pool);
+  return pool;
+}
 
 Result<Growth> GrowPools(const Engine& engine, const WhatIfAsk& ask, int most_nodes,
                          std::span<const NodeSpec> at_zero) {

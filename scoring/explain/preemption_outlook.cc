@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 
 #include "base/text.h"
+#include "cluster/values/pod_record.h"
+#include "scoring/admission.h"
 #include "scoring/explain/first_line.h"
 #include "scoring/explain/node_report.h"
+#include "scoring/registry.h"
 #include "scoring/scheduler_victims.h"
 
 namespace berth {
@@ -43,8 +45,7 @@ std::string EndingText(std::span<const PodRecord* const> pods, const std::string
     if (held->life.ends) last = std::max(last.value_or(*held->life.ends), *held->life.ends);
   }
   const bool one = pods.size() == 1;
-  const std::string who = one ? pods.front()->pod.id.full_name()
-                              : CountText(static_cast<std::int64_t>(pods.size()), "pod");
+  const std::string who = one ? pods.front()->pod.id.full_name() : CountText(pods.size(), "pod");
   const auto left =
       last ? std::chrono::ceil<std::chrono::seconds>(*last - now) : std::chrono::seconds(0);
   const std::string on = who + " on " + node;
@@ -197,5 +198,26 @@ class Search {
 }  // namespace
 
 PreemptionOutlook OutlookOf(const PreemptionAsk& ask) { return Search(ask).Find(); }
+
+std::optional<RolloutBlock> FindRolloutBlock(const Snapshot& snapshot, const PodRequest& pod,
+                                             std::string_view replica_set) {
+  const PodLife own{.replica_set = std::string(replica_set)};
+  if (replica_set.empty() || !pod.gang.empty()) return std::nullopt;
+  const auto is_older = [&](const PodRecord& held) {
+    return held.life.deployment() == own.deployment() && held.life.replica_set != replica_set &&
+           held.pod.id.namespace_name == pod.id.namespace_name && !held.leaving;
+  };
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    for (const auto& held : node.pods()) {
+      if (!is_older(*held) || Admits(node.spec(), pod) != Reason::kFits) continue;
+      const auto ends = [&held](const PodRecord& one) { return one.pod.id == held->pod.id; };
+      if (!Fits(node.Without(ends), pod.shape)) continue;
+      return RolloutBlock{std::string(own.deployment()), held->pod.id.full_name(),
+                          node.spec().name};
+    }
+  }
+  return std::nullopt;
+}
 
 }  // namespace berth

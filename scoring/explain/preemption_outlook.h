@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,5 +44,21 @@ inline constexpr std::size_t kMostCompared = 100, kMostAsked = 2000;
 
 // Requires: the pod fits no node.
 PreemptionOutlook OutlookOf(const PreemptionAsk& ask);
+
+// Rollout: whether a pod waits for an older pod of its own Deployment, which waits for it. An
+// update starts the new pod first (maxSurge) and ends an old one once the new one runs; where the
+// old one has the room that the new one needs, both wait for good.
+//
+// Pure functions.
+
+struct RolloutBlock {
+  std::string deployment;  // of the pod's namespace
+  std::string old_pod;     // "namespace/name": if it alone ended, the pod would fit
+  std::string node;
+};
+
+// replica_set: the pod's own (PodLife). Requires: it fits no node, and nobody is evicted for it.
+std::optional<RolloutBlock> FindRolloutBlock(const Snapshot& snapshot, const PodRequest& pod,
+                                             std::string_view replica_set);
 
 }  // namespace berth

@@ -2,17 +2,13 @@
 #include "scoring/explain/what_if.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <set>
 #include <utility>
 
-#include "cluster/state/node_domains.h"
-#include "cluster/state/snapshot.h"
 #include "cluster/values/alike.h"
+#include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/earmarks/earmarks.h"
 #include "scoring/explain/other_limits.h"

@@ -34,10 +34,10 @@
 #include "cluster/values/pod_request.h"
 #include "scoring/engine/engine.h"
 #include "scoring/explain/explain_pod.h"
-#include "scoring/explain/model_summary.h"
+#include "scoring/explain/gpu_use.h"
 #include "scoring/explain/node_edits.h"
 #include "scoring/victims.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "topology/domains/topology_levels.h"
 
 namespace berth {

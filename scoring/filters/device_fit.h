@@ -4,6 +4,12 @@
 // the node as it is, so that no pod is evicted for a pod that would not fit afterwards.
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include "cluster/node/node.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/scorer.h"
 
 namespace berth {
@@ -34,5 +40,19 @@ class GpuModelMatch final : public Filter {
  public:
   [[nodiscard]] Reason Check(const Node& node, const RequestShape& shape) const override;
 };
+
+// How far a pod's link requirements were met, in numbers: for logs and metrics. The answer of
+// filter is the constant text of a reason (reason.h).
+
+// "needs 4 linked GPUs; 4 free, largest linked set 2", "needs 4 GPUs of one NUMA group; 5 free, at
+// most 3 of one", "needs a ring of 100 GB/s through 4 GPUs; 6 free, best ring 25 GB/s": the first
+// requirement that is not met alone, else that they are not met together. "" if the node has such
+// GPUs free, or the pod has no requirement.
+std::string LinkShortage(const Node& node, const RequestShape& shape);
+
+// The quality of the GPUs of the placement relative to the best idle ones (GpuLinks::quality),
+// 0..1. nullopt for fewer than two GPUs or a share, and if the links are unknown. `node`: the node
+// at the time of the decision.
+std::optional<double> LinkQualityRatio(const Node& node, const Placement& placement);
 
 }  // namespace berth

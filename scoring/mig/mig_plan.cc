@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
-#include <tuple>
 #include <utility>
 
 #include "scoring/mig/mig_tables.h"

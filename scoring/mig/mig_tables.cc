@@ -7,7 +7,6 @@
 #include <cmath>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
 #include "base/mutex.h"
@@ -66,30 +65,6 @@ Memo& AllTables() {
   return memo;
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const MigTables>> MigTables::Make(const MigProduct& product) {
-  BERTH_TRY(MigStates states, MigStates::Of(product));
-  return std::make_shared<const MigTables>(std::move(states));
-}
-
-double MigTables::LossGpus(MigSet taken, int placement) const {
-  const int state = states_.IndexOf(taken);
-  const double whole = potential_.worth(0);
-  if (state == MigStates::kNone || whole <= 0) return 0;
-  return static_cast<double>(potential_.Loss(state, placement)) / 1e6 / whole;
-}
-
-std::shared_ptr<const MigTables> MigTablesOf(const std::shared_ptr<const MigProduct>& product) {
-  return AllTables().Of(product);
-}
-
-bool HasMigTables(const std::shared_ptr<const MigProduct>& product) {
-  return AllTables().Find(product).has_value();
-}
-
-namespace {
-
 bool IsPlain(const MigRow& row) { return row.profile.extension == MigExtension::kNone; }
 
 // Of a row of the grid of 8 units, per unit of its size: now, and once half have left. Only sums of
@@ -126,6 +101,26 @@ Tables WorthAsItIs(const MigStates& states, const MigWeights& weights) {
 }
 
 }  // namespace
+
+Result<std::shared_ptr<const MigTables>> MigTables::Make(const MigProduct& product) {
+  BERTH_TRY(MigStates states, MigStates::Of(product));
+  return std::make_shared<const MigTables>(std::move(states));
+}
+
+double MigTables::LossGpus(MigSet taken, int placement) const {
+  const int state = states_.IndexOf(taken);
+  const double whole = potential_.worth(0);
+  if (state == MigStates::kNone || whole <= 0) return 0;
+  return static_cast<double>(potential_.Loss(state, placement)) / 1e6 / whole;
+}
+
+std::shared_ptr<const MigTables> MigTablesOf(const std::shared_ptr<const MigProduct>& product) {
+  return AllTables().Of(product);
+}
+
+bool HasMigTables(const std::shared_ptr<const MigProduct>& product) {
+  return AllTables().Find(product).has_value();
+}
 
 MigWeights SrcDrainWeights(const MigProduct& product) {
   // Small enough never to outweigh a unit.

@@ -128,32 +128,6 @@ class NodeAdviser {
   std::vector<int> waiting_, now_;
 };
 
-}  // namespace
-
-std::vector<NodeAdvice> AdviseNodes(const Snapshot& snapshot,
-                                    std::span<const std::shared_ptr<const PodRequest>> waiting) {
-  std::vector<NodeAdvice> advices;
-  std::vector<WaitingKind> kinds = KindsOf(waiting);
-  const auto none_left = [&kinds] {
-    return std::ranges::none_of(kinds, [](const WaitingKind& kind) { return kind.waiting > 0; });
-  };
-  for (NodeIndex i = 0; i < snapshot.size() && !none_left(); ++i) {
-    if (!IsIdle(snapshot.node(i))) continue;
-    if (auto advice = NodeAdviser(snapshot.node(i), kinds).Advise()) {
-      advices.push_back(*std::move(advice));
-    }
-  }
-  return advices;
-}
-
-std::string TextOf(const NodeAdvice& advice) {
-  return "node " + advice.node + " to " + advice.advice.config + ": " +
-         std::to_string(advice.advice.fits) + " waiting pods fit, " +
-         std::to_string(advice.advice.fits_now) + " with its present partitioning";
-}
-
-namespace {
-
 // The row without extension of so many compute slices and memory units.
 std::optional<std::size_t> PlainRow(const MigProduct& product, int slices, int units) {
   for (std::size_t r = 0; r < product.rows().size(); ++r) {
@@ -215,7 +189,56 @@ std::optional<int> FitCutAtWill(const MigProduct& product, int gpus, std::span<c
   return std::accumulate(placed.begin(), placed.end(), 0);
 }
 
+// all_profiles: includes those without taken or free devices.
+void CountPlacements(const MigProduct& product, MigSet taken, MigSet free, bool all_profiles,
+                     MigProductCount& count) {
+  count.units += product.memory_units();
+  for (int row = 0; row < static_cast<int>(product.rows().size()); ++row) {
+    const MigSet placements = product.PlacementsOf(row);
+    if (((taken | free) & placements) == 0 && !all_profiles) continue;
+    const MigProfile& profile = product.row(row).profile;
+    MigProfileCount& counts = count.profiles[MigProfileName(profile)];
+    counts.taken += std::popcount(taken & placements);
+    counts.free += std::popcount(free & placements);
+  }
+}
+
+void CountGpu(const MigSpec& spec, std::size_t gpu, MigSet taken, MigProductCount& count) {
+  (spec.dynamic ? count.dynamic_gpus : count.static_gpus) += 1;
+  count.taken_units += std::popcount(spec.product->UnitsOf(taken));
+  CountPlacements(*spec.product, taken, spec.Free(gpu, taken), spec.dynamic, count);
+}
+
+void CountOffered(const OfferedGpu& gpu, MigProductCount& count) {
+  count.dra_gpus += 1;
+  count.taken_units +=
+      gpu.whole ? gpu.product->memory_units() : std::popcount(gpu.product->UnitsOf(gpu.taken));
+  CountPlacements(*gpu.product, gpu.taken, gpu.Free(), true, count);
+}
+
 }  // namespace
+
+std::vector<NodeAdvice> AdviseNodes(const Snapshot& snapshot,
+                                    std::span<const std::shared_ptr<const PodRequest>> waiting) {
+  std::vector<NodeAdvice> advices;
+  std::vector<WaitingKind> kinds = KindsOf(waiting);
+  const auto none_left = [&kinds] {
+    return std::ranges::none_of(kinds, [](const WaitingKind& kind) { return kind.waiting > 0; });
+  };
+  for (NodeIndex i = 0; i < snapshot.size() && !none_left(); ++i) {
+    if (!IsIdle(snapshot.node(i))) continue;
+    if (auto advice = NodeAdviser(snapshot.node(i), kinds).Advise()) {
+      advices.push_back(*std::move(advice));
+    }
+  }
+  return advices;
+}
+
+std::string TextOf(const NodeAdvice& advice) {
+  return "node " + advice.node + " to " + advice.advice.config + ": " +
+         std::to_string(advice.advice.fits) + " waiting pods fit, " +
+         std::to_string(advice.advice.fits_now) + " with its present partitioning";
+}
 
 std::vector<MigConfig> StandardMigConfigs(const MigProduct& product) {
   std::vector<MigConfig> configs;
@@ -254,37 +277,6 @@ std::optional<RepartitionAdvice> AdviseRepartition(const MigProduct& product, in
   }
   return advice;
 }
-
-namespace {
-
-// all_profiles: includes those without taken or free devices.
-void CountPlacements(const MigProduct& product, MigSet taken, MigSet free, bool all_profiles,
-                     MigProductCount& count) {
-  count.units += product.memory_units();
-  for (int row = 0; row < static_cast<int>(product.rows().size()); ++row) {
-    const MigSet placements = product.PlacementsOf(row);
-    if (((taken | free) & placements) == 0 && !all_profiles) continue;
-    const MigProfile& profile = product.row(row).profile;
-    MigProfileCount& counts = count.profiles[MigProfileName(profile)];
-    counts.taken += std::popcount(taken & placements);
-    counts.free += std::popcount(free & placements);
-  }
-}
-
-void CountGpu(const MigSpec& spec, std::size_t gpu, MigSet taken, MigProductCount& count) {
-  (spec.dynamic ? count.dynamic_gpus : count.static_gpus) += 1;
-  count.taken_units += std::popcount(spec.product->UnitsOf(taken));
-  CountPlacements(*spec.product, taken, spec.Free(gpu, taken), spec.dynamic, count);
-}
-
-void CountOffered(const OfferedGpu& gpu, MigProductCount& count) {
-  count.dra_gpus += 1;
-  count.taken_units +=
-      gpu.whole ? gpu.product->memory_units() : std::popcount(gpu.product->UnitsOf(gpu.taken));
-  CountPlacements(*gpu.product, gpu.taken, gpu.Free(), true, count);
-}
-
-}  // namespace
 
 MigReport ReportMig(const Snapshot& snapshot, const MigOffers::ByNode& offers) {
   MigReport report;

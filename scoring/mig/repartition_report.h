@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/claims/mig_offers.h"
+#include "cluster/claims/device_offers.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
 #include "topology/mig/mig_product.h"

@@ -2,7 +2,6 @@
 #include "scoring/reservations/reservations.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "scoring/admission.h"
 #include "scoring/explain/other_limits.h"

@@ -2,7 +2,6 @@
 #include "scoring/room/make_room.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -154,15 +153,6 @@ class Orderer {
   std::set<std::vector<std::size_t>> seen_;
 };
 
-}  // namespace
-
-std::vector<PodMove> OrderMoves(const Snapshot& snapshot, std::vector<PodMove> moves,
-                                const MoveRules& rules) {
-  return Orderer(snapshot, std::move(moves), rules).Order();
-}
-
-namespace {
-
 std::map<Stays, std::int64_t> StayingOf(const RoomAsk& ask) {
   std::map<Stays, std::int64_t> staying;
   for (NodeIndex i = 0; i < ask.snapshot->size(); ++i) {
@@ -223,6 +213,11 @@ void Tell(const RoomAsk& ask, const RoomNodes& nodes, const SearchedMoves& searc
 }
 
 }  // namespace
+
+std::vector<PodMove> OrderMoves(const Snapshot& snapshot, std::vector<PodMove> moves,
+                                const MoveRules& rules) {
+  return Orderer(snapshot, std::move(moves), rules).Order();
+}
 
 RoomPlan MakeRoom(const RoomAsk& ask) {
   RoomPlan plan;

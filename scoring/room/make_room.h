@@ -15,7 +15,6 @@
 // milliseconds per thousand nodes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>

@@ -14,8 +14,7 @@
 #include <utility>
 
 #include "cluster/values/alike.h"
-#include "scoring/devices/device_picker.h"
-#include "scoring/room/leaving_sets.h"
+#include "scoring/room/move_bound.h"
 
 namespace berth {
 namespace {

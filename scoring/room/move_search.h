@@ -3,7 +3,7 @@
 // SearchMoves: who moves where, so that the goal is reached at the lowest cost.
 //
 // Branch and bound: the next one that has no place goes to a node where it fits, or to one that
-// fewest have to leave for it (leaving_sets.h); these are then without a place themselves. A pod
+// fewest have to leave for it (move_bound.h); these are then without a place themselves. A pod
 // that leaves a node for one that comes does so in a set without a needless pod: nothing is missed.
 // First without chains (each that leaves finds a free place), then with chains of one, two, and any
 // number of pods; each search is cut off by the best plan of those before it.

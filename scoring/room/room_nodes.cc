@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "scoring/admission.h"
-#include "scoring/by_claim.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/registry.h"

@@ -2,12 +2,9 @@
 #include "scoring/room/room_within.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <map>
-#include <memory>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -55,57 +52,6 @@ std::int64_t WeightOf(const PodRequest& pod) {
                               std::int64_t{pod.priority} * 1000 / (1 << 25);
   return std::clamp<std::int64_t>(weight, 100, 10'000);
 }
-
-}  // namespace
-
-std::string_view TextOf(Stays stays) {
-  constexpr std::array<std::string_view, 14> kTexts = {
-      "",
-      "it is starting or ending",
-      "it is not known whether a controller would make it anew",
-      "no controller would make it anew",
-      "it belongs to its node",
-      "annotation karpenter.sh/do-not-disrupt",
-      "annotation cluster-autoscaler.kubernetes.io/safe-to-evict",
-      "it uses a directory of its node",
-      "annotation berth.dev/keep",
-      "it has started a short time ago",
-      "its disruption budget allows no eviction now",
-      "it is part of a gang",
-      "it has devices by ResourceClaims",
-      "Berth may not move it by its settings, or does not judge all that it needs"};
-  return kTexts[static_cast<std::size_t>(stays)];
-}
-
-std::chrono::minutes LostByMove(const PodRecord& pod, WallTime now) {
-  const auto since = pod.pod.checkpointed ? pod.pod.checkpointed : pod.life.started;
-  if (!since) return kMostLost;
-  const auto lost = std::chrono::floor<std::chrono::minutes>(now - *since);
-  return std::clamp(lost, std::chrono::minutes(0), kMostLost);
-}
-
-std::int64_t MoveCost(const PodRecord& pod, WallTime now) {
-  const std::int64_t milli = std::max(GpuMilliOf(pod), kLeastMilli);
-  const std::chrono::seconds all =
-      LostByMove(pod, now) + kRestart + std::chrono::seconds(pod.pod.grace_seconds);
-  const std::int64_t work = milli * all.count() / 60;
-  return std::max<std::int64_t>(work * WeightOf(pod.pod) / 1000, 1);
-}
-
-Stays WhyItStays(const PodRecord& pod, const MoveRules& rules) {
-  if (pod.state != PodState::kBound || pod.leaving) return Stays::kUnder;
-  if (pod.life.comes_back) return Stays::kComesBack;
-  if (!pod.pod.refusal.empty()) return Stays::kUnknown;  // nobody would place its successor
-  if (const Stays stays = OfMobility(pod.pod.mobility); stays != Stays::kNot) return stays;
-  if (pod.pod.keep) return Stays::kKeep;
-  if (!pod.pod.gang.empty()) return Stays::kGang;
-  if (!pod.pod.claims.empty()) return Stays::kClaims;
-  if (pod.life.started && rules.now - *pod.life.started < rules.youngest) return Stays::kYoung;
-  if (IsHeldByBudget(pod.pod, rules.budgets)) return Stays::kBudget;
-  return rules.allows && !rules.allows(pod) ? Stays::kNotAllowed : Stays::kNot;
-}
-
-namespace {
 
 // So many nodes of one kind are tried, and so many places for one pod.
 constexpr int kMostTried = 32;
@@ -226,6 +172,53 @@ class Emptier {
 };
 
 }  // namespace
+
+std::string_view TextOf(Stays stays) {
+  constexpr std::array<std::string_view, 14> kTexts = {
+      "",
+      "it is starting or ending",
+      "it is not known whether a controller would make it anew",
+      "no controller would make it anew",
+      "it belongs to its node",
+      "annotation karpenter.sh/do-not-disrupt",
+      "annotation cluster-autoscaler.kubernetes.io/safe-to-evict",
+      "it uses a directory of its node",
+      "annotation berth.dev/keep",
+      "it has started a short time ago",
+      "its disruption budget allows no eviction now",
+      "it is part of a gang",
+      "it has devices by ResourceClaims",
+      "Berth may not move it by its settings, or does not judge all that it needs"};
+  return kTexts[static_cast<std::size_t>(stays)];
+}
+
+std::chrono::minutes LostByMove(const PodRecord& pod, WallTime now) {
+  const auto since = pod.pod.checkpointed ? pod.pod.checkpointed : pod.life.started;
+  if (!since) return kMostLost;
+  const auto lost = std::chrono::floor<std::chrono::minutes>(now - *since);
+  return std::clamp(lost, std::chrono::minutes(0), kMostLost);
+}
+
+std::int64_t MoveCost(const PodRecord& pod, WallTime now) {
+  const std::int64_t milli = std::max(GpuMilliOf(pod), kLeastMilli);
+  const std::chrono::seconds all =
+      LostByMove(pod, now) + kRestart + std::chrono::seconds(pod.pod.grace_seconds);
+  const std::int64_t work = milli * all.count() / 60;
+  return std::max<std::int64_t>(work * WeightOf(pod.pod) / 1000, 1);
+}
+
+Stays WhyItStays(const PodRecord& pod, const MoveRules& rules) {
+  if (pod.state != PodState::kBound || pod.leaving) return Stays::kUnder;
+  if (pod.life.comes_back) return Stays::kComesBack;
+  if (!pod.pod.refusal.empty()) return Stays::kUnknown;  // nobody would place its successor
+  if (const Stays stays = OfMobility(pod.pod.mobility); stays != Stays::kNot) return stays;
+  if (pod.pod.keep) return Stays::kKeep;
+  if (!pod.pod.gang.empty()) return Stays::kGang;
+  if (!pod.pod.claims.empty()) return Stays::kClaims;
+  if (pod.life.started && rules.now - *pod.life.started < rules.youngest) return Stays::kYoung;
+  if (IsHeldByBudget(pod.pod, rules.budgets)) return Stays::kBudget;
+  return rules.allows && !rules.allows(pod) ? Stays::kNotAllowed : Stays::kNot;
+}
 
 std::vector<RoomWithin> FindRoomWithin(const RoomAsk& ask) {
   RoomAsk any = ask;

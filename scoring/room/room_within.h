@@ -26,7 +26,7 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/admission.h"
+#include "scoring/profile_spec.h"
 #include "scoring/reservations/reservations.h"
 
 namespace berth {

@@ -20,29 +20,6 @@ bool AllAlike(const Node& node, const RequestShape& shape) {
   return shape.gpu_count() < 2 || !node.spec().links.known();
 }
 
-}  // namespace
-
-void LinkQuality::Score(const Node& node, const RequestShape& shape,
-                        std::span<const DeviceChoice> choices, std::span<int> scores) const {
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    scores[i] = AllAlike(node, shape)
-                    ? kMaxScore
-                    : node.spec().links.quality(choices[i].gpus) * kMaxScore / kPerfect;
-  }
-}
-
-void NumaLocality::Score(const Node& node, const RequestShape& shape,
-                         std::span<const DeviceChoice> choices, std::span<int> scores) const {
-  const bool alike = AllAlike(node, shape);
-  const int least = alike ? 1 : node.spec().links.LeastSpan(shape.gpu_count());
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    const int used = alike ? 1 : node.spec().links.span(choices[i].gpus);
-    scores[i] = kMaxScore * least / used;
-  }
-}
-
-namespace {
-
 // In GPUs.
 constexpr double kEmptyStatic = 0.5;
 constexpr double kCutting = 1;
@@ -67,16 +44,6 @@ double CostOf(const Node& node, const MigSlices& ask) {
   return spec.dynamic ? kCutting + plan->loss_gpus + kEmptyDynamic * free : kEmptyStatic * free;
 }
 
-}  // namespace
-
-void MigPacking::Score(const Node& node, const RequestShape& shape, std::span<const DeviceChoice>,
-                       std::span<int> scores) const {
-  const double cost = shape.mig() == nullptr ? 0 : CostOf(node, *shape.mig());
-  std::ranges::fill(scores, -static_cast<int>(std::lround(cost * kPointsPerGpu)));
-}
-
-namespace {
-
 int MostThatAGpuAdds() {
   int most = 0;
   for (const GpuPower& row : GpuPowerCatalogue()) {
@@ -84,23 +51,6 @@ int MostThatAGpuAdds() {
   }
   return most;
 }
-
-}  // namespace
-
-int UnknownWatts(const RequestShape& shape) {
-  static const int of_gpu = MostThatAGpuAdds();
-  return shape.wants_gpu() ? of_gpu * std::max(shape.gpu_count(), 1) : 0;
-}
-
-void Power::Score(const Node& node, const RequestShape& shape,
-                  std::span<const DeviceChoice> choices, std::span<int> scores) const {
-  const int unknown = UnknownWatts(shape);
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    scores[i] = -OwnAddedWatts(node, shape, choices[i]).value_or(unknown);
-  }
-}
-
-namespace {
 
 constexpr std::int64_t kMilliPerCore = 2000;  // two vCPUs
 
@@ -141,6 +91,44 @@ int CpuPartWatts(const GpuPower& power, const RequestShape& shape) {
 }
 
 }  // namespace
+
+void LinkQuality::Score(const Node& node, const RequestShape& shape,
+                        std::span<const DeviceChoice> choices, std::span<int> scores) const {
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    scores[i] = AllAlike(node, shape)
+                    ? kMaxScore
+                    : node.spec().links.quality(choices[i].gpus) * kMaxScore / kPerfect;
+  }
+}
+
+void NumaLocality::Score(const Node& node, const RequestShape& shape,
+                         std::span<const DeviceChoice> choices, std::span<int> scores) const {
+  const bool alike = AllAlike(node, shape);
+  const int least = alike ? 1 : node.spec().links.LeastSpan(shape.gpu_count());
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const int used = alike ? 1 : node.spec().links.span(choices[i].gpus);
+    scores[i] = kMaxScore * least / used;
+  }
+}
+
+void MigPacking::Score(const Node& node, const RequestShape& shape, std::span<const DeviceChoice>,
+                       std::span<int> scores) const {
+  const double cost = shape.mig() == nullptr ? 0 : CostOf(node, *shape.mig());
+  std::ranges::fill(scores, -static_cast<int>(std::lround(cost * kPointsPerGpu)));
+}
+
+int UnknownWatts(const RequestShape& shape) {
+  static const int of_gpu = MostThatAGpuAdds();
+  return shape.wants_gpu() ? of_gpu * std::max(shape.gpu_count(), 1) : 0;
+}
+
+void Power::Score(const Node& node, const RequestShape& shape,
+                  std::span<const DeviceChoice> choices, std::span<int> scores) const {
+  const int unknown = UnknownWatts(shape);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    scores[i] = -OwnAddedWatts(node, shape, choices[i]).value_or(unknown);
+  }
+}
 
 std::optional<int> EstimatedWatts(const Node& node) {
   const GpuPower* const power = PowerOf(node.spec());

@@ -5,8 +5,6 @@
 #include <bit>
 #include <cmath>
 
-#include "scoring/waste/market.h"
-
 namespace berth {
 
 namespace {

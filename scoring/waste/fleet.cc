@@ -3,14 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "cluster/node/likeness_memo.h"
 
@@ -47,6 +44,17 @@ Fleet Coarsened(const Fleet& fleet) {
     }
   }
   return kept;
+}
+
+constexpr double kWorthExponent = 4;
+
+// Merges a class into one that asks for the same; the memory is the mean of both.
+void Join(RequestClass& into, const RequestClass& from) {
+  const double weight = into.weight + from.weight;
+  const double memory = static_cast<double>(into.shape.memory_bytes) * into.weight +
+                        static_cast<double>(from.shape.memory_bytes) * from.weight;
+  into.shape.memory_bytes = static_cast<std::int64_t>(memory / weight);
+  into.weight = weight;
 }
 
 }  // namespace
@@ -129,21 +137,6 @@ double UsedOf(const Snapshot& snapshot, const CardWorth& worth) {
   }
   return all > 0 ? 1 - free / all : 0;
 }
-
-namespace {
-
-constexpr double kWorthExponent = 4;
-
-// Merges a class into one that asks for the same; the memory is the mean of both.
-void Join(RequestClass& into, const RequestClass& from) {
-  const double weight = into.weight + from.weight;
-  const double memory = static_cast<double>(into.shape.memory_bytes) * into.weight +
-                        static_cast<double>(from.shape.memory_bytes) * from.weight;
-  into.shape.memory_bytes = static_cast<std::int64_t>(memory / weight);
-  into.weight = weight;
-}
-
-}  // namespace
 
 FleetModels ModelsOf(const Fleet& fleet) {
   FleetModels names;

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
 
 #include "base/random.h"
-#include "scoring/waste/fleet.h"
 #include "topology/gpu_mask.h"
 
 namespace berth {

@@ -25,7 +25,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "scoring/waste/fleet.h"

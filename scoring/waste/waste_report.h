@@ -21,7 +21,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,8 +29,8 @@
 
 #include "base/mutex.h"
 #include "cluster/state/snapshot.h"
-#include "scoring/waste/learned_mix.h"
 #include "scoring/waste/pod_draws.h"
+#include "scoring/waste/request_mix.h"
 
 namespace berth {
 

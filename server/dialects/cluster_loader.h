@@ -11,9 +11,8 @@
 
 #include "base/result.h"
 #include "cluster/groups/disruption_budgets.h"
-#include "cluster/state/cluster_event.h"
 #include "cluster/state/waiting_pods.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "server/dialects/registry.h"
 #include "server/wire/node/node_json.h"
 

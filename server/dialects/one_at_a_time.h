@@ -20,8 +20,8 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "server/kube/lead/write_journal.h"
 #include "server/kube/watch/watch_source.h"
-#include "server/kube/write/retry.h"
 #include "server/wire/json/strict_json.h"
 
 namespace berth::dialects {

@@ -7,14 +7,12 @@
 #include "server/dialects/devices/node_gpus.h"
 #include "server/dialects/dialect_makers.h"
 #include "server/dialects/dra/dra_watch.h"
-#include "server/dialects/gpushare/gpushare_dialect.h"
 #include "server/dialects/groups/group_dialect.h"
 #include "server/dialects/hami/hami_binding.h"
 #include "server/dialects/hami/hami_dialect.h"
 #include "server/dialects/koordinator/koordinator_dialect.h"
 #include "server/dialects/koordinator/koordinator_links.h"
 #include "server/dialects/nvidia/nvidia_dialect.h"
-#include "server/dialects/volcano/volcano_dialect.h"
 
 namespace berth::dialects {
 

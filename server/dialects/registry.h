@@ -6,9 +6,8 @@
 
 #include <memory>
 
-#include "cluster/claims/device_classes.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_offers.h"
-#include "cluster/claims/mig_offers.h"
 #include "cluster/claims/open_claims.h"
 #include "cluster/groups/pod_groups.h"
 #include "cluster/node/mig_library.h"

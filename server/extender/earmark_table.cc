@@ -2,7 +2,6 @@
 #include "server/extender/earmark_table.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/cleanup.h"
 

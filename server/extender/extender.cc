@@ -2,10 +2,8 @@
 #include "server/extender/extender.h"
 
 #include <algorithm>
-#include <functional>
-#include <utility>
 
-#include "scoring/by_claim.h"
+#include "scoring/admission.h"
 
 namespace berth {
 

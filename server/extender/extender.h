@@ -21,7 +21,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -32,10 +31,11 @@
 #include "base/result.h"
 #include "cluster/groups/disruption_budgets.h"
 #include "cluster/state/cluster_state.h"
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
+#include "scoring/admission.h"
 #include "scoring/engine/engine.h"
 #include "scoring/judgement.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "server/extender/binds_under_way.h"
 #include "server/extender/device_rooms.h"
 #include "server/extender/earmark_table.h"
@@ -220,7 +220,7 @@ class Extender {
 
   struct Granted {
     Placement placement;
-    std::optional<double> link_quality = {};  // link_report.h
+    std::optional<double> link_quality = {};  // device_fit.h
     // For which it was found, if it was reserved just now.
     std::shared_ptr<const Node> node = nullptr;
   };
@@ -326,7 +326,7 @@ class Extender {
   [[nodiscard]] std::optional<Duration> SinceWall(const std::optional<WallTime>& then) const;
   Result<Granted> Commit(const Policy& policy, Known known, const std::string& node,
                          std::string_view decision);
-  // Whether the pod's GPUs there are kube-scheduler's to give (by_claim.h).
+  // Whether the pod's GPUs there are kube-scheduler's to give (admission.h).
   [[nodiscard]] bool IsGivenByClaim(const PodRequest& pod, const std::string& node) const;
   // For a pod that is kube-scheduler's alone, or whose GPUs are.
   Result<Granted> BindUnbooked(const Policy& policy, const PodRequest& pod, const std::string& node,

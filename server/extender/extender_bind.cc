@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "scoring/by_claim.h"
-#include "scoring/devices/link_report.h"
+#include "scoring/admission.h"
+#include "scoring/filters/device_fit.h"
 #include "server/extender/extender.h"
 
 namespace berth {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/claims/device_classes.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_offers.h"
 #include "cluster/claims/open_claims.h"
 #include "cluster/state/snapshot.h"

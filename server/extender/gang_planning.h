@@ -17,7 +17,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "cluster/state/cluster_state.h"
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/engine/engine.h"
 #include "scoring/gangs/gang_plan.h"

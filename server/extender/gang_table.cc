@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "scoring/by_claim.h"
+#include "scoring/admission.h"
 #include "server/extender/gang_limits.h"
 
 namespace berth {

@@ -60,7 +60,7 @@
 #include "base/result.h"
 #include "cluster/groups/pod_groups.h"
 #include "cluster/state/cluster_state.h"
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "cluster/state/waiting_pods.h"
 #include "scoring/engine/engine.h"
 #include "scoring/reason.h"

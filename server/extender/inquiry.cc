@@ -5,7 +5,6 @@
 #include <cctype>
 #include <numeric>
 #include <optional>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
 

@@ -14,6 +14,17 @@ namespace {
 constexpr std::size_t kPerEntry = 320;  // what keeping a pod takes beside it and its UID
 constexpr std::size_t kMostSchedulerBytes = 253;
 
+NodeIndex BestNode(const RecentDecision& decision, Engine& engine) {
+  const std::vector<std::uint8_t> priorities =
+      engine.Prioritize(decision.snapshot, decision.shape, decision.candidates, decision.pull);
+  NodeIndex best = kNoNode;  // the largest index there is
+  for (std::size_t i = 0; i < priorities.size(); ++i) {
+    // The best of those that fit has the highest priority; what does not fit has 0.
+    if (priorities[i] == kMaxPriority) best = std::min(best, decision.candidates[i]);
+  }
+  return best;
+}
+
 }  // namespace
 
 bool PendingPods::Remember(const PodRequest& pod) {
@@ -117,21 +128,6 @@ std::size_t PendingPods::bytes() const {
   const MutexLock lock(mutex_);
   return recent_.bytes();
 }
-
-namespace {
-
-NodeIndex BestNode(const RecentDecision& decision, Engine& engine) {
-  const std::vector<std::uint8_t> priorities =
-      engine.Prioritize(decision.snapshot, decision.shape, decision.candidates, decision.pull);
-  NodeIndex best = kNoNode;  // the largest index there is
-  for (std::size_t i = 0; i < priorities.size(); ++i) {
-    // The best of those that fit has the highest priority; what does not fit has 0.
-    if (priorities[i] == kMaxPriority) best = std::min(best, decision.candidates[i]);
-  }
-  return best;
-}
-
-}  // namespace
 
 void RecentDecisions::Remember(const std::shared_ptr<const Snapshot>& snapshot,
                                const RequestShape& shape, std::span<const NodeIndex> candidates,

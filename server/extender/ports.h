@@ -103,7 +103,7 @@ class ClaimAllocator {
   virtual void Leave(const PodId& pod, std::span<const std::string> claims) = 0;
   // kube-scheduler was told nodes for the pod / that none will do, on which it would give it GPUs
   // by a claim of its own making, because the pod asks for them by the name of a resource
-  // (by_claim.h). Does not block.
+  // (admission.h). Does not block.
   virtual void ToldByName(const PodId& pod, bool fits) = 0;
   // As Allocate, for pods that start together: all of them or none. The first is the one that the
   // filter is about, if it has claims without devices; the filter came at that time. True: all are
@@ -163,8 +163,8 @@ struct Decision {
   const Placement* placement = nullptr;     // bind: what was granted
   const Error* error = nullptr;             // bind: why not
   std::string_view id = {};                 // bind
-  std::string_view shortage = {};           // filter: what links that node lacks (link_report.h)
-  std::optional<double> link_quality = {};  // bind: link_report.h
+  std::string_view shortage = {};           // filter: what links that node lacks (device_fit.h)
+  std::optional<double> link_quality = {};  // bind: device_fit.h
   // bind: since the pod was created; empty: not known, or it failed.
   std::optional<Duration> waited = {};
 };

@@ -2,7 +2,6 @@
 #include "server/extender/refused_pods.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "cluster/state/waiting_pods.h"
 #include "cluster/values/held_bytes.h"

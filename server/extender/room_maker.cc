@@ -2,19 +2,13 @@
 #include "server/extender/room_maker.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
 #include <iterator>
-#include <map>
-#include <memory>
-#include <set>
 #include <utility>
 
 #include "scoring/explain/node_report.h"
 #include "scoring/room/room_nodes.h"
 #include "scoring/victims.h"
 #include "server/extender/inquiry.h"
-#include "server/extender/room_run.h"
 
 namespace berth {
 
@@ -24,6 +18,39 @@ bool MayBeOfAPlan(const PodRecord& pod) {
   return pod.leaving && pod.life.evicted && pod.pod.mobility == Mobility::kMoves &&
          !pod.pod.controller.empty() && pod.pod.grace_seconds <= kMostMoveGrace;
 }
+
+// Berth judges all that such a pod needs.
+constexpr OwnToScheduler kNoneOfItsOwn;
+
+// The controllers of pods that wait: whose pod comes next is not certain.
+std::set<std::string> ControllersOf(const std::vector<WaitingPod>& waiting) {
+  std::set<std::string> controllers;
+  for (const WaitingPod& pod : waiting) controllers.insert(pod.pod->controller);
+  return controllers;
+}
+
+// GPU thousandths free on the node that the moves empty most, once all of them are made.
+std::int64_t RoomMade(const RoomPlan& plan, const Snapshot& snapshot) {
+  std::map<NodeIndex, std::int64_t> free;
+  for (const PodMove& move : plan.moves) {
+    const std::int64_t held = GpuMilliOf(*move.pod);
+    for (const NodeIndex node : {move.from, move.to}) {
+      free.try_emplace(node, snapshot.node(node).free_gpu_milli());
+    }
+    free[move.from] += held;
+    free[move.to] -= held;
+  }
+  std::int64_t most = 0;
+  for (const PodMove& move : plan.moves) most = std::max(most, free[move.from]);
+  return most;
+}
+
+bool IsIdle(const Node& node, const std::string& model) {
+  const std::int64_t all = std::int64_t{node.healthy_gpus()} * kMilliPerGpu;
+  return CanBeIdle(node, model) && node.free_gpu_milli() == all;
+}
+
+const std::string kIdleNodes = "idle nodes";  // no UID, and no text of a gang's id
 
 }  // namespace
 
@@ -77,43 +104,6 @@ bool MoveBudget::Allows(std::span<const Move> moves, const MakeRoomConfig& limit
 }
 
 void MoveBudget::Count(Move move, Instant now) { made_.push_back({std::move(move), now}); }
-
-namespace {
-
-// Berth judges all that such a pod needs.
-constexpr OwnToScheduler kNoneOfItsOwn;
-
-// The controllers of pods that wait: whose pod comes next is not certain.
-std::set<std::string> ControllersOf(const std::vector<WaitingPod>& waiting) {
-  std::set<std::string> controllers;
-  for (const WaitingPod& pod : waiting) controllers.insert(pod.pod->controller);
-  return controllers;
-}
-
-// GPU thousandths free on the node that the moves empty most, once all of them are made.
-std::int64_t RoomMade(const RoomPlan& plan, const Snapshot& snapshot) {
-  std::map<NodeIndex, std::int64_t> free;
-  for (const PodMove& move : plan.moves) {
-    const std::int64_t held = GpuMilliOf(*move.pod);
-    for (const NodeIndex node : {move.from, move.to}) {
-      free.try_emplace(node, snapshot.node(node).free_gpu_milli());
-    }
-    free[move.from] += held;
-    free[move.to] -= held;
-  }
-  std::int64_t most = 0;
-  for (const PodMove& move : plan.moves) most = std::max(most, free[move.from]);
-  return most;
-}
-
-bool IsIdle(const Node& node, const std::string& model) {
-  const std::int64_t all = std::int64_t{node.healthy_gpus()} * kMilliPerGpu;
-  return CanBeIdle(node, model) && node.free_gpu_milli() == all;
-}
-
-const std::string kIdleNodes = "idle nodes";  // no UID, and no text of a gang's id
-
-}  // namespace
 
 std::string WhyNotByItself(const RoomPlan& plan, const Snapshot& snapshot, int most_moves) {
   if (std::ssize(plan.moves) > most_moves) {

@@ -4,15 +4,12 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <exception>
 #include <new>
 
 #include <boost/asio/post.hpp>
 
-#include "server/http/request_parser.h"
 #include "server/http/shard.h"
 
 namespace berth::http {

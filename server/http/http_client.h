@@ -5,7 +5,6 @@
 // server/kube/client/api_client talks to the API server.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>

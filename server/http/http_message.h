@@ -4,7 +4,6 @@
 // without any type of the HTTP library.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>

@@ -51,6 +51,11 @@ Status CheckOptions(const HttpServerOptions& options) {
   return {};
 }
 
+bool MayBeAdded(std::string_view method) {
+  return method == "GET" || method == "POST" || method == "PUT" || method == "PATCH" ||
+         method == "DELETE";
+}
+
 }  // namespace
 
 class HttpServer::Impl {
@@ -157,15 +162,6 @@ std::uint16_t HttpServer::port() const { return impl_->port(); }
 HttpServerStats HttpServer::stats() const { return impl_->stats(); }
 
 void HttpServer::Drain(Duration grace) { impl_->Drain(grace); }
-
-namespace {
-
-bool MayBeAdded(std::string_view method) {
-  return method == "GET" || method == "POST" || method == "PUT" || method == "PATCH" ||
-         method == "DELETE";
-}
-
-}  // namespace
 
 void Router::AddTo(Routes& routes, std::string_view method, std::string_view path,
                    HttpHandler handler) {

@@ -2,7 +2,6 @@
 #include "server/http/listener.h"
 
 #include <chrono>
-#include <string_view>
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/v6_only.hpp>

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>

@@ -7,7 +7,6 @@
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 #include <limits>
-#include <utility>
 
 namespace berth::http {
 namespace {

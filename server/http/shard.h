@@ -14,7 +14,6 @@
 #include <mutex>
 #include <thread>
 #include <unordered_set>
-#include <utility>
 
 #include "base/clock.h"
 #include "server/http/http_message.h"

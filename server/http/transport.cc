@@ -6,11 +6,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <sys/socket.h>
-#include <array>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/error.hpp>
-#include <boost/system/error_code.hpp>
 #include <cerrno>
 #include <ctime>
 #include <exception>

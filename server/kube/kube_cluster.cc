@@ -5,9 +5,7 @@
 
 #include "base/keep_going.h"
 #include "server/kube/check/api_audit.h"
-#include "server/kube/client/api_client.h"
-#include "server/kube/write/api_binder.h"
-#include "server/wire/api/job_json.h"
+#include "server/wire/api/watch_json.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::kube {
@@ -37,19 +35,10 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
                .rules = parts.pod_rules,
                .surround = [this](const BindOrder& order,
                                   const auto& bind) { return AroundBind(order, bind); }}),
-      events_(
-          parts.client, parts.clock, options_.instance,
-          [this](const std::string& problem) { options_.on_log(true, "event_refused", problem); }),
-      waker_(
-          parts.client, parts.clock, fence_,
-          [this](const std::string& problem) { options_.on_log(true, "wake_refused", problem); }),
-      evictor_(parts.client, parts.clock, fence_,
-               [this](const std::string& problem) {
-                 options_.on_log(true, "eviction_refused", problem);
-               }),
-      holder_(
-          parts.client, parts.clock, fence_,
-          [this](const std::string& problem) { options_.on_log(true, "hold_refused", problem); }),
+      events_(parts.client, parts.clock, options_.instance, Logs("event_refused")),
+      waker_(parts.client, parts.clock, fence_, Logs("wake_refused")),
+      evictor_(parts.client, parts.clock, fence_, Logs("eviction_refused")),
+      holder_(parts.client, parts.clock, fence_, Logs("hold_refused")),
       gang_history_(parts.client, parts.pod_rules),
       starts_({.state = parts.state,
                .clock = parts.clock,
@@ -65,6 +54,10 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
                ReportUnreadable()) {
   if (parts.run_times != nullptr) ended_pods_.emplace(*parts.run_times, parts.pod_rules);
+}
+
+std::function<void(const std::string&)> KubeCluster::Logs(const char* event) const {
+  return [this, event](const std::string& problem) { options_.on_log(true, event, problem); };
 }
 
 WriteContext KubeCluster::Writing() const {
@@ -122,8 +115,7 @@ std::optional<std::string> KubeCluster::WhyNotAdmitted(const PodId& id) const {
 void KubeCluster::Report(const DeviceDispute& dispute) {
   const PodId& id = dispute.pod;
   const std::string problem = "annotation berth.dev/devices " + dispute.problem;
-  options_.on_log(true, "devices_disputed",
-                  "pod " + id.namespace_name + "/" + id.name + ": " + problem);
+  options_.on_log(true, "devices_disputed", "pod " + id.full_name() + ": " + problem);
   events_.Warn(id, "DevicesDisputed", problem);
 }
 
@@ -208,8 +200,7 @@ void KubeCluster::HoldLeft(const PodBound& bound, Instant until) {
   if (held && held->state == PodState::kBound) return;  // it was carried out
   const auto reserved = parts_.state.Reserve(bound.pod, bound.placement, until);
   options_.on_log(!reserved, "write_left",
-                  "pod " + id.namespace_name + "/" + id.name + " was being bound to node " +
-                      bound.placement.node +
+                  "pod " + id.full_name() + " was being bound to node " + bound.placement.node +
                       (reserved ? "; its devices are kept until the API server has the outcome"
                                 : ": " + reserved.error().message));
 }
@@ -321,9 +312,7 @@ KubeCluster::Watched KubeCluster::Watch(WatchSource source) {
   options.query = kind.query;
   options.seed = static_cast<std::uint64_t>(parts_.clock.Wall().time_since_epoch().count());
   options.absent_pause = options_.look_again_every;
-  options.on_problem = [this](const std::string& problem) {
-    options_.on_log(true, "watch_problem", problem);
-  };
+  options.on_problem = Logs("watch_problem");
   options.on_note = [this](const std::string& note) { options_.on_log(false, "watch", note); };
   auto reflector =
       std::make_unique<Reflector>(parts_.client, source.sink, parts_.clock, std::move(options));

@@ -141,6 +141,8 @@ class KubeCluster final {
   // Watches while this process leads; every term begins with new lists.
   void FollowLeadership();
   void AuditAgain(const std::stop_token& stop);
+  // Logs problems of that kind.
+  [[nodiscard]] std::function<void(const std::string&)> Logs(const char* event) const;
   [[nodiscard]] OnUnreadable ReportUnreadable() const;
   void Report(const DeviceDispute& dispute);
   // Holds what the process before had on its way.

@@ -20,7 +20,6 @@
 #include "server/pages/metrics_parts.h"
 #include "topology/domains/domain_tree.h"
 #include "topology/domains/topology_levels.h"
-#include "topology/gpu_mask.h"
 #include "topology/gpu_vendor.h"
 #include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_product.h"
@@ -143,146 +142,15 @@ void AddPlaceMetrics(AllTotals all, MetricsText& text) {
   AddStates(all.places, "model", kMemoryStates, text);
 }
 
-}  // namespace
-
-void AddClusterMetrics(const Snapshot& snapshot, MetricsText& text) {
-  text.Gauge("berth_nodes", "Nodes in the snapshot").Sample(snapshot.size());
-  text.Gauge("berth_reservations", "Pods that hold devices and whose bind is not confirmed yet")
-      .Sample(snapshot.CountReserved());
-  text.Gauge("berth_pods_without_devices",
-             "GPU pods bound without Berth; Berth assumes which GPUs they use")
-      .Sample(snapshot.CountUnattributed());
-  text.Gauge("berth_unguarded_gpu_nodes", "GPU nodes without a taint that keeps other pods away")
-      .Sample(UnguardedGpuNodes(snapshot));
-  text.Gauge("berth_nodes_with_gpu_condition",
-             "Nodes closed to GPU pods by a node condition, by condition");
-  std::map<std::string, int> by_condition;
-  for (NodeIndex node = 0; node < snapshot.size(); ++node) {
-    const std::string& condition = snapshot.node(node).spec().gpu_condition;
-    if (!condition.empty()) ++by_condition[condition];
-  }
-  for (const auto& [condition, nodes] : by_condition) {
-    text.Sample(nodes, {{"condition", condition}});
-  }
-  AllTotals all = TotalsOf(snapshot);
-  AddGpuMetrics(all, text);
-  AddPlaceMetrics(std::move(all), text);
-}
-
-void AddWasteMetrics(const std::map<std::string, Waste>& by_model, MetricsText& text) {
-  text.Gauge("berth_expected_waste_gpus",
-             "Free GPUs expected to stay idle once pods like recent ones fill the nodes");
-  for (const auto& [model, waste] : by_model) {
-    text.Sample(waste.expected_milli / kMilliPerGpu, {{"model", model}});
-  }
-  text.Gauge("berth_fragmentation_gpus",
-             "Free GPUs that an average recent pod cannot use, by cause");
-  for (const auto& [model, waste] : by_model) {
-    for (std::size_t cause = 0; cause < kFragmentCauses; ++cause) {
-      text.Sample(waste.fragment_milli[cause] / kMilliPerGpu,
-                  {{"model", model}, {"cause", NameOf(FragmentCause(cause))}});
-    }
-  }
-}
-
-void AddTopologyMetrics(const TopologyLevels& levels, const DomainTree& tree, MetricsText& text) {
-  text.Gauge("berth_topology_domains", "Topology domains, by level");
-  for (std::size_t level = 0; level < levels.size(); ++level) {
-    text.Sample(tree.CountNamed(level), {{"level", levels[level].name}});
-  }
-  text.Gauge("berth_topology_nodes", "Nodes with a label of the level");
-  for (std::size_t level = 0; level < levels.size(); ++level) {
-    std::size_t nodes = 0;
-    for (std::size_t node = 0; node < tree.nodes(); ++node) {
-      nodes += tree.named(tree.DomainOf(node, level)) ? 1U : 0U;
-    }
-    text.Sample(nodes, {{"level", levels[level].name}});
-  }
-}
-
-namespace {
-
 constexpr std::array<std::string_view, 6> kStates = {"gathering",  "waiting", "planned",
                                                      "committing", "begun",   "whole"};
-
-}  // namespace
-
-void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text) {
-  const auto in = [gangs](std::string_view state) {
-    return std::ranges::count(gangs, state, &GangView::state);
-  };
-  text.Gauge("berth_gangs", "Gangs (pods that start together or not at all), by state");
-  for (const std::string_view state : kStates) text.Sample(in(state), {{"state", state}});
-  text.Gauge("berth_gang_oldest_seconds", "Age of the oldest gang in this state");
-  for (const std::string_view state : kStates) {
-    Duration oldest{};
-    for (const GangView& gang : gangs) {
-      if (gang.state == state) oldest = std::max(oldest, gang.age);
-    }
-    text.Sample(std::chrono::duration<double>(oldest).count(), {{"state", state}});
-  }
-  text.Gauge("berth_gangs_partial", "Gangs that run with fewer pods than their minimum");
-  text.Sample(in("begun"));
-  text.Gauge("berth_binds_held", "Binds that wait for other pods of their gang");
-  std::int64_t held = 0;
-  for (const GangView& gang : gangs) held += gang.held;
-  text.Sample(held);
-}
-
-void AddMigMetrics(const MigReport& report, std::span<const NodeAdvice> advices,
-                   MetricsText& text) {
-  text.Gauge("berth_mig_gpus", "MIG-partitioned GPUs");
-  for (const auto& [product, count] : report.products) {
-    text.Sample(count.static_gpus, {{"product", product}, {"partitioning", "static"}});
-    text.Sample(count.dynamic_gpus, {{"product", product}, {"partitioning", "dynamic"}});
-    text.Sample(count.dra_gpus, {{"product", product}, {"partitioning", "dra"}});
-  }
-  text.Gauge("berth_mig_memory_units", "Memory slices of MIG-partitioned GPUs, by state");
-  for (const auto& [product, count] : report.products) {
-    text.Sample(count.taken_units, {{"product", product}, {"state", "taken"}});
-    text.Sample(count.units - count.taken_units, {{"product", product}, {"state", "free"}});
-  }
-  text.Gauge("berth_mig_devices",
-             "MIG devices in use, and how many more of that profile alone would fit");
-  for (const auto& [product, count] : report.products) {
-    for (const auto& [profile, devices] : count.profiles) {
-      text.Sample(devices.taken, {{"product", product}, {"profile", profile}, {"state", "taken"}});
-      text.Sample(devices.free, {{"product", product}, {"profile", profile}, {"state", "free"}});
-    }
-  }
-  text.Gauge("berth_mig_troubled_nodes",
-             "Nodes closed to GPU pods because of their MIG configuration");
-  for (const auto& [trouble, nodes] : report.troubled_nodes) {
-    text.Sample(nodes, {{"trouble", trouble}});
-  }
-  text.Gauge("berth_mig_repartition_pods",
-             "Waiting pods that idle nodes would take if repartitioned to the MIG config");
-  for (const auto& [product, count] : report.products) {
-    const MigProduct* const known = count.static_gpus > 0 ? FindMigProduct(product) : nullptr;
-    if (known == nullptr) continue;
-    for (const MigConfig& config : StandardMigConfigs(*known)) {
-      int pods = 0;
-      for (const NodeAdvice& at : advices) {
-        if (at.product == product && at.advice.config == config.name) pods += at.advice.fits;
-      }
-      text.Sample(pods, {{"product", product}, {"config", config.name}});
-    }
-  }
-}
-
-namespace {
-
-constexpr std::array<std::string_view, 4> kSizesOfGiven = {"2", "3-4", "5-8", "9+"};
-std::size_t GivenSizeOf(std::size_t gpus) {
-  return gpus <= 2 ? 0 : gpus <= 4 ? 1 : gpus <= 8 ? 2 : 3;
-}
 
 struct GivenTotals {
   int by_kubelet = 0, by_agent = 0;  // pods whose GPUs they have said
   int on_others = 0;
   std::map<std::string, int> by_node;  // these
-  std::array<double, kSizesOfGiven.size()> quality = {};
-  std::array<int, kSizesOfGiven.size()> pods = {};
+  std::array<double, kGpuSizes.size()> quality = {};
+  std::array<int, kGpuSizes.size()> pods = {};
 };
 
 // The links of the GPUs that the pod has, relative to those that it was planned with.
@@ -301,40 +169,9 @@ void AddGivenPod(const Node& node, const PodRecord& pod, GivenTotals& totals) {
   }
   const std::size_t gpus = pod.placement.grants.size();
   if (gpus < 2 || pod.planned->grants.size() != gpus || !node.spec().links.known()) return;
-  totals.quality[GivenSizeOf(gpus)] += QualityRatio(node.spec().links, pod, node.gpus().size());
-  ++totals.pods[GivenSizeOf(gpus)];
+  totals.quality[GpuSizeOf(gpus)] += QualityRatio(node.spec().links, pod, node.gpus().size());
+  ++totals.pods[GpuSizeOf(gpus)];
 }
-
-}  // namespace
-
-void AddGivenMetrics(const Snapshot& snapshot, const MetricsConfig& wanted, MetricsText& text) {
-  GivenTotals totals;
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    const Node& node = snapshot.node(i);
-    for (const auto& pod : node.pods()) AddGivenPod(node, *pod, totals);
-  }
-  text.Gauge("berth_pods_with_given_gpus",
-             "Running pods whose GPUs or MIG devices the kubelet or the node's agent has reported")
-      .Sample(totals.by_kubelet, {{"by", "kubelet"}})
-      .Sample(totals.by_agent, {{"by", "agent"}});
-  text.Gauge("berth_pods_on_other_gpus",
-             "Running pods that have other GPUs or MIG devices than Berth chose for them")
-      .Sample(totals.on_others);
-  text.Gauge("berth_given_link_quality_ratio",
-             "Mean link quality of the GPUs that pods have, relative to those that Berth chose, by "
-             "number of GPUs");
-  for (std::size_t size = 0; size < kSizesOfGiven.size(); ++size) {
-    if (totals.pods[size] == 0) continue;
-    text.Sample(totals.quality[size] / totals.pods[size], {{"size", kSizesOfGiven[size]}});
-  }
-  if (!wanted.by_gpu) return;
-  text.Gauge(
-      "berth_node_pods_on_other_gpus",
-      "Running pods of the node that have other GPUs or MIG devices than Berth chose for them");
-  for (const auto& [node, pods] : totals.by_node) text.Sample(pods, {{"node", node}});
-}
-
-namespace {
 
 struct NamespaceUse {
   std::map<std::string, double> gpus;       // by model
@@ -435,6 +272,151 @@ void ByGpu(const Snapshot& snapshot, MetricsText& text) {
 }
 
 }  // namespace
+
+void AddClusterMetrics(const Snapshot& snapshot, MetricsText& text) {
+  text.Gauge("berth_nodes", "Nodes in the snapshot").Sample(snapshot.size());
+  text.Gauge("berth_reservations", "Pods that hold devices and whose bind is not confirmed yet")
+      .Sample(snapshot.CountReserved());
+  text.Gauge("berth_pods_without_devices",
+             "GPU pods bound without Berth; Berth assumes which GPUs they use")
+      .Sample(snapshot.CountUnattributed());
+  text.Gauge("berth_unguarded_gpu_nodes", "GPU nodes without a taint that keeps other pods away")
+      .Sample(UnguardedGpuNodes(snapshot));
+  text.Gauge("berth_nodes_with_gpu_condition",
+             "Nodes closed to GPU pods by a node condition, by condition");
+  std::map<std::string, int> by_condition;
+  for (NodeIndex node = 0; node < snapshot.size(); ++node) {
+    const std::string& condition = snapshot.node(node).spec().gpu_condition;
+    if (!condition.empty()) ++by_condition[condition];
+  }
+  for (const auto& [condition, nodes] : by_condition) {
+    text.Sample(nodes, {{"condition", condition}});
+  }
+  AllTotals all = TotalsOf(snapshot);
+  AddGpuMetrics(all, text);
+  AddPlaceMetrics(std::move(all), text);
+}
+
+void AddWasteMetrics(const std::map<std::string, Waste>& by_model, MetricsText& text) {
+  text.Gauge("berth_expected_waste_gpus",
+             "Free GPUs expected to stay idle once pods like recent ones fill the nodes");
+  for (const auto& [model, waste] : by_model) {
+    text.Sample(waste.expected_milli / kMilliPerGpu, {{"model", model}});
+  }
+  text.Gauge("berth_fragmentation_gpus",
+             "Free GPUs that an average recent pod cannot use, by cause");
+  for (const auto& [model, waste] : by_model) {
+    for (std::size_t cause = 0; cause < kFragmentCauses; ++cause) {
+      text.Sample(waste.fragment_milli[cause] / kMilliPerGpu,
+                  {{"model", model}, {"cause", NameOf(FragmentCause(cause))}});
+    }
+  }
+}
+
+void AddTopologyMetrics(const TopologyLevels& levels, const DomainTree& tree, MetricsText& text) {
+  text.Gauge("berth_topology_domains", "Topology domains, by level");
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    text.Sample(tree.CountNamed(level), {{"level", levels[level].name}});
+  }
+  text.Gauge("berth_topology_nodes", "Nodes with a label of the level");
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    std::size_t nodes = 0;
+    for (std::size_t node = 0; node < tree.nodes(); ++node) {
+      nodes += tree.named(tree.DomainOf(node, level)) ? 1U : 0U;
+    }
+    text.Sample(nodes, {{"level", levels[level].name}});
+  }
+}
+
+void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text) {
+  const auto in = [gangs](std::string_view state) {
+    return std::ranges::count(gangs, state, &GangView::state);
+  };
+  text.Gauge("berth_gangs", "Gangs (pods that start together or not at all), by state");
+  for (const std::string_view state : kStates) text.Sample(in(state), {{"state", state}});
+  text.Gauge("berth_gang_oldest_seconds", "Age of the oldest gang in this state");
+  for (const std::string_view state : kStates) {
+    Duration oldest{};
+    for (const GangView& gang : gangs) {
+      if (gang.state == state) oldest = std::max(oldest, gang.age);
+    }
+    text.Sample(std::chrono::duration<double>(oldest).count(), {{"state", state}});
+  }
+  text.Gauge("berth_gangs_partial", "Gangs that run with fewer pods than their minimum");
+  text.Sample(in("begun"));
+  text.Gauge("berth_binds_held", "Binds that wait for other pods of their gang");
+  std::int64_t held = 0;
+  for (const GangView& gang : gangs) held += gang.held;
+  text.Sample(held);
+}
+
+void AddMigMetrics(const MigReport& report, std::span<const NodeAdvice> advices,
+                   MetricsText& text) {
+  text.Gauge("berth_mig_gpus", "MIG-partitioned GPUs");
+  for (const auto& [product, count] : report.products) {
+    text.Sample(count.static_gpus, {{"product", product}, {"partitioning", "static"}});
+    text.Sample(count.dynamic_gpus, {{"product", product}, {"partitioning", "dynamic"}});
+    text.Sample(count.dra_gpus, {{"product", product}, {"partitioning", "dra"}});
+  }
+  text.Gauge("berth_mig_memory_units", "Memory slices of MIG-partitioned GPUs, by state");
+  for (const auto& [product, count] : report.products) {
+    text.Sample(count.taken_units, {{"product", product}, {"state", "taken"}});
+    text.Sample(count.units - count.taken_units, {{"product", product}, {"state", "free"}});
+  }
+  text.Gauge("berth_mig_devices",
+             "MIG devices in use, and how many more of that profile alone would fit");
+  for (const auto& [product, count] : report.products) {
+    for (const auto& [profile, devices] : count.profiles) {
+      text.Sample(devices.taken, {{"product", product}, {"profile", profile}, {"state", "taken"}});
+      text.Sample(devices.free, {{"product", product}, {"profile", profile}, {"state", "free"}});
+    }
+  }
+  text.Gauge("berth_mig_troubled_nodes",
+             "Nodes closed to GPU pods because of their MIG configuration");
+  for (const auto& [trouble, nodes] : report.troubled_nodes) {
+    text.Sample(nodes, {{"trouble", trouble}});
+  }
+  text.Gauge("berth_mig_repartition_pods",
+             "Waiting pods that idle nodes would take if repartitioned to the MIG config");
+  for (const auto& [product, count] : report.products) {
+    const MigProduct* const known = count.static_gpus > 0 ? FindMigProduct(product) : nullptr;
+    if (known == nullptr) continue;
+    for (const MigConfig& config : StandardMigConfigs(*known)) {
+      int pods = 0;
+      for (const NodeAdvice& at : advices) {
+        if (at.product == product && at.advice.config == config.name) pods += at.advice.fits;
+      }
+      text.Sample(pods, {{"product", product}, {"config", config.name}});
+    }
+  }
+}
+
+void AddGivenMetrics(const Snapshot& snapshot, const MetricsConfig& wanted, MetricsText& text) {
+  GivenTotals totals;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    for (const auto& pod : node.pods()) AddGivenPod(node, *pod, totals);
+  }
+  text.Gauge("berth_pods_with_given_gpus",
+             "Running pods whose GPUs or MIG devices the kubelet or the node's agent has reported")
+      .Sample(totals.by_kubelet, {{"by", "kubelet"}})
+      .Sample(totals.by_agent, {{"by", "agent"}});
+  text.Gauge("berth_pods_on_other_gpus",
+             "Running pods that have other GPUs or MIG devices than Berth chose for them")
+      .Sample(totals.on_others);
+  text.Gauge("berth_given_link_quality_ratio",
+             "Mean link quality of the GPUs that pods have, relative to those that Berth chose, by "
+             "number of GPUs");
+  for (std::size_t size = 0; size < kGpuSizes.size(); ++size) {
+    if (totals.pods[size] == 0) continue;
+    text.Sample(totals.quality[size] / totals.pods[size], {{"size", kGpuSizes[size]}});
+  }
+  if (!wanted.by_gpu) return;
+  text.Gauge(
+      "berth_node_pods_on_other_gpus",
+      "Running pods of the node that have other GPUs or MIG devices than Berth chose for them");
+  for (const auto& [node, pods] : totals.by_node) text.Sample(pods, {{"node", node}});
+}
 
 void AddUsageMetrics(const Snapshot& snapshot, std::span<const WaitingPod> waiting,
                      const MetricsConfig& wanted, MetricsText& text) {

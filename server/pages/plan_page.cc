@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -71,51 +71,6 @@ std::int64_t MostFiles() {
   return static_cast<std::int64_t>(limit.rlim_cur);
 }
 
-}  // namespace
-
-void AddProcessMetrics(MetricsText& text) {
-  const auto gauge = [&text](const char* name, const char* help, auto value) {
-    if (value) text.Gauge(name, help).Sample(*value);
-  };
-  const std::string stat = TextOf("/proc/self/stat");
-  static const std::optional<double> kStarted = StartTime(stat);  // /proc/stat is long
-  text.Counter("process_cpu_seconds_total", "CPU time, user and system").Sample(CpuSeconds());
-  gauge("process_start_time_seconds", "Start of the process, Unix time", kStarted);
-  gauge("process_virtual_memory_bytes", "Virtual memory", FieldOf(stat, 23));
-  auto resident = FieldOf(stat, 24);  // pages
-  if (resident) *resident *= sysconf(_SC_PAGESIZE);
-  gauge("process_resident_memory_bytes", "Resident memory", resident);
-  gauge("process_open_fds", "Open file descriptors", OpenFiles());
-  gauge("process_max_fds", "Maximum number of open file descriptors", std::optional(MostFiles()));
-}
-
-void AddHttpMetrics(const http::HttpServerStats& stats, MetricsText& text) {
-  text.Gauge("berth_http_connections", "Connections open now").Sample(stats.open_connections);
-  text.Counter("berth_http_connections_total", "Connections accepted").Sample(stats.accepted);
-  text.Counter("berth_http_connections_refused_total",
-               "Connections closed at once: too many, or out of file descriptors")
-      .Sample(stats.refused_connections);
-  text.Counter("berth_http_requests_refused_total",
-               "Requests rejected before any handler: malformed, too large or too slow")
-      .Sample(stats.refused_requests);
-  text.Counter("berth_http_timeouts_total", "Connections whose client was too slow")
-      .Sample(stats.timeouts);
-  text.Counter("berth_http_tls_failures_total", "TLS handshakes that failed")
-      .Sample(stats.tls_handshake_failures);
-  text.Gauge("berth_tls_certificate_expiry_timestamp_seconds",
-             "Expiry of the server certificate in use, Unix time; 0 with plain HTTP")
-      .Sample(stats.certificate_expires);
-  text.Counter("berth_unexpected_exceptions_total",
-               "Handlers that threw an exception: always a bug of Berth")
-      .Sample(stats.handler_exceptions);
-  text.Counter("berth_http_responses_total", "Responses by status class");
-  for (std::size_t i = 2; i < stats.responses_by_class.size(); ++i) {
-    text.Sample(stats.responses_by_class[i], {{"class", std::to_string(i) + "xx"}});
-  }
-}
-
-namespace {
-
 void AddWatches(const kube::KubeClusterStats& cluster, Instant now, MetricsText& text) {
   using Resource = kube::KubeClusterStats::Resource;
   const auto each = [&](auto value) {
@@ -195,6 +150,47 @@ void AddRequests(const kube::ApiClientStats& client, MetricsText& text) {
 }
 
 }  // namespace
+
+void AddProcessMetrics(MetricsText& text) {
+  const auto gauge = [&text](const char* name, const char* help, auto value) {
+    if (value) text.Gauge(name, help).Sample(*value);
+  };
+  const std::string stat = TextOf("/proc/self/stat");
+  static const std::optional<double> kStarted = StartTime(stat);  // /proc/stat is long
+  text.Counter("process_cpu_seconds_total", "CPU time, user and system").Sample(CpuSeconds());
+  gauge("process_start_time_seconds", "Start of the process, Unix time", kStarted);
+  gauge("process_virtual_memory_bytes", "Virtual memory", FieldOf(stat, 23));
+  auto resident = FieldOf(stat, 24);  // pages
+  if (resident) *resident *= sysconf(_SC_PAGESIZE);
+  gauge("process_resident_memory_bytes", "Resident memory", resident);
+  gauge("process_open_fds", "Open file descriptors", OpenFiles());
+  gauge("process_max_fds", "Maximum number of open file descriptors", std::optional(MostFiles()));
+}
+
+void AddHttpMetrics(const http::HttpServerStats& stats, MetricsText& text) {
+  text.Gauge("berth_http_connections", "Connections open now").Sample(stats.open_connections);
+  text.Counter("berth_http_connections_total", "Connections accepted").Sample(stats.accepted);
+  text.Counter("berth_http_connections_refused_total",
+               "Connections closed at once: too many, or out of file descriptors")
+      .Sample(stats.refused_connections);
+  text.Counter("berth_http_requests_refused_total",
+               "Requests rejected before any handler: malformed, too large or too slow")
+      .Sample(stats.refused_requests);
+  text.Counter("berth_http_timeouts_total", "Connections whose client was too slow")
+      .Sample(stats.timeouts);
+  text.Counter("berth_http_tls_failures_total", "TLS handshakes that failed")
+      .Sample(stats.tls_handshake_failures);
+  text.Gauge("berth_tls_certificate_expiry_timestamp_seconds",
+             "Expiry of the server certificate in use, Unix time; 0 with plain HTTP")
+      .Sample(stats.certificate_expires);
+  text.Counter("berth_unexpected_exceptions_total",
+               "Handlers that threw an exception: always a bug of Berth")
+      .Sample(stats.handler_exceptions);
+  text.Counter("berth_http_responses_total", "Responses by status class");
+  for (std::size_t i = 2; i < stats.responses_by_class.size(); ++i) {
+    text.Sample(stats.responses_by_class[i], {{"class", std::to_string(i) + "xx"}});
+  }
+}
 
 void AddDevicePreemptionMetrics(const DevicePreemption::Stats& stats, MetricsText& text) {
   text.Counter("berth_device_evictions_total",

@@ -18,7 +18,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <thread>
 #include <variant>
 #include <vector>

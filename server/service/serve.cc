@@ -6,9 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
-#include <functional>
 #include <memory>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,7 +14,7 @@
 #include "config/kubeconfig.h"
 #include "config/reload.h"
 #include "scoring/mig/repartition_report.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "scoring/waste/waste_report.h"
 #include "server/dialects/cluster_loader.h"
 #include "server/dialects/registry.h"
@@ -33,12 +31,10 @@
 #include "server/pages/plan_page.h"
 #include "server/service/routes.h"
 #include "server/service/serve_parts.h"
-#include "server/settings/config_file.h"
 #include "server/telemetry/decision_recorder.h"
 #include "server/telemetry/log.h"
-#include "server/why/explain_pages.h"
 #include "server/why/live.h"
-#include "server/why/waiting_news.h"
+#include "server/why/waiting_whys.h"
 
 namespace berth {
 namespace {

@@ -7,7 +7,6 @@
 #include <latch>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include <malloc.h>
 

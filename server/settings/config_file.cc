@@ -3,20 +3,16 @@
 
 #include <openssl/evp.h>
 #include <sys/stat.h>
-#include <array>
 #include <chrono>
-#include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "config/config.h"
 #include "config/load.h"
 #include "config/reload.h"
-#include "server/why/plan_json.h"
+#include "server/why/plan_request.h"
 
 namespace berth {
 
@@ -33,6 +29,24 @@ Result<std::string> ReadRegularFile(const std::string& path) {
     return Fail(Errc::kNotFound, path + ": cannot be read: want a regular file");
   }
   return ReadFile(path);
+}
+
+std::optional<EarmarkLimits> EarmarksOf(const EarmarksConfig& config) {
+  if (!config.keep) return std::nullopt;
+  return EarmarkLimits{config.most_gpus_percent, std::chrono::minutes(config.gang_minutes),
+                       std::chrono::minutes(config.reserve_after_minutes),
+                       std::chrono::minutes(config.reserve_idle_minutes),
+                       std::chrono::minutes(config.reserve_within_minutes)};
+}
+
+// Each holds some 30 KiB for its keys and a buffer, and up to 60 KiB during the handshake.
+constexpr int kTlsConnections = 2500;
+
+constexpr int kDebugConnections = 500;
+
+int MostConnections(const ServerConfig& config) {
+  const bool is_plain = config.tls.certificate_file.empty();
+  return is_plain ? http::HttpServerOptions().max_connections : kTlsConnections;
 }
 
 }  // namespace
@@ -102,18 +116,6 @@ std::string Sha256Hex(std::string_view bytes) {
   }
   return hex;
 }
-
-namespace {
-
-std::optional<EarmarkLimits> EarmarksOf(const EarmarksConfig& config) {
-  if (!config.keep) return std::nullopt;
-  return EarmarkLimits{config.most_gpus_percent, std::chrono::minutes(config.gang_minutes),
-                       std::chrono::minutes(config.reserve_after_minutes),
-                       std::chrono::minutes(config.reserve_idle_minutes),
-                       std::chrono::minutes(config.reserve_within_minutes)};
-}
-
-}  // namespace
 
 Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) {
   return {std::move(engine),
@@ -187,20 +189,6 @@ void ConfigReload::ApplyPolicy(const Config& next) {
                     {"decisions_compared", changes.compared},
                     {"decisions_changed", changes.changed}});
 }
-
-namespace {
-
-// Each holds some 30 KiB for its keys and a buffer, and up to 60 KiB during the handshake.
-constexpr int kTlsConnections = 2500;
-
-constexpr int kDebugConnections = 500;
-
-int MostConnections(const ServerConfig& config) {
-  const bool is_plain = config.tls.certificate_file.empty();
-  return is_plain ? http::HttpServerOptions().max_connections : kTlsConnections;
-}
-
-}  // namespace
 
 int MostHeldBinds(const ServerConfig& config) { return MostConnections(config) / 4 * 3; }
 

@@ -26,37 +26,23 @@ class DecisionRecorder final : public DecisionSink {
 };
 
 // BothSinks: two receivers of every decision.
-
 class BothSinks final : public DecisionSink {
  public:
   // Both outlive the object. second: nullptr where there is none.
   BothSinks(DecisionSink& first, DecisionSink* second) : first_(first), second_(second) {}
-  void Record(const Decision& decision) override {
-    first_.Record(decision);
-    if (second_ != nullptr) second_->Record(decision);
-  }
-
-  void Record(const GangNews& news) override {
-    first_.Record(news);
-    if (second_ != nullptr) second_->Record(news);
-  }
-
-  void Record(const PodWaits& news) override {
-    first_.Record(news);
-    if (second_ != nullptr) second_->Record(news);
-  }
-
-  void Record(const PodsEvicted& news) override {
-    first_.Record(news);
-    if (second_ != nullptr) second_->Record(news);
-  }
-
-  void Record(const RoomNews& news) override {
-    first_.Record(news);
-    if (second_ != nullptr) second_->Record(news);
-  }
+  void Record(const Decision& decision) override { Both(decision); }
+  void Record(const GangNews& news) override { Both(news); }
+  void Record(const PodWaits& news) override { Both(news); }
+  void Record(const PodsEvicted& news) override { Both(news); }
+  void Record(const RoomNews& news) override { Both(news); }
 
  private:
+  template <class News>
+  void Both(const News& news) {
+    first_.Record(news);
+    if (second_ != nullptr) second_->Record(news);
+  }
+
   DecisionSink& first_;
   DecisionSink* const second_;
 };

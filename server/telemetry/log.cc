@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -23,6 +22,23 @@ namespace {
 
 // Of one value. Strangers' texts are in some of them: names, annotations, answers.
 constexpr std::size_t kMostTextBytes = 4096;
+
+constexpr Duration kFarewell = std::chrono::seconds(1);
+constexpr int kPollMs = 50;
+
+// What a pipe takes at once when poll reports it writable (POSIX' PIPE_BUF). The descriptor is not
+// made non-blocking, because the parent process shares it.
+constexpr std::size_t kAtOnce = 4096;
+
+// Writes some of the text if there is room soon, and removes it; false if the reader is gone.
+bool WriteSome(int descriptor, std::string_view& text) {
+  pollfd room{descriptor, POLLOUT, 0};
+  if (poll(&room, 1, kPollMs) <= 0) return true;  // not yet
+  const ssize_t written = write(descriptor, text.data(), std::min(text.size(), kAtOnce));
+  if (written < 0) return errno == EINTR || errno == EAGAIN;
+  text.remove_prefix(static_cast<std::size_t>(written));
+  return true;
+}
 
 }  // namespace
 
@@ -99,27 +115,6 @@ void Log::Put(LogLevel level, std::string_view event, std::initializer_list<LogF
   }
   sink_->Write(line);
 }
-
-namespace {
-
-constexpr Duration kFarewell = std::chrono::seconds(1);
-constexpr int kPollMs = 50;
-
-// What a pipe takes at once when poll reports it writable (POSIX' PIPE_BUF). The descriptor is not
-// made non-blocking, because the parent process shares it.
-constexpr std::size_t kAtOnce = 4096;
-
-// Writes some of the text if there is room soon, and removes it; false if the reader is gone.
-bool WriteSome(int descriptor, std::string_view& text) {
-  pollfd room{descriptor, POLLOUT, 0};
-  if (poll(&room, 1, kPollMs) <= 0) return true;  // not yet
-  const ssize_t written = write(descriptor, text.data(), std::min(text.size(), kAtOnce));
-  if (written < 0) return errno == EINTR || errno == EAGAIN;
-  text.remove_prefix(static_cast<std::size_t>(written));
-  return true;
-}
-
-}  // namespace
 
 bool WriteWithin(int descriptor, std::string_view text, Duration limit) {
   const Instant end = std::chrono::steady_clock::now() + limit;

@@ -12,9 +12,7 @@
 #include <array>
 #include <span>
 #include <sstream>
-#include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -32,10 +30,6 @@ constexpr std::array<std::string_view, 2> kPlanResults = {"found", "none"};
 constexpr std::array<std::string_view, 7> kGangAborts = {
     "timeout", "no_room", "plan_broken", "member_gone", "first_refused", "no_size", "claims_lost"};
 
-// Pods by the number of their GPUs.
-constexpr std::array<std::string_view, 4> kSizes = {"2", "3-4", "5-8", "9+"};
-std::size_t SizeOf(std::size_t gpus) { return gpus <= 2 ? 0 : gpus <= 4 ? 1 : gpus <= 8 ? 2 : 3; }
-
 // What pods have been given.
 constexpr std::array<std::string_view, 7> kAsks = {"share", "MIG", "1", "2", "3-4", "5-8", "9+"};
 // kAsks.size(): no GPU.
@@ -46,7 +40,7 @@ std::size_t AskOf(const Placement& placement) {
   const std::size_t gpus =
       placement.grants.size() + static_cast<std::size_t>(std::max(placement.places, 0));
   if (gpus == 0) return kAsks.size();
-  return gpus == 1 ? 2 : 3 + SizeOf(gpus);
+  return gpus == 1 ? 2 : 3 + GpuSizeOf(gpus);
 }
 
 template <class Enum>
@@ -118,6 +112,10 @@ Buckets LatencyBuckets() {
   return {50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 200e-3, 1, 5, 30};
 }
 
+// A family may have a sample for each GPU of the cluster, and a sample takes several times the
+// bytes of its text.
+constexpr std::size_t kMostSamples = 1024;
+
 }  // namespace
 
 // The table of what is counted where it happens.
@@ -150,7 +148,7 @@ struct Metrics::Impl {
       registry,
       "berth_link_quality_ratio",
       "Link quality of a bound pod's GPUs relative to the best idle set, by number of GPUs",
-      {{"size", kSizes}},
+      {{"size", kGpuSizes}},
       {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1}};
   Counters gang_plans{registry,
                       "berth_gang_plans_total",
@@ -239,7 +237,7 @@ void Metrics::Count(const GangNews& news) {
 }
 
 void Metrics::ObserveLinkQuality(std::size_t gpus, double ratio) {
-  impl_->link_quality[SizeOf(gpus)].Observe(ratio);
+  impl_->link_quality[GpuSizeOf(gpus)].Observe(ratio);
 }
 
 void Metrics::ShowConfig(std::string_view hash, bool needs_restart) {
@@ -259,14 +257,6 @@ void Metrics::CountReload(ReloadResult result, bool failed) {
 void Metrics::ShowDecisionsChanged(double ratio) { impl_->decisions_changed[0].Set(ratio); }
 
 void Metrics::AddTo(MetricsText& text) const { text.Add(impl_->registry); }
-
-namespace {
-
-// A family may have a sample for each GPU of the cluster, and a sample takes several times the
-// bytes of its text.
-constexpr std::size_t kMostSamples = 1024;
-
-}  // namespace
 
 struct MetricsText::Impl {
   using Families = std::vector<prometheus::MetricFamily>;

@@ -4,6 +4,7 @@
 // Metrics that are read from other objects at the scrape are in server/pages/metrics_parts.h.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <initializer_list>
@@ -19,6 +20,12 @@ class Collectable;
 }
 
 namespace berth {
+
+// Pods by the number of their GPUs: the values of the label `size`.
+inline constexpr std::array<std::string_view, 4> kGpuSizes = {"2", "3-4", "5-8", "9+"};
+constexpr std::size_t GpuSizeOf(std::size_t gpus) {
+  return gpus <= 2 ? 0 : gpus <= 4 ? 1 : gpus <= 8 ? 2 : 3;
+}
 
 // MetricsText: what one scrape answers, as families of prometheus-cpp. Its TextSerializer writes
 // them one by one, and large ones in parts: some hundred kilobytes are held beside the text.
@@ -85,7 +92,7 @@ class Metrics {
   // Counts a gang's plan, abort or start.
   void Count(const GangNews& news);
 
-  // Link quality of a pod's GPUs relative to the best idle set, 0 to 1 (link_report.h).
+  // Link quality of a pod's GPUs relative to the best idle set, 0 to 1 (device_fit.h).
   void ObserveLinkQuality(std::size_t gpus, double ratio);
 
   // Time from the creation of a bound pod to its bind.

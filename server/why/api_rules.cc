@@ -79,56 +79,6 @@ std::string WrongResources(const Json& container) {
   return "";
 }
 
-}  // namespace
-
-std::string RefusedByApiServer(const Json& pod) {
-  for (const char* list : kContainerLists) {
-    const Json& containers = ItemsOf(FieldOf(pod, "spec"), list);
-    for (std::size_t i = 0; i < containers.size(); ++i) {
-      const std::string wrong = WrongResources(containers[i]);
-      if (wrong.empty()) continue;
-      return "the API server refuses spec." + std::string(list) + "[" + std::to_string(i) + "]." +
-             wrong;
-    }
-  }
-  return "";
-}
-
-std::vector<std::string> ExtendedResourcesOf(const Json& pod) {
-  std::vector<std::string> names;
-  for (const char* list : kContainerLists) {
-    for (const Json& container : ItemsOf(FieldOf(pod, "spec"), list)) {
-      for (const char* amounts : {"limits", "requests"}) {
-        const Json* const of = FieldOf(FieldOf(container, "resources"), amounts);
-        if (of == nullptr || !of->is_object()) continue;
-        for (const auto& [name, amount] : of->items()) {
-          const bool is_new = std::ranges::find(names, name) == names.end();
-          if (is_new && IsExtendedResource(name) && names.size() < kMostOtherResources) {
-            names.push_back(name);
-          }
-        }
-      }
-    }
-  }
-  return names;
-}
-
-bool RunsResourceToleration(const Snapshot& snapshot) {
-  constexpr std::array<std::string_view, 3> kClouds = {
-      "cloud.google.com/gke-", "kubernetes.azure.com/", "eks.amazonaws.com/"};
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    for (const auto& [key, value] : snapshot.node(i).spec().labels) {
-      const std::string_view label = key;
-      if (std::ranges::any_of(kClouds, [label](auto cloud) { return label.starts_with(cloud); })) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-namespace {
-
 // Each once, in the order in which they come.
 class Names {
  public:
@@ -196,6 +146,52 @@ class Names {
 };
 
 }  // namespace
+
+std::string RefusedByApiServer(const Json& pod) {
+  for (const char* list : kContainerLists) {
+    const Json& containers = ItemsOf(FieldOf(pod, "spec"), list);
+    for (std::size_t i = 0; i < containers.size(); ++i) {
+      const std::string wrong = WrongResources(containers[i]);
+      if (wrong.empty()) continue;
+      return "the API server refuses spec." + std::string(list) + "[" + std::to_string(i) + "]." +
+             wrong;
+    }
+  }
+  return "";
+}
+
+std::vector<std::string> ExtendedResourcesOf(const Json& pod) {
+  std::vector<std::string> names;
+  for (const char* list : kContainerLists) {
+    for (const Json& container : ItemsOf(FieldOf(pod, "spec"), list)) {
+      for (const char* amounts : {"limits", "requests"}) {
+        const Json* const of = FieldOf(FieldOf(container, "resources"), amounts);
+        if (of == nullptr || !of->is_object()) continue;
+        for (const auto& [name, amount] : of->items()) {
+          const bool is_new = std::ranges::find(names, name) == names.end();
+          if (is_new && IsExtendedResource(name) && names.size() < kMostOtherResources) {
+            names.push_back(name);
+          }
+        }
+      }
+    }
+  }
+  return names;
+}
+
+bool RunsResourceToleration(const Snapshot& snapshot) {
+  constexpr std::array<std::string_view, 3> kClouds = {
+      "cloud.google.com/gke-", "kubernetes.azure.com/", "eks.amazonaws.com/"};
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& [key, value] : snapshot.node(i).spec().labels) {
+      const std::string_view label = key;
+      if (std::ranges::any_of(kClouds, [label](auto cloud) { return label.starts_with(cloud); })) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
 
 void AddNotJudged(std::string what, std::vector<std::string>& all) {
   if (all.size() < kMostNotJudged) all.push_back(Shortened(what, kMostNotJudgedBytes));

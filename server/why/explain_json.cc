@@ -2,12 +2,9 @@
 #include "server/why/explain_json.h"
 
 #include <chrono>
-#include <string_view>
 
-#include "server/why/explain_parts.h"
-#include "server/wire/json/strict_json.h"
 #include "server/wire/node/mig_json.h"
-#include "server/wire/pod/mig_grant_json.h"
+#include "server/wire/pod/given_json.h"
 
 namespace berth::wire {
 namespace {
@@ -45,28 +42,7 @@ Json GrantJson(const DeviceGrant& grant) {
   return json;
 }
 
-Json GrantsJson(const std::vector<DeviceGrant>& grants) {
-  Json gpus = Json::array();
-  for (const DeviceGrant& grant : grants) gpus.push_back(GrantJson(grant));
-  return gpus;
-}
-
-}  // namespace
-
-const char* StateOf(PodState state) {
-  if (state == PodState::kBound) return "bound";
-  return state == PodState::kPlanned ? "planned" : "reserved";
-}
-
-Json DevicesJson(const Placement& placement) {
-  Json json = {{"gpus", GrantsJson(placement.grants)}};
-  for (const MigGrant& grant : placement.mig) json["mig"].push_back(MigGrantJson(grant));
-  if (placement.places > 0) json["places"] = placement.places;
-  if (!placement.places_on.empty()) json["places_on"] = placement.places_on;
-  return json;
-}
-
-namespace {
+Json GrantsJson(const std::vector<DeviceGrant>& grants) { return ListOf(grants, GrantJson); }
 
 void AddPlanned(const PodDevices& planned, Json& json) {
   if (!planned.grants.empty()) json["planned_gpus"] = GrantsJson(planned.grants);
@@ -140,37 +116,9 @@ Json FactsJson(const NodeReport& facts) {
     Json& free = json["mig"]["free"] = Json::object();
     for (const MigFree& profile : facts.mig) free[profile.profile] = profile.free;
   }
-  json["pods"] = Json::array();
-  for (const NodeTenant& tenant : facts.tenants) json["pods"].push_back(TenantJson(tenant));
+  json["pods"] = ListOf(facts.tenants, TenantJson);
   return json;
 }
-
-}  // namespace
-
-Json CountsJson(const std::vector<ReasonCount>& counts) {
-  Json json = Json::array();
-  for (const ReasonCount& count : counts) {
-    json.push_back({{"reason", CodeOf(count.reason)},
-                    {"text", TextOf(count.reason)},
-                    {"nodes", count.nodes},
-                    {"preemption_can_help", VerdictOf(count.reason) == Verdict::kUnschedulable}});
-  }
-  return json;
-}
-
-Json NearJson(const NearNodeFacts& at) {
-  Json ways = Json::array();
-  for (const WayIn& way : at.near.ways) {
-    ways.push_back({{"change", way.code}, {"text", way.text}});
-    if (!way.pods.empty()) ways.back()["pods"] = way.pods;
-  }
-  return {{"node", at.facts.name},
-          {"reason", CodeOf(at.near.reason)},
-          {"lack", at.near.lack},
-          {"fits", std::move(ways)}};
-}
-
-namespace {
 
 Json ModelJson(const ModelSummary& model) {
   Json fit = Json::object();
@@ -198,25 +146,10 @@ Json ModelJson(const ModelSummary& model) {
           {"drivers", std::move(drivers)}};
 }
 
-}  // namespace
-
-Json UseJson(const GpuUse& use) {
-  return {{"gpus", use.gpus}, {"mig_devices", use.mig_devices}, {"pods", use.pods}};
-}
-
-Json ModelsJson(const std::vector<ModelSummary>& models) {
-  Json json = Json::array();
-  for (const ModelSummary& model : models) json.push_back(ModelJson(model));
-  return json;
-}
-
-namespace {
-
 Json BestJson(const ScoredNode& scored) {
-  Json scores = Json::array();
-  for (const ScorePart& part : scored.parts) {
-    scores.push_back({{"scorer", part.scorer}, {"weight", part.weight}, {"score", part.score}});
-  }
+  Json scores = ListOf(scored.parts, [](const ScorePart& part) -> Json {
+    return {{"scorer", part.scorer}, {"weight", part.weight}, {"score", part.score}};
+  });
   Json json = {{"node", scored.placement.node},
                {"place", scored.place},
                {"devices", DevicesJson(scored.placement)},
@@ -234,10 +167,9 @@ Json GangJson(const GangView& gang) {
 }
 
 Json HoldersJson(const GpuHolders& holders) {
-  Json most = Json::array();
-  for (const GpuHolder& holder : holders.most) {
-    most.push_back({{"pod", holder.pod}, {"node", holder.node}, {"gpus", holder.gpus}});
-  }
+  Json most = ListOf(holders.most, [](const GpuHolder& holder) -> Json {
+    return {{"pod", holder.pod}, {"node", holder.node}, {"gpus", holder.gpus}};
+  });
   return {{"pods", holders.pods}, {"most", std::move(most)}};
 }
 
@@ -286,8 +218,7 @@ Json ReportJson(const PodReport& report) {
       {"tainted", told.scheduler.tainted}, {"not_selected", told.scheduler.not_selected},
       {"cpu", told.scheduler.cpu},         {"memory", told.scheduler.memory},
       {"disk", told.scheduler.disk}};
-  json["best"] = Json::array();
-  for (const ScoredNode& scored : told.best) json["best"].push_back(BestJson(scored));
+  json["best"] = ListOf(told.best, BestJson);
   json["nearest"] = Json::array();
   for (const NearNodeFacts& near : told.nearest) {
     json["nearest"].push_back(NearJson(near));
@@ -310,11 +241,9 @@ Json ReportJson(const PodReport& report) {
                     {"moves", report.room->moves},
                     {"least_moves", report.room->least_moves}};
   }
-  json["recuts"] = Json::array();
-  for (const NodeAdvice& at : told.recuts) {
-    json["recuts"].push_back(
-        {{"node", at.node}, {"product", at.product}, {"config", at.advice.config}});
-  }
+  json["recuts"] = ListOf(told.recuts, [](const NodeAdvice& at) -> Json {
+    return {{"node", at.node}, {"product", at.product}, {"config", at.advice.config}};
+  });
   json["models"] = ModelsJson(told.models);
   return json;
 }
@@ -340,6 +269,41 @@ std::string TextOfJson(const Json& json) {
 
 }  // namespace
 
+Json DevicesJson(const Placement& placement) {
+  Json json = {{"gpus", GrantsJson(placement.grants)}};
+  for (const MigGrant& grant : placement.mig) json["mig"].push_back(MigGrantJson(grant));
+  if (placement.places > 0) json["places"] = placement.places;
+  if (!placement.places_on.empty()) json["places_on"] = placement.places_on;
+  return json;
+}
+
+Json CountsJson(const std::vector<ReasonCount>& counts) {
+  return ListOf(counts, [](const ReasonCount& count) -> Json {
+    return {{"reason", CodeOf(count.reason)},
+            {"text", TextOf(count.reason)},
+            {"nodes", count.nodes},
+            {"preemption_can_help", VerdictOf(count.reason) == Verdict::kUnschedulable}};
+  });
+}
+
+Json NearJson(const NearNodeFacts& at) {
+  Json ways = ListOf(at.near.ways, [](const WayIn& way) {
+    Json json = {{"change", way.code}, {"text", way.text}};
+    if (!way.pods.empty()) json["pods"] = way.pods;
+    return json;
+  });
+  return {{"node", at.facts.name},
+          {"reason", CodeOf(at.near.reason)},
+          {"lack", at.near.lack},
+          {"fits", std::move(ways)}};
+}
+
+Json UseJson(const GpuUse& use) {
+  return {{"gpus", use.gpus}, {"mig_devices", use.mig_devices}, {"pods", use.pods}};
+}
+
+Json ModelsJson(const std::vector<ModelSummary>& models) { return ListOf(models, ModelJson); }
+
 std::string EncodeReport(const PodReport& report) { return TextOfJson(ReportJson(report)); }
 
 std::string EncodeReport(const NodeReport& node) {
@@ -364,22 +328,18 @@ std::string EncodeReport(const GangReport& report) {
   Json json = {{"version", kVersion}};
   json.update(GangJson(report.gang));
   json["sentence"] = report.sentence;
-  json["members"] = Json::array();
-  for (const GangMemberReport& member : report.members) {
-    json["members"].push_back(
-        {{"pod", member.pod}, {"state", member.state}, {"node", member.node}});
-  }
+  json["members"] = ListOf(report.members, [](const GangMemberReport& member) -> Json {
+    return {{"pod", member.pod}, {"state", member.state}, {"node", member.node}};
+  });
   json["waiting_member"] = report.waiting ? ReportJson(*report.waiting) : Json(nullptr);
   return TextOfJson(json);
 }
 
 std::string EncodeReport(const TopReport& report) {
   Json json = {{"version", kVersion}, {"models", ModelsJson(report.models)}};
-  json["waiting"] = Json::array();
-  for (const WaitingClass& kind : report.waiting) {
-    json["waiting"].push_back(
-        {{"asks", kind.asks}, {"pods", kind.pods}, {"oldest_seconds", SecondsJson(kind.oldest)}});
-  }
+  json["waiting"] = ListOf(report.waiting, [](const WaitingClass& kind) -> Json {
+    return {{"asks", kind.asks}, {"pods", kind.pods}, {"oldest_seconds", SecondsJson(kind.oldest)}};
+  });
   return TextOfJson(json);
 }
 

@@ -12,13 +12,15 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cluster/values/placement.h"
 #include "scoring/explain/explain_pod.h"
 #include "scoring/explain/gpu_use.h"
-#include "scoring/explain/model_summary.h"
+#include "scoring/explain/node_edits.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/mig/repartition_report.h"
 #include "server/extender/gang_table.h"
 #include "server/why/live.h"
+#include "server/wire/json/strict_json.h"
 
 namespace berth::wire {
 
@@ -102,9 +104,6 @@ struct NodesReport {
 // Of what is said of the node: what closes it or GPUs of it, and for whom it is kept.
 std::vector<std::string> NotesOn(const NodeReport& node);
 
-// "bound", "planned", "reserved": for programs.
-const char* StateOf(PodState state);
-
 std::string EncodeReport(const PodReport& report);
 std::string EncodeReport(const NodeReport& node);
 std::string EncodeReport(const GangReport& report);
@@ -139,5 +138,17 @@ std::string TextOf(const TopReport& report);
 std::string TextOf(const UseReport& report);
 std::string TextOf(const WaitingReport& report);
 std::string TextOf(const NodesReport& report);
+
+// Parts that several answers have. docs/api.md has their fields.
+
+Json DevicesJson(const Placement& placement);
+Json CountsJson(const std::vector<ReasonCount>& counts);
+Json NearJson(const NearNodeFacts& at);  // without what the node has
+Json ModelsJson(const std::vector<ModelSummary>& models);
+Json UseJson(const GpuUse& use);
+
+// Nodes that are thought to come and go; as text a line for each sort, "" without any.
+Json EditedNodesJson(const EditedNodes& nodes);
+std::string TextOf(const EditedNodes& nodes);
 
 }  // namespace berth::wire

@@ -278,7 +278,7 @@ std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const 
   std::map<std::string, wire::GangMemberReport> by_name;
   for (const auto& pod : placed) {
     const std::string name = pod->pod.id.full_name();
-    by_name[name] = {name, wire::StateOf(pod->state), pod->placement.node};
+    by_name[name] = {name, StateOf(pod->state), pod->placement.node};
   }
   std::optional<WaitingPod> first;
   for (const WaitingPod& waiting : listed) {
@@ -291,6 +291,15 @@ std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const 
   }
   for (auto& [name, member] : by_name) members.push_back(std::move(member));
   return first;
+}
+
+HttpResponse UsePage(const Live& live, Owner by, const std::string& path,
+                     const std::string& query) {
+  if (auto unready = NotReady(live)) return *std::move(unready);
+  const std::string name(NameIn(path, 1));
+  const auto snapshot = live.extender.Current();
+  return Answer(wire::UseReport{.by = by, .name = name, .nodes = UseByNode(*snapshot, by, name)},
+                query);
 }
 
 }  // namespace
@@ -364,19 +373,6 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   }
   return Answer(report, query);
 }
-
-namespace {
-
-HttpResponse UsePage(const Live& live, Owner by, const std::string& path,
-                     const std::string& query) {
-  if (auto unready = NotReady(live)) return *std::move(unready);
-  const std::string name(NameIn(path, 1));
-  const auto snapshot = live.extender.Current();
-  return Answer(wire::UseReport{.by = by, .name = name, .nodes = UseByNode(*snapshot, by, name)},
-                query);
-}
-
-}  // namespace
 
 HttpResponse NamespacePage(const Live& live, const std::string& path, const std::string& query) {
   return UsePage(live, Owner::kNamespace, path, query);

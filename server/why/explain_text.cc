@@ -254,6 +254,21 @@ std::string ClassLine(const std::vector<std::string>& classes) {
   return text + "\n";
 }
 
+// "condition XIDErrors=True", "annotation berth.dev/gpu-health", "status of pods".
+std::string NamedBy(const std::string& condition) {
+  return (condition.find('=') == std::string::npos ? "" : "condition ") + condition;
+}
+
+// What it has; behind it, what it was planned with, if that is something else.
+std::string DevicesOf(const NodeTenant& tenant) {
+  const Placement& has = tenant.record->placement;
+  std::string devices = ListDevices({tenant.grants, has.mig, has.places_on}, tenant.places());
+  if (tenant.gpus_unknown) devices += devices.empty() ? "unknown" : ", others unknown";
+  const PodDevices* const plan = tenant.planned();
+  if (plan == nullptr) return devices;
+  return devices + ", planned " + ListDevices(*plan, std::ssize(plan->places_on));
+}
+
 }  // namespace
 
 std::string TextOf(const PodReport& report) {
@@ -288,21 +303,6 @@ std::string TextOf(const PodReport& report) {
 }
 
 namespace {
-
-// "condition XIDErrors=True", "annotation berth.dev/gpu-health", "status of pods".
-std::string NamedBy(const std::string& condition) {
-  return (condition.find('=') == std::string::npos ? "" : "condition ") + condition;
-}
-
-// What it has; behind it, what it was planned with, if that is something else.
-std::string DevicesOf(const NodeTenant& tenant) {
-  const Placement& has = tenant.record->placement;
-  std::string devices = ListDevices({tenant.grants, has.mig, has.places_on}, tenant.places());
-  if (tenant.gpus_unknown) devices += devices.empty() ? "unknown" : ", others unknown";
-  const PodDevices* const plan = tenant.planned();
-  if (plan == nullptr) return devices;
-  return devices + ", planned " + ListDevices(*plan, std::ssize(plan->places_on));
-}
 
 // Why the whole node gets no pods with GPUs, and who says which GPUs are unhealthy.
 std::vector<LinePart> StateOf(const NodeSpec& spec) {

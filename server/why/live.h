@@ -12,18 +12,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/recent.h"
-#include "cluster/claims/mig_offers.h"
+#include "cluster/claims/device_offers.h"
 #include "cluster/state/cluster_state.h"
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "cluster/state/waiting_pods.h"
 #include "scoring/room/room_within.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "scoring/waste/waste_report.h"
 #include "server/extender/device_rooms.h"
 #include "server/extender/extender.h"

@@ -10,9 +10,8 @@
 
 #include "cluster/node/mig_use.h"
 #include "scoring/explain/gpu_use.h"
-#include "scoring/explain/model_summary.h"
 #include "scoring/explain/node_report.h"
-#include "server/why/explain_parts.h"
+#include "server/why/explain_json.h"
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/strict_json.h"
 

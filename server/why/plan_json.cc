@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ranges>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "scoring/explain/node_report.h"
 #include "server/why/api_rules.h"
-#include "server/why/explain_parts.h"
+#include "server/why/explain_json.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/template_node.h"
 
@@ -93,12 +94,11 @@ std::string NodesText(const PlanRequest::Source& source, const WhatIfAnswer& ans
       ++known->second;
     }
   }
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kTold, nodes.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(nodes[i].second) + " on " + nodes[i].first;
-  }
+  std::string text = Join(nodes | std::views::take(kTold), ", ", [](const auto& at) {
+    return std::to_string(at.second) + " on " + at.first;
+  });
   if (nodes.size() > kTold) {
-    text += " and " + CountText(static_cast<std::int64_t>(nodes.size() - kTold), "more node");
+    text += " and " + CountText(nodes.size() - kTold, "more node");
   }
   return text;
 }
@@ -125,8 +125,7 @@ std::string SourceText(const PlanRequest& request, const PlanRequest::Source& so
                           : "does not fit: " + answer.whys[pod.why].text) +
            NotJudgedText(request, source, answer) + "\n";
   }
-  text += std::to_string(fit) + " of " + CountText(static_cast<std::int64_t>(source.count), "pod") +
-          " fit";
+  text += std::to_string(fit) + " of " + CountText(source.count, "pod") + " fit";
   if (fit > 0) text += ": " + NodesText(source, answer);
   text += NotJudgedText(request, source, answer) + "\n";
   for (const auto& [why, pods] : whys) {
@@ -169,8 +168,7 @@ std::string TakenText(const std::vector<Taken>& taken, const std::string& node) 
     std::size_t end = i + 1;
     while (end < taken.size() && taken[end] == taken[i]) ++end;
     if (i == 0 && end == taken.size() && taken[i].pods == 0) {
-      return CountText(static_cast<std::int64_t>(end), node) +
-             (end == 1 ? " takes none of them" : " take none of them");
+      return CountText(end, node) + (end == 1 ? " takes none of them" : " take none of them");
     }
     if (i > 0) text += ", ";
     text += std::to_string(i + 1);
@@ -232,9 +230,8 @@ std::string NowhereText(const GrowthReport& report) {
   if (nowhere.empty() || report.told.pools.empty()) return "";
   std::string text =
       "No pool takes " + CountText(std::ssize(nowhere), "pod") + ", even if no other waited: ";
-  for (std::size_t i = 0; i < std::min(kTold, nowhere.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + report.pods[nowhere[i]].id.full_name();
-  }
+  text += Join(nowhere | std::views::take(kTold), ", ",
+               [&](std::size_t pod) { return report.pods[pod].id.full_name(); });
   if (nowhere.size() > kTold) text += ", ...";
   return text + "\n";
 }
@@ -261,11 +258,10 @@ std::string TextOf(const EditedNodes& nodes) {
   if (nodes.pods_lost == 0) return text + "no pod ran there\n";
   text += CountText(nodes.pods_lost, "pod") + " lost with it, " +
           std::to_string(nodes.gpu_pods_lost.size()) + " with GPUs";
-  for (std::size_t i = 0; i < std::min(kTold, nodes.gpu_pods_lost.size()); ++i) {
-    text += (i == 0 ? " (" : ", ") + nodes.gpu_pods_lost[i];
+  if (!nodes.gpu_pods_lost.empty()) {
+    text += " (" + Join(nodes.gpu_pods_lost | std::views::take(kTold), ", ") +
+            (nodes.gpu_pods_lost.size() > kTold ? ", ...)" : ")");
   }
-  if (nodes.gpu_pods_lost.size() > kTold) text += ", ...";
-  if (!nodes.gpu_pods_lost.empty()) text += ")";
   return text + "; this plan does not place them again\n";
 }
 
@@ -296,8 +292,7 @@ std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {
       json["pods"].push_back(std::move(pod));
     }
   }
-  json["whys"] = Json::array();
-  for (const WhyNot& why : answer.whys) json["whys"].push_back(WhyJson(why));
+  json["whys"] = ListOf(answer.whys, WhyJson);
   json["nodes"] = EditedNodesJson(answer.nodes);
   json["before"] = ModelsJson(answer.before);
   json["after"] = ModelsJson(answer.after);
@@ -327,8 +322,7 @@ std::string EncodeGrowth(const GrowthReport& report) {
                {"asked", told.asked.pods},  {"asked_gpus", GpusJson(told.asked.gpu_milli)},
                {"fitting", told.now.pods},  {"fitting_gpus", GpusJson(told.now.gpu_milli)},
                {"gated", report.gated},     {"beyond", report.beyond}};
-  json["pools"] = Json::array();
-  for (const PoolGrowth& growth : told.pools) json["pools"].push_back(PoolJson(growth));
+  json["pools"] = ListOf(told.pools, PoolJson);
   json["nowhere"] = Json::array();
   for (const std::size_t pod : told.nowhere) {
     json["nowhere"].push_back(report.pods[pod].id.full_name());
@@ -343,8 +337,7 @@ std::string TextOf(const GrowthReport& report) {
   for (const std::string& what : report.request.left_out) text += "Left out: " + what + "\n";
   text += SentenceOf(report);
   if (report.gated > 0) {
-    text += "; " + CountText(static_cast<std::int64_t>(report.gated), "more pod") +
-            " with scheduling gates";
+    text += "; " + CountText(report.gated, "more pod") + " with scheduling gates";
   }
   if (report.beyond > 0)
     text += "; the last " + std::to_string(report.beyond) + " in the queue are not tried";

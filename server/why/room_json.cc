@@ -12,7 +12,7 @@
 #include "scoring/explain/node_report.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/victims.h"
-#include "server/why/explain_parts.h"
+#include "server/why/explain_json.h"
 #include "server/wire/json/strict_json.h"
 
 namespace berth::wire {
@@ -114,16 +114,13 @@ class RoomTeller {
       json["least_moves"] = plan.least_moves.price;
       json["bound"] = HowText(plan.least_moves.by);
     }
-    json["moves"] = Json::array();
-    for (const PodMove& move : plan.moves) json["moves"].push_back(MoveJson(move));
-    json["places"] = Json::array();
-    for (const RoomPlan::Place& place : plan.places) {
-      json["places"].push_back({{"pod", PodOf(unit, place).id.full_name()},
-                                {"node", place.placement.node},
-                                {"devices", DevicesJson(place.placement)}});
-    }
-    json["idle_nodes"] = Json::array();
-    for (const NodeIndex node : plan.idle) json["idle_nodes"].push_back(NameOf(node));
+    json["moves"] = ListOf(plan.moves, [&](const PodMove& move) { return MoveJson(move); });
+    json["places"] = ListOf(plan.places, [&](const RoomPlan::Place& place) -> Json {
+      return {{"pod", PodOf(unit, place).id.full_name()},
+              {"node", place.placement.node},
+              {"devices", DevicesJson(place.placement)}};
+    });
+    json["idle_nodes"] = ListOf(plan.idle, [&](NodeIndex node) { return NameOf(node); });
     json["staying"] = Json::array();
     for (const auto& [why, pods] : plan.staying) {
       json["staying"].push_back({{"why", std::string(berth::TextOf(why))}, {"pods", pods}});
@@ -138,7 +135,7 @@ class RoomTeller {
   [[nodiscard]] std::string SoManyIn() const {
     const MostIn& most = *report_.told.most;
     return std::to_string(report_.told.units.front().pods.size()) + " of " +
-           CountText(static_cast<std::int64_t>(most.asked), "pod");
+           CountText(most.asked, "pod");
   }
   [[nodiscard]] std::string MostSentence(std::int64_t moves) const {
     if (report_.told.most->asked == 0 && report_.told.beyond == 0) return "no pod waits";

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "server/extender/gang_limits.h"
 #include "test/model/sim_api.h"
 #include "test/model/sim_calls.h"

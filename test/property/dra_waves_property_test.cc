@@ -15,7 +15,7 @@
 
 #include "base/random.h"
 #include "cluster/state/cluster_state.h"
-#include "scoring/by_claim.h"
+#include "scoring/admission.h"
 #include "scoring/judgement.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"

@@ -19,7 +19,7 @@
 #include "scoring/judgement.h"
 #include "scoring/registry.h"
 #include "scoring/scheduler_victims.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "test/support/random_world.h"
 #include "test/support/worlds.h"
 

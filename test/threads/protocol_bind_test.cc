@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "scoring/reason.h"
-#include "server/service/worker_pool.h"
+#include "server/service/verbs.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::test::protocol_bind_test {

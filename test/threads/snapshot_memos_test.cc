@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/gangs/gang_room.h"
 #include "test/support/builders.h"
 

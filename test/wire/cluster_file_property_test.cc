@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cluster/state/cluster_state.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "server/wire/file/cluster_file.h"
 #include "test/support/dialects.h"
 #include "test/support/random_world.h"

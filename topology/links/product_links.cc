@@ -83,6 +83,9 @@ bool IsOf(const ProductLinks& row, std::string_view product) {
   return by_beginning ? product.starts_with(row.product) : product == row.product;
 }
 
+constexpr int kMostScoredNvlinks = 18, kNvlinkScore = 100;
+constexpr std::array<int, 7> kRelationScores = {0, 10, 20, 30, 40, 50, 60};  // by LinkType
+
 }  // namespace
 
 std::span<const ProductLinks> ProductLinksCatalogue() { return kProductLinks; }
@@ -113,13 +116,6 @@ LinkSpeeds SpeedsFor(const LinkMatrix& matrix, std::string_view product) {
   if (known != kSpeeds.end()) speeds.nvlink = known->nvlink;
   return speeds;
 }
-
-namespace {
-
-constexpr int kMostScoredNvlinks = 18, kNvlinkScore = 100;
-constexpr std::array<int, 7> kRelationScores = {0, 10, 20, 30, 40, 50, 60};  // by LinkType
-
-}  // namespace
 
 int NvidiaPairScore(const Link& link) {
   const int links = std::min(int{link.fabric_links}, kMostScoredNvlinks);

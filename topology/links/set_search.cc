@@ -90,35 +90,6 @@ GpuMask WorstConnected(const Wiring& wiring, GpuMask free) {
   return worst;
 }
 
-}  // namespace
-
-std::int64_t AggregateOf(const Wiring& wiring, GpuMask set) {
-  std::int64_t twice = 0;
-  ForEachGpu(set, [&](int gpu) { twice += BandwidthTo(wiring, gpu, set); });
-  return twice / 2;
-}
-
-GpuMask SearchSet(const Wiring& wiring, GpuMask free, int size, GpuMask required) {
-  if (size < 1 || size > std::popcount(free) || std::popcount(required) > size) return 0;
-  if ((required & ~free) != 0) return 0;
-  if (size == 1) return required != 0 ? required : WorstConnected(wiring, free);
-  Candidate best;
-  const GpuMask seeds = required != 0 ? required & (~required + 1) : free;
-  ForEachGpu(seeds, [&](int seed) {
-    const Candidate grown = Grow(wiring, free, size, required | GpuBit(seed));
-    const bool better =
-        best.set == 0 || grown.aggregate > best.aggregate ||
-        (grown.aggregate == best.aggregate && wiring.Span(grown.set) < wiring.Span(best.set));
-    if (better) best = grown;
-  });
-  for (int swaps = 0; swaps < 2 * size; ++swaps) {
-    if (!Improve(wiring, free, required, best)) break;
-  }
-  return best.set;
-}
-
-namespace {
-
 constexpr int kNoLink = std::numeric_limits<int>::max();  // nothing is slow yet
 
 std::size_t SetsOf(const Wiring& wiring) { return std::size_t{1} << wiring.gpus; }
@@ -195,6 +166,31 @@ std::vector<int> Meshes(const Wiring& wiring) {
 }
 
 }  // namespace
+
+std::int64_t AggregateOf(const Wiring& wiring, GpuMask set) {
+  std::int64_t twice = 0;
+  ForEachGpu(set, [&](int gpu) { twice += BandwidthTo(wiring, gpu, set); });
+  return twice / 2;
+}
+
+GpuMask SearchSet(const Wiring& wiring, GpuMask free, int size, GpuMask required) {
+  if (size < 1 || size > std::popcount(free) || std::popcount(required) > size) return 0;
+  if ((required & ~free) != 0) return 0;
+  if (size == 1) return required != 0 ? required : WorstConnected(wiring, free);
+  Candidate best;
+  const GpuMask seeds = required != 0 ? required & (~required + 1) : free;
+  ForEachGpu(seeds, [&](int seed) {
+    const Candidate grown = Grow(wiring, free, size, required | GpuBit(seed));
+    const bool better =
+        best.set == 0 || grown.aggregate > best.aggregate ||
+        (grown.aggregate == best.aggregate && wiring.Span(grown.set) < wiring.Span(best.set));
+    if (better) best = grown;
+  });
+  for (int swaps = 0; swaps < 2 * size; ++swaps) {
+    if (!Improve(wiring, free, required, best)) break;
+  }
+  return best.set;
+}
 
 std::vector<int> PatternScores(const Wiring& wiring, LinkPattern pattern) {
   if (wiring.gpus > kMaxPatternGpus) return {};

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "base/check.h"
 
@@ -58,6 +57,9 @@ double Choices(int n, int k) {
   for (int i = 1; i <= k; ++i) choices = choices * (n - k + i) / i;
   return choices;
 }
+
+constexpr int kUnit = 10'000;  // utility 1
+constexpr double kNextWeight = 0.7, kSpanWeight = 0.03;
 
 }  // namespace
 
@@ -250,13 +252,6 @@ GpuMask SetTable::WorstConnected(GpuMask free) const {
   }
   return best;
 }
-
-namespace {
-
-constexpr int kUnit = 10'000;  // utility 1
-constexpr double kNextWeight = 0.7, kSpanWeight = 0.03;
-
-}  // namespace
 
 // The tenants of a machine, leaving until `size` GPUs are free.
 class SetOutlook::Departures {

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "base/check.h"
@@ -47,6 +45,81 @@ std::array<int, kMaxGpus> GroupSizes(const Wiring& wiring, GpuMask set) {
     ++sizes[static_cast<std::size_t>(wiring.numa[static_cast<std::size_t>(gpu)])];
   });
   return sizes;
+}
+
+bool UnderOneRoot(LinkType pcie) { return pcie >= LinkType::kPxb && pcie <= LinkType::kBoard; }
+
+bool UnderOneRoot(const LinkMatrix& matrix, int a, int b) {
+  const LinkType pcie = matrix.link(a, b).pcie;
+  if (a == b || pcie != LinkType::kUnknown) return a == b || UnderOneRoot(pcie);
+  for (int nic = 0; nic < static_cast<int>(matrix.nics.size()); ++nic) {
+    if (UnderOneRoot(matrix.gpu_nic(a, nic).pcie) && UnderOneRoot(matrix.gpu_nic(b, nic).pcie)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+LinkType BestNic(const LinkMatrix& matrix, int gpu) {
+  LinkType best = LinkType::kUnknown;
+  for (int nic = 0; nic < static_cast<int>(matrix.nics.size()); ++nic) {
+    best = std::max(best, matrix.gpu_nic(gpu, nic).pcie);
+  }
+  return best;
+}
+
+constexpr int kMostExact = 16;
+
+// The set of k that most of the masks contain; 0 where none has k.
+GpuMask BestOfAll(std::span<const GpuMask> free, int gpus, int k) {
+  std::vector<int> holders(std::size_t{1} << gpus, 0);
+  for (const GpuMask mask : free) ++holders[mask];
+  // holders[set]: from "is exactly this" to "contains this".
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    for (std::size_t set = 0; set < holders.size(); ++set) {
+      if ((set & GpuBit(gpu)) == 0) holders[set] += holders[set | GpuBit(gpu)];
+    }
+  }
+  std::size_t best = 0;
+  int most = 0;
+  for (std::size_t set = 0; set < holders.size(); ++set) {
+    if (std::popcount(set) != k || holders[set] <= most) continue;
+    best = set;
+    most = holders[set];
+  }
+  return best;
+}
+
+GpuMask OneByOne(std::span<const GpuMask> free, int gpus, int k) {
+  std::vector<GpuMask> left;
+  std::ranges::copy_if(free, std::back_inserter(left),
+                       [k](GpuMask mask) { return std::popcount(mask) >= k; });
+  GpuMask rails = 0;
+  for (int taken = 0; taken < k && !left.empty(); ++taken) {
+    int best = -1;
+    std::ptrdiff_t most = 0;
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+      if ((rails & GpuBit(gpu)) != 0) continue;
+      const auto has =
+          std::ranges::count_if(left, [gpu](GpuMask mask) { return (mask & GpuBit(gpu)) != 0; });
+      if (has <= most) continue;
+      best = gpu;
+      most = has;
+    }
+    rails |= GpuBit(best);
+    std::erase_if(left, [rails](GpuMask mask) { return (mask & rails) != rails; });
+  }
+  return rails;
+}
+
+// k GPUs of one node, as many of the rails as there are.
+GpuMask OnNode(GpuMask free, GpuMask rails, int k) {
+  if (std::popcount(free) < k) return 0;
+  GpuMask given = free & rails;
+  for (GpuMask rest = free & ~rails; std::popcount(given) < k; rest &= rest - 1) {
+    given |= rest & (~rest + 1);
+  }
+  return given;
 }
 
 }  // namespace
@@ -155,31 +228,6 @@ Wiring WiringOf(const LinkMatrix& matrix, const LinkSpeeds& speeds) {
   return wiring;
 }
 
-namespace {
-
-bool UnderOneRoot(LinkType pcie) { return pcie >= LinkType::kPxb && pcie <= LinkType::kBoard; }
-
-bool UnderOneRoot(const LinkMatrix& matrix, int a, int b) {
-  const LinkType pcie = matrix.link(a, b).pcie;
-  if (a == b || pcie != LinkType::kUnknown) return a == b || UnderOneRoot(pcie);
-  for (int nic = 0; nic < static_cast<int>(matrix.nics.size()); ++nic) {
-    if (UnderOneRoot(matrix.gpu_nic(a, nic).pcie) && UnderOneRoot(matrix.gpu_nic(b, nic).pcie)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-LinkType BestNic(const LinkMatrix& matrix, int gpu) {
-  LinkType best = LinkType::kUnknown;
-  for (int nic = 0; nic < static_cast<int>(matrix.nics.size()); ++nic) {
-    best = std::max(best, matrix.gpu_nic(gpu, nic).pcie);
-  }
-  return best;
-}
-
-}  // namespace
-
 std::vector<Surroundings> SurroundingsOf(const LinkMatrix& matrix) {
   const std::optional<std::vector<int>> numa = NumaGroupsOf(matrix);
   const auto group = [&numa](int gpu) { return numa ? (*numa)[static_cast<std::size_t>(gpu)] : 0; };
@@ -196,64 +244,6 @@ std::vector<Surroundings> SurroundingsOf(const LinkMatrix& matrix) {
   }
   return all;
 }
-
-namespace {
-
-constexpr int kMostExact = 16;
-
-// The set of k that most of the masks contain; 0 where none has k.
-GpuMask BestOfAll(std::span<const GpuMask> free, int gpus, int k) {
-  std::vector<int> holders(std::size_t{1} << gpus, 0);
-  for (const GpuMask mask : free) ++holders[mask];
-  // holders[set]: from "is exactly this" to "contains this".
-  for (int gpu = 0; gpu < gpus; ++gpu) {
-    for (std::size_t set = 0; set < holders.size(); ++set) {
-      if ((set & GpuBit(gpu)) == 0) holders[set] += holders[set | GpuBit(gpu)];
-    }
-  }
-  std::size_t best = 0;
-  int most = 0;
-  for (std::size_t set = 0; set < holders.size(); ++set) {
-    if (std::popcount(set) != k || holders[set] <= most) continue;
-    best = set;
-    most = holders[set];
-  }
-  return best;
-}
-
-GpuMask OneByOne(std::span<const GpuMask> free, int gpus, int k) {
-  std::vector<GpuMask> left;
-  std::ranges::copy_if(free, std::back_inserter(left),
-                       [k](GpuMask mask) { return std::popcount(mask) >= k; });
-  GpuMask rails = 0;
-  for (int taken = 0; taken < k && !left.empty(); ++taken) {
-    int best = -1;
-    std::ptrdiff_t most = 0;
-    for (int gpu = 0; gpu < gpus; ++gpu) {
-      if ((rails & GpuBit(gpu)) != 0) continue;
-      const auto has =
-          std::ranges::count_if(left, [gpu](GpuMask mask) { return (mask & GpuBit(gpu)) != 0; });
-      if (has <= most) continue;
-      best = gpu;
-      most = has;
-    }
-    rails |= GpuBit(best);
-    std::erase_if(left, [rails](GpuMask mask) { return (mask & rails) != rails; });
-  }
-  return rails;
-}
-
-// k GPUs of one node, as many of the rails as there are.
-GpuMask OnNode(GpuMask free, GpuMask rails, int k) {
-  if (std::popcount(free) < k) return 0;
-  GpuMask given = free & rails;
-  for (GpuMask rest = free & ~rails; std::popcount(given) < k; rest &= rest - 1) {
-    given |= rest & (~rest + 1);
-  }
-  return given;
-}
-
-}  // namespace
 
 RailChoice AlignRails(std::span<const GpuMask> free, int k) {
   BERTH_CHECK(k >= 1 && k <= 64);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/groups/group_domains.h"
 #include "topology/domains/domain_tree.h"
 

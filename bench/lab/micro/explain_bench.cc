@@ -13,7 +13,7 @@
 #include "bench/machine_files/topo_text.h"
 #include "cluster/node/mig_library.h"
 #include "cluster/state/cluster_state.h"
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/explain/explain_pod.h"
 #include "scoring/registry.h"
 

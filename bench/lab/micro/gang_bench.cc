@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/state/node_domains.h"
 #include "cluster/state/snapshot.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/registry.h"

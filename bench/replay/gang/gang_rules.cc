@@ -14,7 +14,7 @@
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/registry.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "topology/domains/domain_tree.h"
 
 namespace berth::replay {

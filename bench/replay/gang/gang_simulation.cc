@@ -14,7 +14,7 @@
 #include "bench/replay/latency.h"
 #include "bench/replay/time/event_trace.h"
 #include "cluster/state/cluster_state.h"
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 
 namespace berth::replay {
 namespace {

@@ -5,7 +5,7 @@
 //   node  berth.dev/topology, berth.dev/mig (wire/node/topology_json.h, wire/node/mig_json.h)
 //   node  berth.dev/gpu-uuids: GPU-a,GPU-b, by index, as nvidia-smi lists them
 //   pod   berth.dev/gpu-model: A100|H100, berth.dev/link, numa, pattern, min-bandwidth-gbps,
-//         mig-min-slices, mig-min-memory-gib (wire/pod/pod_mig.h), isolation, min-gpu-memory-gib
+//         mig-min-slices, mig-min-memory-gib (wire/pod/pod_parts.h), isolation, min-gpu-memory-gib
 //         (wire/pod/pod_needs.h)
 //   pod   berth.dev/devices, berth.dev/visible-devices, written with the binding
 //         (wire/pod/devices_annotation.h)
@@ -24,9 +24,9 @@
 #include "server/wire/pod/devices_annotation.h"
 #include "server/wire/pod/given_json.h"
 #include "server/wire/pod/pod_class.h"
-#include "server/wire/pod/pod_mig.h"
 #include "server/wire/pod/pod_needs.h"
 #include "server/wire/pod/pod_object.h"
+#include "server/wire/pod/pod_parts.h"
 
 namespace berth::dialects {
 namespace {

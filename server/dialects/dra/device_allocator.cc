@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/dns_name.h"
 #include "scoring/priority.h"
-#include "server/kube/client/api_client.h"
 #include "server/wire/json/object_meta.h"
 
 namespace berth::dialects {
@@ -43,6 +41,47 @@ std::vector<int> WantsGot(const ClaimChoice& choice, std::size_t claim, std::siz
   }
   return wants;
 }
+
+constexpr Duration kLook = std::chrono::milliseconds(2);
+// A device that was written is held until the watch shows the claim; that a watch takes longer than
+// this to come back, and lists, is not expected.
+constexpr Duration kMostHeld = std::chrono::minutes(5);
+constexpr int kAttempts = 3;  // a device that went to another claim meanwhile is chosen anew
+
+kube::ApiRequest Patch(std::string path, std::string body) {
+  kube::ApiRequest request;
+  request.method = "PATCH";
+  request.path = std::move(path);
+  request.body = std::move(body);
+  request.content_type = "application/merge-patch+json";
+  return request;
+}
+
+std::string NameOfClaim(const PodId& pod, const std::string& claim) {
+  return pod.namespace_name + "/" + claim;
+}
+
+// Calls work(0), ..., work(count - 1), so many at a time. Few are soon done one after the other.
+// One that throws, or for which there is no thread, is not done.
+template <class Work>
+void InParallel(std::size_t count, std::size_t most, const Work& work) {
+  constexpr std::size_t kFew = 4;
+  std::atomic<std::size_t> next = 0;
+  const auto run = [&] {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+    }
+  };
+  std::vector<std::jthread> helpers;
+  try {
+    for (std::size_t i = 1; i < std::min(count / kFew, most); ++i) helpers.emplace_back(run);
+  } catch (...) {
+  }
+  run();
+}
+
+std::string NameOfClaim(const OpenClaim& claim) { return claim.namespace_name + "/" + claim.name; }
 
 }  // namespace
 
@@ -95,51 +134,6 @@ Result<DeviceAllotment> Allot(const std::vector<DeviceClaim>& claims,
   allotment.devices = std::move(choice.devices);
   return allotment;
 }
-
-namespace {
-
-constexpr Duration kLook = std::chrono::milliseconds(2);
-// A device that was written is held until the watch shows the claim; that a watch takes longer than
-// this to come back, and lists, is not expected.
-constexpr Duration kMostHeld = std::chrono::minutes(5);
-constexpr int kAttempts = 3;  // a device that went to another claim meanwhile is chosen anew
-
-kube::ApiRequest Patch(std::string path, std::string body) {
-  kube::ApiRequest request;
-  request.method = "PATCH";
-  request.path = std::move(path);
-  request.body = std::move(body);
-  request.content_type = "application/merge-patch+json";
-  return request;
-}
-
-std::string NameOfClaim(const PodId& pod, const std::string& claim) {
-  return pod.namespace_name + "/" + claim;
-}
-
-// Calls work(0), ..., work(count - 1), so many at a time. Few are soon done one after the other.
-// One that throws, or for which there is no thread, is not done.
-template <class Work>
-void InParallel(std::size_t count, std::size_t most, const Work& work) {
-  constexpr std::size_t kFew = 4;
-  std::atomic<std::size_t> next = 0;
-  const auto run = [&] {
-    try {
-      for (std::size_t i = next++; i < count; i = next++) work(i);
-    } catch (...) {
-    }
-  };
-  std::vector<std::jthread> helpers;
-  try {
-    for (std::size_t i = 1; i < std::min(count / kFew, most); ++i) helpers.emplace_back(run);
-  } catch (...) {
-  }
-  run();
-}
-
-std::string NameOfClaim(const OpenClaim& claim) { return claim.namespace_name + "/" + claim.name; }
-
-}  // namespace
 
 void DeviceAllocator::Ask(const PodId& pod, std::span<const std::string> claims) {
   MarkUnderWay(pod, claims, {.since = parts_.write.clock.Now() + kMost, .asked = true});

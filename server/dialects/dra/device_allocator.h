@@ -50,16 +50,13 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "cluster/claims/device_claim.h"
-#include "cluster/claims/device_classes.h"
 #include "cluster/claims/device_offers.h"
-#include "cluster/claims/mig_offers.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/snapshot.h"
 #include "scoring/claims/claim_choice.h"
@@ -67,7 +64,7 @@
 #include "server/dialects/dra/device_claims.h"
 #include "server/extender/ports.h"
 #include "server/kube/client/api_client.h"
-#include "server/kube/write/retry.h"
+#include "server/kube/lead/write_journal.h"
 
 namespace berth::dialects {
 

@@ -8,7 +8,6 @@
 
 #include "base/dns_name.h"
 #include "scoring/mig/mig_tables.h"
-#include "server/dialects/dra/whole_gpus.h"
 
 namespace berth::dialects {
 namespace {

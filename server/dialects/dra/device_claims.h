@@ -19,7 +19,6 @@
 // reported and not offered.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,9 +28,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/claims/device_classes.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_offers.h"
-#include "cluster/claims/mig_offers.h"
 #include "cluster/claims/node_devices.h"
 #include "cluster/claims/open_claims.h"
 #include "cluster/node/mig_library.h"

@@ -5,12 +5,10 @@
 #include <array>
 #include <cctype>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/dra_json.h"
-#include "server/wire/json/object_reader.h"
 #include "topology/gpu_vendor.h"
 
 namespace berth::dialects {
@@ -85,55 +83,6 @@ class ClassReader {
   std::string profile_;
   std::string unread_;
 };
-
-}  // namespace
-
-Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& problem) {
-  ClassReader reader;
-  BERTH_TRY(wire::ObjectMeta meta,
-            wire::ReadNamed(text, "DeviceClass", [&reader](std::string_view key, value content) {
-              if (key == "spec") reader.ReadSpec(content.get_object());
-            }));
-  DeviceClass read = reader.Finish(std::move(meta));
-  std::string unread = reader.unread();
-  if (read.readable && AcceptsOnlyWholeGpus(read.selectors)) {
-    const auto match = ClassMatch::Of(read.selectors);
-    read.whole = match.has_value();
-    if (!match) unread = match.error().message;
-  }
-  if (!read.whole && !read.profile && FindGpuVendor(read.extended_resource) != nullptr) {
-    problem = "spec.selectors: want what Berth reads as whole GPUs, or as one MIG profile, for " +
-              read.extended_resource + ", got \"" + unread +
-              "\"; kube-scheduler alone places pods that ask for it";
-  }
-  const auto named = ParseMigResource(read.extended_resource);
-  if (!named || (read.profile && read.profile == named->profile && !named->shared)) return read;
-  problem = "spec.selectors: want what Berth reads as the MIG profile of " +
-            read.extended_resource + ", got " +
-            (read.profile              ? MigProfileName(*read.profile)
-             : reader.unread().empty() ? "no profile"
-                                       : "\"" + reader.unread() + "\"") +
-            "; kube-scheduler alone places pods that ask for it";
-  read.profile.reset();
-  return read;
-}
-
-DeviceConfig ReadDeviceConfig(simdjson::ondemand::object fields) {
-  DeviceConfig config;
-  wire::ForEachField(fields, [&config](std::string_view key, simdjson::ondemand::value content) {
-    if (key == "requests") {
-      config.requests = ReadTexts(content.get_array());
-      return;
-    }
-    config.content += config.content.empty() ? "{\"" : ",\"";
-    config.content.append(key).append("\":").append(
-        std::string_view(simdjson::to_json_string(content)));
-  });
-  config.content += config.content.empty() ? "{}" : "}";
-  return config;
-}
-
-namespace {
 
 // `device.driver == 'TEXT'`, or `device.attributes['DOMAIN'].ID == 'TEXT'`.
 struct DemandedText {
@@ -226,6 +175,51 @@ std::optional<DemandedText> DemandOf(std::string_view term) {
 }
 
 }  // namespace
+
+Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& problem) {
+  ClassReader reader;
+  BERTH_TRY(wire::ObjectMeta meta,
+            wire::ReadNamed(text, "DeviceClass", [&reader](std::string_view key, value content) {
+              if (key == "spec") reader.ReadSpec(content.get_object());
+            }));
+  DeviceClass read = reader.Finish(std::move(meta));
+  std::string unread = reader.unread();
+  if (read.readable && AcceptsOnlyWholeGpus(read.selectors)) {
+    const auto match = ClassMatch::Of(read.selectors);
+    read.whole = match.has_value();
+    if (!match) unread = match.error().message;
+  }
+  if (!read.whole && !read.profile && FindGpuVendor(read.extended_resource) != nullptr) {
+    problem = "spec.selectors: want what Berth reads as whole GPUs, or as one MIG profile, for " +
+              read.extended_resource + ", got \"" + unread +
+              "\"; kube-scheduler alone places pods that ask for it";
+  }
+  const auto named = ParseMigResource(read.extended_resource);
+  if (!named || (read.profile && read.profile == named->profile && !named->shared)) return read;
+  problem = "spec.selectors: want what Berth reads as the MIG profile of " +
+            read.extended_resource + ", got " +
+            (read.profile              ? MigProfileName(*read.profile)
+             : reader.unread().empty() ? "no profile"
+                                       : "\"" + reader.unread() + "\"") +
+            "; kube-scheduler alone places pods that ask for it";
+  read.profile.reset();
+  return read;
+}
+
+DeviceConfig ReadDeviceConfig(simdjson::ondemand::object fields) {
+  DeviceConfig config;
+  wire::ForEachField(fields, [&config](std::string_view key, simdjson::ondemand::value content) {
+    if (key == "requests") {
+      config.requests = ReadTexts(content.get_array());
+      return;
+    }
+    config.content += config.content.empty() ? "{\"" : ",\"";
+    config.content.append(key).append("\":").append(
+        std::string_view(simdjson::to_json_string(content)));
+  });
+  config.content += config.content.empty() ? "{}" : "}";
+  return config;
+}
 
 cel::Expected<ClassMatch> ClassMatch::Of(const std::vector<std::string>& selectors) {
   ClassMatch match;

@@ -15,7 +15,6 @@
 #include "cel/device.h"
 #include "cel/program.h"
 #include "cluster/claims/device_claim.h"
-#include "cluster/claims/device_classes.h"
 #include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {

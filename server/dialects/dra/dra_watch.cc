@@ -2,21 +2,17 @@
 #include "server/dialects/dra/dra_watch.h"
 
 #include <algorithm>
-#include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "cluster/claims/node_devices.h"
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_allocator.h"
-#include "server/dialects/dra/device_claims.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/dra/slice_json.h"
 #include "server/dialects/dra/whole_gpus.h"
 #include "server/kube/client/api_client.h"
-#include "server/kube/watch/watch_source.h"
 #include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {

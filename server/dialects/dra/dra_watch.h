@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "server/dialects/dra/device_claims.h"
 #include "server/kube/watch/watch_source.h"

@@ -2,12 +2,9 @@
 #include "server/dialects/dra/slice_json.h"
 
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/quantity.h"
-#include "cluster/claims/node_devices.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/selector_json.h"
 
@@ -179,27 +176,6 @@ class SliceReader {
   Status problem_;
 };
 
-}  // namespace
-
-Result<PublishedSlice> DecodePublishedSlice(const PaddedText& text) {
-  PublishedSlice slice;
-  Status read;
-  SliceReader reader(slice);
-  // Twice, since attributes without a domain have that of the driver, wherever it stands.
-  BERTH_TRY(wire::ObjectMeta meta,
-            wire::ReadNamed(text, "ResourceSlice", [&](std::string_view key, value content) {
-              if (key == "spec") reader.ReadNames(content.get_object());
-            }));
-  BERTH_TRY_STATUS(wire::ReadNamed(text, "ResourceSlice", [&](std::string_view key, value content) {
-    if (key == "spec") read = reader.ReadDevices(content.get_object());
-  }));
-  BERTH_TRY_STATUS(read);
-  slice.name = std::move(meta.name);
-  return slice;
-}
-
-namespace {
-
 using wire::ForEachField;
 using wire::TextOf;
 
@@ -244,6 +220,23 @@ void ReadSpec(object spec, DeviceTaintRule& rule, std::string& unread) {
 }
 
 }  // namespace
+
+Result<PublishedSlice> DecodePublishedSlice(const PaddedText& text) {
+  PublishedSlice slice;
+  Status read;
+  SliceReader reader(slice);
+  // Twice, since attributes without a domain have that of the driver, wherever it stands.
+  BERTH_TRY(wire::ObjectMeta meta,
+            wire::ReadNamed(text, "ResourceSlice", [&](std::string_view key, value content) {
+              if (key == "spec") reader.ReadNames(content.get_object());
+            }));
+  BERTH_TRY_STATUS(wire::ReadNamed(text, "ResourceSlice", [&](std::string_view key, value content) {
+    if (key == "spec") read = reader.ReadDevices(content.get_object());
+  }));
+  BERTH_TRY_STATUS(read);
+  slice.name = std::move(meta.name);
+  return slice;
+}
 
 bool DeviceTaintRule::Taints(std::string_view of_driver, std::string_view of_pool,
                              std::string_view of_device) const {

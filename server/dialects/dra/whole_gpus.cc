@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/node/mig_library.h"
-#include "server/dialects/dra/dra_json.h"
 #include "server/wire/node/topology_json.h"
 #include "topology/links/product_links.h"
 #include "topology/mig/mig_catalog.h"
@@ -117,55 +115,6 @@ GpuLinks LinksOf(const std::string& model, std::span<const FoundDevice* const> g
                          {LinkSource::kCatalogue, std::string(wire::kCatalogueSource)});
 }
 
-}  // namespace
-
-bool IsWholeGpu(const PublishedDevice& device) { return TextOf(device.seen, "type") == "gpu"; }
-
-PublishedSlice WholeGpusOf(const PublishedSlice& slice) {
-  PublishedSlice whole = slice;
-  std::erase_if(whole.devices, [](const PublishedDevice& device) { return !IsWholeGpu(device); });
-  whole.devices.shrink_to_fit();
-  return whole;
-}
-
-FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> names,
-                        LinkLibrary& library) {
-  FoundGpus found;
-  std::vector<FoundDevice> devices = FoundDevicesIn(pools);
-  if (devices.size() > kMostDevicesOfNode) {
-    found.problem = "want at most " + std::to_string(kMostDevicesOfNode) +
-                    " devices of a node, got more; kube-scheduler alone gives its GPUs to pods";
-    return found;
-  }
-  const std::vector<const FoundDevice*> gpus = GpusAmong(devices);
-  if (gpus.size() > kMaxGpusPerNode) {
-    found.problem = "want at most " + std::to_string(kMaxGpusPerNode) +
-                    " GPUs of a node, got more; kube-scheduler alone gives them to pods";
-    return found;
-  }
-  if (gpus.empty()) return found;
-  for (const MatchByName& name : names) {
-    auto order = OrderOf(name, devices);
-    if (!order) {
-      found.problem = name.resource + ": want a DeviceClass of whole GPUs alone, got " +
-                      order.error() + "; kube-scheduler alone places pods that ask for it here";
-    } else if (!order->order.empty()) {
-      found.gpus.names.push_back(*std::move(order));
-    }
-  }
-  if (found.gpus.names.empty()) return found;
-  found.gpus.model = LabelOfProduct(TextOf(gpus.front()->said->seen, "productName"));
-  for (const FoundDevice* gpu : gpus) {
-    found.gpus.gpus.push_back({.uuid = TextOf(gpu->said->seen, "uuid"),
-                               .memory_mib = MemoryMib(gpu->said->seen),
-                               .healthy = gpu->is_open});
-  }
-  found.gpus.links = LinksOf(found.gpus.model, gpus, library);
-  return found;
-}
-
-namespace {
-
 using Devices = std::vector<const GpuDevice*>;  // of one GPU
 
 bool IsOfSameGpu(const GpuDevice& a, const GpuDevice& b) {
@@ -223,6 +172,51 @@ OfferedGpu Offer(const std::string& pool, const Devices& devices, const MigProdu
 }
 
 }  // namespace
+
+bool IsWholeGpu(const PublishedDevice& device) { return TextOf(device.seen, "type") == "gpu"; }
+
+PublishedSlice WholeGpusOf(const PublishedSlice& slice) {
+  PublishedSlice whole = slice;
+  std::erase_if(whole.devices, [](const PublishedDevice& device) { return !IsWholeGpu(device); });
+  whole.devices.shrink_to_fit();
+  return whole;
+}
+
+FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> names,
+                        LinkLibrary& library) {
+  FoundGpus found;
+  std::vector<FoundDevice> devices = FoundDevicesIn(pools);
+  if (devices.size() > kMostDevicesOfNode) {
+    found.problem = "want at most " + std::to_string(kMostDevicesOfNode) +
+                    " devices of a node, got more; kube-scheduler alone gives its GPUs to pods";
+    return found;
+  }
+  const std::vector<const FoundDevice*> gpus = GpusAmong(devices);
+  if (gpus.size() > kMaxGpusPerNode) {
+    found.problem = "want at most " + std::to_string(kMaxGpusPerNode) +
+                    " GPUs of a node, got more; kube-scheduler alone gives them to pods";
+    return found;
+  }
+  if (gpus.empty()) return found;
+  for (const MatchByName& name : names) {
+    auto order = OrderOf(name, devices);
+    if (!order) {
+      found.problem = name.resource + ": want a DeviceClass of whole GPUs alone, got " +
+                      order.error() + "; kube-scheduler alone places pods that ask for it here";
+    } else if (!order->order.empty()) {
+      found.gpus.names.push_back(*std::move(order));
+    }
+  }
+  if (found.gpus.names.empty()) return found;
+  found.gpus.model = LabelOfProduct(TextOf(gpus.front()->said->seen, "productName"));
+  for (const FoundDevice* gpu : gpus) {
+    found.gpus.gpus.push_back({.uuid = TextOf(gpu->said->seen, "uuid"),
+                               .memory_mib = MemoryMib(gpu->said->seen),
+                               .healthy = gpu->is_open});
+  }
+  found.gpus.links = LinksOf(found.gpus.model, gpus, library);
+  return found;
+}
 
 std::string LabelOfProduct(std::string name) {
   std::ranges::replace(name, ' ', '-');

@@ -7,9 +7,8 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "cluster/claims/mig_offers.h"
+#include "cluster/claims/device_offers.h"
 #include "cluster/claims/node_devices.h"
 #include "cluster/node/mig_library.h"
 #include "cluster/node/slice_gpus.h"

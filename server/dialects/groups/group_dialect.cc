@@ -3,16 +3,12 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "server/dialects/groups/gang_by.h"
 #include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
 #include "server/kube/watch/gang_history.h"
-#include "server/kube/watch/watch_source.h"
 
 namespace berth::dialects {
 namespace {
@@ -56,46 +52,6 @@ class GroupDialect final : public wire::Dialect {
  private:
   const std::vector<std::string> controllers_;  // as in GangsConfig
 };
-
-}  // namespace
-
-std::unique_ptr<const wire::Dialect> MakeGroups(std::vector<std::string> controllers) {
-  return std::make_unique<GroupDialect>(std::move(controllers));
-}
-
-std::span<const GroupApi> GroupApis() {
-  static const std::vector<GroupApi> apis = {
-      {kCoscheduling, "scheduling.x-k8s.io", {"v1alpha1"}},
-      {kKubernetes, "scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"}},
-      {kVolcano, "scheduling.volcano.sh", {"v1beta1"}},
-      {kKai, "scheduling.run.ai", {"v2alpha2"}}};
-  return apis;
-}
-
-std::span<const ControllerApi> ControllerApis() {
-  static const std::vector<ControllerApi> apis = {
-      {kJob, "batch", {"v1"}, "jobs", "waiting for the list of jobs"},
-      {kJobSet, "jobset.x-k8s.io", {"v1alpha2"}, "jobsets", "waiting for the list of jobsets"},
-      {kLeaderWorkerSet,
-       "leaderworkerset.x-k8s.io",
-       {"v1"},
-       "leaderworkersets",
-       "waiting for the list of leaderworkersets"}};
-  return apis;
-}
-
-std::string_view ConventionOf(std::string_view api_version) {
-  const std::size_t slash = api_version.find('/');
-  if (slash == std::string_view::npos) return "";
-  for (const GroupApi& api : GroupApis()) {
-    if (api_version.substr(0, slash) != api.group) continue;
-    const std::string_view version = api_version.substr(slash + 1);
-    return std::ranges::find(api.versions, version) == api.versions.end() ? "" : api.convention;
-  }
-  return "";
-}
-
-namespace {
 
 // One collection: its sink, and where it is listed.
 class Watched {
@@ -168,6 +124,42 @@ class GroupWatch final : public kube::ClusterExtension {
 };
 
 }  // namespace
+
+std::unique_ptr<const wire::Dialect> MakeGroups(std::vector<std::string> controllers) {
+  return std::make_unique<GroupDialect>(std::move(controllers));
+}
+
+std::span<const GroupApi> GroupApis() {
+  static const std::vector<GroupApi> apis = {
+      {kCoscheduling, "scheduling.x-k8s.io", {"v1alpha1"}},
+      {kKubernetes, "scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"}},
+      {kVolcano, "scheduling.volcano.sh", {"v1beta1"}},
+      {kKai, "scheduling.run.ai", {"v2alpha2"}}};
+  return apis;
+}
+
+std::span<const ControllerApi> ControllerApis() {
+  static const std::vector<ControllerApi> apis = {
+      {kJob, "batch", {"v1"}, "jobs", "waiting for the list of jobs"},
+      {kJobSet, "jobset.x-k8s.io", {"v1alpha2"}, "jobsets", "waiting for the list of jobsets"},
+      {kLeaderWorkerSet,
+       "leaderworkerset.x-k8s.io",
+       {"v1"},
+       "leaderworkersets",
+       "waiting for the list of leaderworkersets"}};
+  return apis;
+}
+
+std::string_view ConventionOf(std::string_view api_version) {
+  const std::size_t slash = api_version.find('/');
+  if (slash == std::string_view::npos) return "";
+  for (const GroupApi& api : GroupApis()) {
+    if (api_version.substr(0, slash) != api.group) continue;
+    const std::string_view version = api_version.substr(slash + 1);
+    return std::ranges::find(api.versions, version) == api.versions.end() ? "" : api.convention;
+  }
+  return "";
+}
 
 std::unique_ptr<kube::ClusterExtension> WatchGroups(const kube::ExtensionContext& context,
                                                     PodGroups& groups, const wire::PodRules& rules,

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <chrono>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -94,10 +93,7 @@ tl::unexpected<Error> Unreadable(Where where, std::string_view key, std::string_
 }
 
 std::string Names(const TopologyLevels& levels) {
-  std::string names;
-  for (const TopologyLevel& level : levels) {
-    names.append(names.empty() ? "" : ", ").append(level.name);
-  }
+  const std::string names = Join(levels, ", ", &TopologyLevel::name);
   return names.empty() ? "no level, since no topology.levels are configured"
                        : "a topology level (" + names + ") or the node label of one";
 }

@@ -8,8 +8,6 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -225,32 +223,6 @@ PodParts WithoutPreferences(PodParts parts) {
   return parts;
 }
 
-}  // namespace
-
-Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convention,
-                                const TopologyLevels& levels, std::string& problem) {
-  PodGroupReader reader(convention);
-  BERTH_TRY_STATUS(ReadObject(text, [&reader](object fields) { return reader.Read(fields); }));
-  const PodId& id = reader.parts().id;
-  PodGroup group = reader.group();
-  group.namespace_name = id.namespace_name;
-  group.name = id.name;
-  problem = group.refusal;
-  Result<DomainAsk> domain = DomainAskOf(reader.parts(), levels);
-  if (!domain) {
-    if (problem.empty()) problem = domain.error().message;
-    domain = DomainAskOf(WithoutPreferences(reader.parts()), levels);
-  }
-  if (domain) {
-    group.domain = *domain;
-  } else if (group.refusal.empty()) {
-    group.refusal = domain.error().message;
-  }
-  return group;
-}
-
-namespace {
-
 constexpr std::int64_t kTooMany = kMaxGangPods + 1;
 
 // Sums and products of such numbers stay in range.
@@ -420,6 +392,28 @@ class ControllerReader {
 };
 
 }  // namespace
+
+Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convention,
+                                const TopologyLevels& levels, std::string& problem) {
+  PodGroupReader reader(convention);
+  BERTH_TRY_STATUS(ReadObject(text, [&reader](object fields) { return reader.Read(fields); }));
+  const PodId& id = reader.parts().id;
+  PodGroup group = reader.group();
+  group.namespace_name = id.namespace_name;
+  group.name = id.name;
+  problem = group.refusal;
+  Result<DomainAsk> domain = DomainAskOf(reader.parts(), levels);
+  if (!domain) {
+    if (problem.empty()) problem = domain.error().message;
+    domain = DomainAskOf(WithoutPreferences(reader.parts()), levels);
+  }
+  if (domain) {
+    group.domain = *domain;
+  } else if (group.refusal.empty()) {
+    group.refusal = domain.error().message;
+  }
+  return group;
+}
 
 Result<PodGroup> DecodeController(const PaddedText& text, std::string_view kind,
                                   const wire::PodRules& rules, std::string& problem) {

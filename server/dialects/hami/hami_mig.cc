@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "server/dialects/vgpu/vgpu_devices.h"
-#include "server/wire/pod/mig_grant_json.h"
+#include "server/wire/pod/given_json.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::dialects {

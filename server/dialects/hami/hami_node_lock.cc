@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "server/kube/client/api_client.h"
-#include "server/wire/api/lease_json.h"
+#include "server/wire/api/writes_json.h"
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/strict_json.h"

@@ -23,7 +23,7 @@
 #include "base/result.h"
 #include "cluster/values/pod_request.h"
 #include "server/kube/client/api_client.h"
-#include "server/kube/write/retry.h"
+#include "server/kube/lead/write_journal.h"
 #include "server/wire/pod/pod_rules.h"
 
 namespace berth::dialects {

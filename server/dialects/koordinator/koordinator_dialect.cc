@@ -2,14 +2,12 @@
 #include "server/dialects/koordinator/koordinator_dialect.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "server/dialects/koordinator/koordinator_links.h"
 #include "server/wire/json/strict_json.h"
-#include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {
 namespace {
@@ -138,68 +136,6 @@ Status MakeWhole(std::int64_t gpus, ContainerSpec& container) {
 bool HasWholeOnes(const ContainerSpec& container) {
   return PercentOf(container.ask.agent_amounts) % kAllPercent == 0;
 }
-
-}  // namespace
-
-void AddKoordinatorAsk(std::string_view resource, std::int64_t amount, ResourceAsk& ask) {
-  if (amount <= 0) return;
-  const auto word = std::ranges::find(kKoordinatorResources, resource);
-  const bool bytes = *word == kKoordinatorMemory;
-  ask.agent_amounts[static_cast<std::size_t>(word - kKoordinatorResources.begin())] =
-      bytes ? wire::Capped(amount) : std::min(amount, kMostPercent);
-  ask.part_resource = *word;
-}
-
-Status FindKoordinatorShares(PodParts& parts) {
-  const auto asks = [](const ContainerSpec& container) {
-    return AsksAny(container.ask.agent_amounts);
-  };
-  if (std::ranges::none_of(parts.containers, asks)) return {};
-  const ResourceAsk all = EffectiveAsk(parts);
-  const Amounts& asked = all.agent_amounts;
-  BERTH_TRY_STATUS(CheckAsk(all));
-  const std::int64_t percent = PercentOf(asked);
-  const Pod pod{.gpus = CountOf(asked),
-                .by_memory = asked[kMemory] > 0,
-                .apart = percent > 0 && asked[kCore] > 0 && asked[kCore] != percent};
-  // What the containers of one GPU have together may be all of it.
-  const bool whole = percent == pod.gpus * kAllPercent && !pod.apart &&
-                     (pod.gpus > 1 || std::ranges::all_of(parts.containers, HasWholeOnes));
-  for (ContainerSpec& container : parts.containers) {
-    if (!asks(container)) continue;
-    container.ask.part_resource = {};
-    BERTH_TRY_STATUS(whole ? MakeWhole(pod.gpus, container) : MakePart(pod, container));
-    if (container.ask.wants_gpu()) container.ask.share_agent = kKoordinatorAgent;
-  }
-  return {};
-}
-
-wire::RecordedAsk KoordinatorAskOf(const PodParts& parts) {
-  const Amounts asked = EffectiveAsk(parts).agent_amounts;
-  if (!AsksAny(asked)) return wire::PlainAsk(parts);
-  const std::int64_t gpus = CountOf(asked), percent = PercentOf(asked);
-  const auto milli_of_each = [gpus](std::int64_t of_all) {
-    return static_cast<int>(std::min<std::int64_t>(of_all * kMilliOfPercent / gpus, kMilliPerGpu));
-  };
-  wire::RecordedAsk ask{.count = gpus};
-  ask.part.milli = milli_of_each(asked[kCore] > 0 ? asked[kCore] : percent);
-  ask.part.memory_mib = ((asked[kMemory] + gpus - 1) / gpus + (1 << 20) - 1) >> 20;
-  ask.part.memory_milli = milli_of_each(percent);
-  return ask;
-}
-
-Status RefuseKoordinatorChoices(const PodParts& parts) {
-  for (const std::string_view key : kKoordinatorChoices) {
-    if (!parts.annotations.contains(key)) continue;
-    return wire::WrongAnnotation(
-        key,
-        "not understood; want berth.dev/gpu-model, berth.dev/link, berth.dev/numa, a "
-        "node selector or affinity");
-  }
-  return {};
-}
-
-namespace {
 
 using wire::Fields;
 using wire::Json;
@@ -385,6 +321,64 @@ class KoordinatorDialect final : public wire::Dialect {
 };
 
 }  // namespace
+
+void AddKoordinatorAsk(std::string_view resource, std::int64_t amount, ResourceAsk& ask) {
+  if (amount <= 0) return;
+  const auto word = std::ranges::find(kKoordinatorResources, resource);
+  const bool bytes = *word == kKoordinatorMemory;
+  ask.agent_amounts[static_cast<std::size_t>(word - kKoordinatorResources.begin())] =
+      bytes ? wire::Capped(amount) : std::min(amount, kMostPercent);
+  ask.part_resource = *word;
+}
+
+Status FindKoordinatorShares(PodParts& parts) {
+  const auto asks = [](const ContainerSpec& container) {
+    return AsksAny(container.ask.agent_amounts);
+  };
+  if (std::ranges::none_of(parts.containers, asks)) return {};
+  const ResourceAsk all = EffectiveAsk(parts);
+  const Amounts& asked = all.agent_amounts;
+  BERTH_TRY_STATUS(CheckAsk(all));
+  const std::int64_t percent = PercentOf(asked);
+  const Pod pod{.gpus = CountOf(asked),
+                .by_memory = asked[kMemory] > 0,
+                .apart = percent > 0 && asked[kCore] > 0 && asked[kCore] != percent};
+  // What the containers of one GPU have together may be all of it.
+  const bool whole = percent == pod.gpus * kAllPercent && !pod.apart &&
+                     (pod.gpus > 1 || std::ranges::all_of(parts.containers, HasWholeOnes));
+  for (ContainerSpec& container : parts.containers) {
+    if (!asks(container)) continue;
+    container.ask.part_resource = {};
+    BERTH_TRY_STATUS(whole ? MakeWhole(pod.gpus, container) : MakePart(pod, container));
+    if (container.ask.wants_gpu()) container.ask.share_agent = kKoordinatorAgent;
+  }
+  return {};
+}
+
+wire::RecordedAsk KoordinatorAskOf(const PodParts& parts) {
+  const Amounts asked = EffectiveAsk(parts).agent_amounts;
+  if (!AsksAny(asked)) return wire::PlainAsk(parts);
+  const std::int64_t gpus = CountOf(asked), percent = PercentOf(asked);
+  const auto milli_of_each = [gpus](std::int64_t of_all) {
+    return static_cast<int>(std::min<std::int64_t>(of_all * kMilliOfPercent / gpus, kMilliPerGpu));
+  };
+  wire::RecordedAsk ask{.count = gpus};
+  ask.part.milli = milli_of_each(asked[kCore] > 0 ? asked[kCore] : percent);
+  ask.part.memory_mib = ((asked[kMemory] + gpus - 1) / gpus + (1 << 20) - 1) >> 20;
+  ask.part.memory_milli = milli_of_each(percent);
+  return ask;
+}
+
+Status RefuseKoordinatorChoices(const PodParts& parts) {
+  for (const std::string_view key : kKoordinatorChoices) {
+    if (!parts.annotations.contains(key)) continue;
+    return wire::WrongAnnotation(
+        key,
+        "not understood; want berth.dev/gpu-model, berth.dev/link, berth.dev/numa, a "
+        "node selector or affinity");
+  }
+  return {};
+}
 
 std::unique_ptr<const wire::Dialect> MakeKoordinator() {
   return std::make_unique<KoordinatorDialect>();

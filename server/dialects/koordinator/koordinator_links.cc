@@ -2,12 +2,10 @@
 #include "server/dialects/koordinator/koordinator_links.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "base/quantity.h"
 #include "server/dialects/koordinator/koordinator_dialect.h"
-#include "server/kube/watch/watch_source.h"
 #include "server/wire/node/topology_json.h"
 #include "topology/links/product_links.h"
 
@@ -54,6 +52,64 @@ LinkType RelationOf(const KoordinatorGpu& a, const KoordinatorGpu& b) {
   if (a.numa != b.numa) return LinkType::kSys;
   return !a.pcie.empty() && a.pcie == b.pcie ? LinkType::kPxb : LinkType::kNode;
 }
+
+// Why these are not the GPUs of the node, in its order; empty = they are.
+std::string Mismatch(const NodeSpec& spec, const KoordinatorDevice& device) {
+  const std::size_t gpus = spec.gpus.size();
+  if (device.gpus.size() != gpus) {
+    return "want the node's " + std::to_string(gpus) + " GPUs, got " +
+           std::to_string(device.gpus.size());
+  }
+  for (std::size_t i = 0; i < gpus; ++i) {
+    const std::string &wanted = spec.gpus[i].uuid, &got = device.gpus[i].uuid;
+    if (wanted.empty() || got.empty() || wanted == got) continue;
+    return "spec.devices: want " + wanted.substr(0, 64) + " as minor " + std::to_string(i) +
+           ", as the node says, got " + got.substr(0, 64);
+  }
+  return "";
+}
+
+// Takes over how much memory the GPUs have and which are not healthy, beside those that the node
+// itself says are not. Some of these may be missing from the counts of a device plugin.
+void TakeState(const KoordinatorDevice& device, NodeSpec& spec) {
+  int closed = 0;
+  for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
+    const KoordinatorGpu& said = device.gpus[i];
+    if (said.memory_mib > 0) spec.gpus[i].memory_mib = said.memory_mib;
+    if (said.healthy || !spec.gpus[i].healthy) continue;
+    spec.gpus[i].healthy = false;
+    ++closed;
+  }
+  spec.missing = std::max(spec.missing - closed, 0);
+}
+
+constexpr const char* kDevices = "devices";
+
+class KoordinatorWatch final : public kube::ClusterExtension {
+ public:
+  KoordinatorWatch(const kube::ExtensionContext& context, LinkLibrary& library)
+      : links_(context.state, library, context.on_unreadable),
+        sink_(links_, kube::Whole(DecodeKoordinatorDevice), kDevices, context.on_unreadable) {}
+
+  std::vector<kube::WatchSource> Sources() override {
+    return {{.kind = {.name = kDevices,
+                      .paths = kube::ApiPaths("scheduling.koordinator.sh", {"v1alpha1"}, kDevices),
+                      .optional = true,
+                      .why_not_ready = "waiting for the list of Koordinator's devices"},
+             .sink = sink_,
+             .unreadable = [this] { return sink_.unreadable() + links_.unfit(); }}};
+  }
+
+  kube::PublishNodes DecorateNodes(kube::PublishNodes next) override {
+    return [this, next = std::move(next)](std::vector<ClusterEvent> events) {
+      links_.Publish(std::move(events), next);
+    };
+  }
+
+ private:
+  KoordinatorLinks links_;
+  kube::TableSink<KoordinatorLinks> sink_;
+};
 
 }  // namespace
 
@@ -123,40 +179,6 @@ std::optional<LinkMatrix> LinksOfKoordinator(const KoordinatorDevice& device,
   }
   return matrix;
 }
-
-namespace {
-
-// Why these are not the GPUs of the node, in its order; empty = they are.
-std::string Mismatch(const NodeSpec& spec, const KoordinatorDevice& device) {
-  const std::size_t gpus = spec.gpus.size();
-  if (device.gpus.size() != gpus) {
-    return "want the node's " + std::to_string(gpus) + " GPUs, got " +
-           std::to_string(device.gpus.size());
-  }
-  for (std::size_t i = 0; i < gpus; ++i) {
-    const std::string &wanted = spec.gpus[i].uuid, &got = device.gpus[i].uuid;
-    if (wanted.empty() || got.empty() || wanted == got) continue;
-    return "spec.devices: want " + wanted.substr(0, 64) + " as minor " + std::to_string(i) +
-           ", as the node says, got " + got.substr(0, 64);
-  }
-  return "";
-}
-
-// Takes over how much memory the GPUs have and which are not healthy, beside those that the node
-// itself says are not. Some of these may be missing from the counts of a device plugin.
-void TakeState(const KoordinatorDevice& device, NodeSpec& spec) {
-  int closed = 0;
-  for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
-    const KoordinatorGpu& said = device.gpus[i];
-    if (said.memory_mib > 0) spec.gpus[i].memory_mib = said.memory_mib;
-    if (said.healthy || !spec.gpus[i].healthy) continue;
-    spec.gpus[i].healthy = false;
-    ++closed;
-  }
-  spec.missing = std::max(spec.missing - closed, 0);
-}
-
-}  // namespace
 
 void KoordinatorLinks::Publish(std::vector<ClusterEvent> events, const kube::PublishNodes& next) {
   const MutexLock lock(mutex_);
@@ -284,38 +306,6 @@ void KoordinatorLinks::Relink(NodeSpec& spec) {
   }
   spec.links = wire::CatalogueLinks(spec.gpu_model, gpus, library_);
 }
-
-namespace {
-
-constexpr const char* kDevices = "devices";
-
-class KoordinatorWatch final : public kube::ClusterExtension {
- public:
-  KoordinatorWatch(const kube::ExtensionContext& context, LinkLibrary& library)
-      : links_(context.state, library, context.on_unreadable),
-        sink_(links_, kube::Whole(DecodeKoordinatorDevice), kDevices, context.on_unreadable) {}
-
-  std::vector<kube::WatchSource> Sources() override {
-    return {{.kind = {.name = kDevices,
-                      .paths = kube::ApiPaths("scheduling.koordinator.sh", {"v1alpha1"}, kDevices),
-                      .optional = true,
-                      .why_not_ready = "waiting for the list of Koordinator's devices"},
-             .sink = sink_,
-             .unreadable = [this] { return sink_.unreadable() + links_.unfit(); }}};
-  }
-
-  kube::PublishNodes DecorateNodes(kube::PublishNodes next) override {
-    return [this, next = std::move(next)](std::vector<ClusterEvent> events) {
-      links_.Publish(std::move(events), next);
-    };
-  }
-
- private:
-  KoordinatorLinks links_;
-  kube::TableSink<KoordinatorLinks> sink_;
-};
-
-}  // namespace
 
 std::unique_ptr<kube::ClusterExtension> WatchKoordinator(const kube::ExtensionContext& context,
                                                          LinkLibrary& library) {

@@ -6,12 +6,10 @@
 #include <bit>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
-#include "cluster/node/node.h"
 #include "server/wire/node/mig_announcement.h"
 #include "server/wire/node/node_gpu_facts.h"
 #include "topology/mig/mig_catalog.h"
@@ -36,13 +34,8 @@ struct MigFacts {
 constexpr std::string_view kSingleMark = "-MIG-";
 constexpr std::string_view kSharedMark = "-SHARED";
 
-std::string_view TextOfLabel(const Labels& labels, std::string_view key) {
-  const std::string* const value = FindLabel(labels, key);
-  return value == nullptr ? std::string_view() : *value;
-}
-
 std::optional<std::int64_t> NumberOfLabel(const Labels& labels, std::string_view key) {
-  const auto number = ParseInt(TextOfLabel(labels, key), 0, 1'000'000);
+  const auto number = ParseInt(LabelText(labels, key), 0, 1'000'000);
   return number ? std::optional(*number) : std::nullopt;
 }
 
@@ -77,7 +70,7 @@ std::optional<MigProfile> SingleOf(std::string_view product) {
 
 // The same of GKE's partitioned GPUs, whose product is not said.
 std::optional<MigProfile> GkePartitionOf(const Labels& labels) {
-  const auto profile = ParseMigProfile(std::string(TextOfLabel(labels, wire::kGkePartitionLabel)));
+  const auto profile = ParseMigProfile(std::string(LabelText(labels, wire::kGkePartitionLabel)));
   return profile ? std::optional(*profile) : std::nullopt;
 }
 
@@ -112,7 +105,7 @@ bool IsPoolOfAks(const Labels& labels) {
 // MIG manager failed before it changed anything: the GPUs cannot be partitioned, or none is and the
 // device plugin offers all of them whole.
 bool ChangedNothing(const MigFacts& facts) {
-  if (TextOfLabel(facts.labels, "nvidia.com/mig.capable") == "false") return true;
+  if (LabelText(facts.labels, "nvidia.com/mig.capable") == "false") return true;
   const auto count = NumberOfLabel(facts.labels, "nvidia.com/gpu.count");
   return count && *count > 0 && facts.gpus == *count && facts.places == 0 &&
          SingleText(facts.product).empty() &&
@@ -120,7 +113,7 @@ bool ChangedNothing(const MigFacts& facts) {
 }
 
 MigTrouble TroubleOf(const MigFacts& facts) {
-  const std::string_view state = TextOfLabel(facts.labels, "nvidia.com/mig.config.state");
+  const std::string_view state = LabelText(facts.labels, "nvidia.com/mig.config.state");
   if (state == "pending" || state == "rebooting") return MigTrouble::kChanging;
   if (state == "failed" && !ChangedNothing(facts)) return MigTrouble::kFailed;
   if (SingleText(facts.product) == "INVALID") return MigTrouble::kInvalid;
@@ -256,45 +249,6 @@ void KeepAllocatable(const std::vector<MigStock>& devices, MigSpec& spec) {
   }
 }
 
-}  // namespace
-
-void CompleteNodeMig(const NodeFacts& node, MigDraft& draft) {
-  constexpr std::int64_t kMostDevices = kMaxGpusPerNode * kMaxMigUnits;
-  const MigFacts facts{node.labels, node.product, draft.gpus, draft.places, draft.allocatable};
-  std::vector<MigStock> devices, shared;
-  for (const MigStock& stock : facts.allocatable) {
-    if (stock.count <= 0) continue;  // the kubelet keeps names that are gone
-    const bool several =
-        stock.resource.shared || ReplicasOf(facts.labels, stock.resource.profile) > 1;
-    (several ? shared : devices).push_back(stock);
-  }
-  std::int64_t total = 0;
-  for (const MigStock& stock : devices) total += stock.count;
-  if (total > kMostDevices) {
-    draft.AddProblem("allocatable: want at most " + std::to_string(kMostDevices) +
-                     " MIG devices, got " + std::to_string(total));
-    devices.clear();
-  }
-  MigSpec spec;
-  if (draft.spec) {
-    spec = *std::move(draft.spec);
-    KeepAllocatable(devices, spec);
-  } else {
-    AssumeLayout(facts, devices, spec, node.library);
-  }
-  spec.shared = std::move(shared);
-  if (facts.places == 0) spec.single = SingleOf(facts.product);
-  if (facts.places == 0 && !spec.single) spec.single = GkePartitionOf(facts.labels);
-  if (!spec.gpus.empty() && !spec.dynamic && IsPoolOfAks(facts.labels)) spec.fixed = true;
-  if (spec.single) spec.single_memory_mib = draft.gpu_memory_mib;
-  spec.trouble = TroubleOf(facts);
-  const bool any = !spec.gpus.empty() || !spec.shared.empty() || spec.single ||
-                   spec.trouble != MigTrouble::kNone;
-  draft.spec = any ? std::optional(std::move(spec)) : std::nullopt;
-}
-
-namespace {
-
 constexpr std::array kMigResources = {kMigResourcePrefix};
 
 class NvidiaNode final : public wire::NodeReading {
@@ -330,12 +284,6 @@ class NvidiaDialect final : public wire::Dialect {
     WriteNri(pod, placement, node, annotations);
   }
 };
-
-}  // namespace
-
-std::unique_ptr<const wire::Dialect> MakeNvidia() { return std::make_unique<NvidiaDialect>(); }
-
-namespace {
 
 constexpr std::size_t kLongestVendor = 63;   // as every value of a label
 constexpr std::size_t kLongestKeyName = 63;  // of an annotation, after the '/'
@@ -381,6 +329,43 @@ bool FitsInKeys(const ByContainer& containers) {
 }
 
 }  // namespace
+
+void CompleteNodeMig(const NodeFacts& node, MigDraft& draft) {
+  constexpr std::int64_t kMostDevices = kMaxGpusPerNode * kMaxMigUnits;
+  const MigFacts facts{node.labels, node.product, draft.gpus, draft.places, draft.allocatable};
+  std::vector<MigStock> devices, shared;
+  for (const MigStock& stock : facts.allocatable) {
+    if (stock.count <= 0) continue;  // the kubelet keeps names that are gone
+    const bool several =
+        stock.resource.shared || ReplicasOf(facts.labels, stock.resource.profile) > 1;
+    (several ? shared : devices).push_back(stock);
+  }
+  std::int64_t total = 0;
+  for (const MigStock& stock : devices) total += stock.count;
+  if (total > kMostDevices) {
+    draft.AddProblem("allocatable: want at most " + std::to_string(kMostDevices) +
+                     " MIG devices, got " + std::to_string(total));
+    devices.clear();
+  }
+  MigSpec spec;
+  if (draft.spec) {
+    spec = *std::move(draft.spec);
+    KeepAllocatable(devices, spec);
+  } else {
+    AssumeLayout(facts, devices, spec, node.library);
+  }
+  spec.shared = std::move(shared);
+  if (facts.places == 0) spec.single = SingleOf(facts.product);
+  if (facts.places == 0 && !spec.single) spec.single = GkePartitionOf(facts.labels);
+  if (!spec.gpus.empty() && !spec.dynamic && IsPoolOfAks(facts.labels)) spec.fixed = true;
+  if (spec.single) spec.single_memory_mib = draft.gpu_memory_mib;
+  spec.trouble = TroubleOf(facts);
+  const bool any = !spec.gpus.empty() || !spec.shared.empty() || spec.single ||
+                   spec.trouble != MigTrouble::kNone;
+  draft.spec = any ? std::optional(std::move(spec)) : std::nullopt;
+}
+
+std::unique_ptr<const wire::Dialect> MakeNvidia() { return std::make_unique<NvidiaDialect>(); }
 
 std::string_view NriVendor(const Labels& labels) {
   const std::string* const label = FindLabel(labels, kNriLabel);

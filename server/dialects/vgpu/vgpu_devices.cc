@@ -3,11 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
-#include <vector>
 
 #include "base/text.h"
-#include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {
 
@@ -56,6 +53,70 @@ void MakeShare(const VgpuWords& words, bool apart, ResourceAsk& ask) {
   const bool together = memory_percent > 0 && !apart;
   ask.share_milli = (together ? memory_percent : ask.gpu_cores_percent) * kMilliPerPercent;
   if (!together) ask.share_memory_milli = memory_percent * kMilliPerPercent;
+}
+
+constexpr int kMilliPerCore = kMilliPerGpu / 100;
+constexpr std::int64_t kMostMib = std::int64_t{1} << 40;
+constexpr std::size_t kLongestDeviceId = 64;
+constexpr std::size_t kMostDevices = 1000;  // of all containers
+
+// Percent of the compute that the container asks for itself.
+int CoresOf(const GpuAsk& ask) {
+  const auto* const share = std::get_if<GpuShare>(&ask);
+  if (share == nullptr) return 100;
+  const bool says_memory = share->memory_mib > 0 || share->memory_milli > 0;
+  return says_memory ? share->milli / kMilliPerCore : 0;
+}
+
+// The next part of the text, up to the separator.
+std::string_view Next(std::string_view& text, char separator) {
+  const std::size_t end = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+Result<wire::RecordedGpu> ReadDevice(std::string_view text) {
+  std::array<std::string_view, 4> fields;
+  std::string_view rest = text;
+  for (std::string_view& field : fields) field = Trimmed(Next(rest, ','));
+  const auto memory = ParseInt(fields[2], 0, kMostMib);
+  const auto cores = ParseInt(fields[3], 0, 100);
+  const bool is_uuid = !fields[0].empty() && fields[0].size() <= kLongestDeviceId &&
+                       fields[0].find('[') == std::string_view::npos;  // a MIG device of old
+  if (is_uuid && memory && cores && rest.empty() && (*memory > 0 || *cores > 0)) {
+    return wire::RecordedGpu{.uuid = std::string(fields[0]),
+                             .says = {static_cast<int>(*cores) * kMilliPerCore, *memory, 0}};
+  }
+  return Invalid("want UUID,VENDOR,MIB,CORES, got \"" + std::string(text.substr(0, 100)) + "\"");
+}
+
+// The GPUs of each segment.
+Result<std::vector<std::vector<wire::RecordedGpu>>> Parse(std::string_view text) {
+  std::vector<std::vector<wire::RecordedGpu>> segments;
+  std::size_t gpus = 0;
+  while (!text.empty()) {
+    std::string_view segment = Next(text, ';');
+    std::vector<wire::RecordedGpu>& read = segments.emplace_back();
+    while (!segment.empty()) {
+      const std::string_view part = Next(segment, ':');
+      if (part.empty()) continue;
+      BERTH_TRY(wire::RecordedGpu gpu, ReadDevice(part));
+      read.push_back(std::move(gpu));
+      if (++gpus <= kMostDevices) continue;
+      return Invalid("want at most " + std::to_string(kMostDevices) + " devices, got more");
+    }
+  }
+  return segments;
+}
+
+// Which segment is the first container's; below 0: init containers have none.
+std::ptrdiff_t FirstSegment(std::size_t segments, const wire::PodParts& asked) {
+  const auto mains =
+      std::ranges::count(asked.containers, wire::ContainerKind::kMain, &wire::ContainerSpec::kind);
+  return std::ssize(asked.containers) > mains && static_cast<std::ptrdiff_t>(segments) == mains
+             ? mains - std::ssize(asked.containers)
+             : 0;
 }
 
 }  // namespace
@@ -145,74 +206,6 @@ wire::RecordedAsk VgpuAskOf(const VgpuWords& words, const ContainerSpec& contain
   part.milli = cores > 0 ? static_cast<int>(cores * kMilliPerPercent) : part.memory_milli;
   return asked;
 }
-
-namespace {
-
-constexpr int kMilliPerCore = kMilliPerGpu / 100;
-constexpr std::int64_t kMostMib = std::int64_t{1} << 40;
-constexpr std::size_t kLongestDeviceId = 64;
-constexpr std::size_t kMostDevices = 1000;  // of all containers
-
-// Percent of the compute that the container asks for itself.
-int CoresOf(const GpuAsk& ask) {
-  const auto* const share = std::get_if<GpuShare>(&ask);
-  if (share == nullptr) return 100;
-  const bool says_memory = share->memory_mib > 0 || share->memory_milli > 0;
-  return says_memory ? share->milli / kMilliPerCore : 0;
-}
-
-// The next part of the text, up to the separator.
-std::string_view Next(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
-Result<wire::RecordedGpu> ReadDevice(std::string_view text) {
-  std::array<std::string_view, 4> fields;
-  std::string_view rest = text;
-  for (std::string_view& field : fields) field = Trimmed(Next(rest, ','));
-  const auto memory = ParseInt(fields[2], 0, kMostMib);
-  const auto cores = ParseInt(fields[3], 0, 100);
-  const bool is_uuid = !fields[0].empty() && fields[0].size() <= kLongestDeviceId &&
-                       fields[0].find('[') == std::string_view::npos;  // a MIG device of old
-  if (is_uuid && memory && cores && rest.empty() && (*memory > 0 || *cores > 0)) {
-    return wire::RecordedGpu{.uuid = std::string(fields[0]),
-                             .says = {static_cast<int>(*cores) * kMilliPerCore, *memory, 0}};
-  }
-  return Invalid("want UUID,VENDOR,MIB,CORES, got \"" + std::string(text.substr(0, 100)) + "\"");
-}
-
-// The GPUs of each segment.
-Result<std::vector<std::vector<wire::RecordedGpu>>> Parse(std::string_view text) {
-  std::vector<std::vector<wire::RecordedGpu>> segments;
-  std::size_t gpus = 0;
-  while (!text.empty()) {
-    std::string_view segment = Next(text, ';');
-    std::vector<wire::RecordedGpu>& read = segments.emplace_back();
-    while (!segment.empty()) {
-      const std::string_view part = Next(segment, ':');
-      if (part.empty()) continue;
-      BERTH_TRY(wire::RecordedGpu gpu, ReadDevice(part));
-      read.push_back(std::move(gpu));
-      if (++gpus <= kMostDevices) continue;
-      return Invalid("want at most " + std::to_string(kMostDevices) + " devices, got more");
-    }
-  }
-  return segments;
-}
-
-// Which segment is the first container's; below 0: init containers have none.
-std::ptrdiff_t FirstSegment(std::size_t segments, const wire::PodParts& asked) {
-  const auto mains =
-      std::ranges::count(asked.containers, wire::ContainerKind::kMain, &wire::ContainerSpec::kind);
-  return std::ssize(asked.containers) > mains && static_cast<std::ptrdiff_t>(segments) == mains
-             ? mains - std::ssize(asked.containers)
-             : 0;
-}
-
-}  // namespace
 
 std::vector<VgpuDevice> VgpuDevicesOf(const PodRequest& pod, const Placement& placement,
                                       const NodeSpec& node) {

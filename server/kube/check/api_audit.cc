@@ -4,14 +4,9 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "cluster/node/given_grants.h"
-#include "server/kube/client/api_client.h"
-#include "server/kube/watch/cluster_sync.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::kube {

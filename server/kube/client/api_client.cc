@@ -6,7 +6,6 @@
 #include <future>
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,49 +41,6 @@ Result<std::string> WithName(std::string path, std::string_view what, std::strin
   if (!IsDnsSubdomain(name)) return NoName(what, "name", name);
   return path.append("/").append(name);
 }
-
-}  // namespace
-
-Result<std::string> PodPath(std::string_view namespace_name, std::string_view name) {
-  BERTH_TRY(std::string path, Namespaced("/api/v1", namespace_name, "pods"));
-  return WithName(std::move(path), "pod name", name);
-}
-
-Result<std::string> PodsPath(std::string_view namespace_name) {
-  return Namespaced("/api/v1", namespace_name, "pods");
-}
-
-Result<std::string> NodePath(std::string_view name) {
-  return WithName("/api/v1/nodes", "node name", name);
-}
-
-Result<std::string> ClaimPath(std::string_view namespace_name, std::string_view name) {
-  BERTH_TRY(std::string path,
-            Namespaced("/apis/resource.k8s.io/v1", namespace_name, "resourceclaims"));
-  return WithName(std::move(path), "claim name", name);
-}
-
-Result<std::string> EventsPath(std::string_view namespace_name) {
-  return Namespaced("/api/v1", namespace_name, "events");
-}
-
-std::string EscapeForQuery(std::string_view text) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  std::string escaped;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain) {
-      escaped += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      escaped += {'%', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return escaped;
-}
-
-namespace {
 
 // Memory of a rare huge object or page is not kept.
 constexpr std::size_t kKeptObjectBytes = std::size_t{1} << 20;
@@ -238,6 +194,45 @@ Page PageAfter(const ListRequest& request, const Fetched& fetched, const std::st
 }
 
 }  // namespace
+
+Result<std::string> PodPath(std::string_view namespace_name, std::string_view name) {
+  BERTH_TRY(std::string path, Namespaced("/api/v1", namespace_name, "pods"));
+  return WithName(std::move(path), "pod name", name);
+}
+
+Result<std::string> PodsPath(std::string_view namespace_name) {
+  return Namespaced("/api/v1", namespace_name, "pods");
+}
+
+Result<std::string> NodePath(std::string_view name) {
+  return WithName("/api/v1/nodes", "node name", name);
+}
+
+Result<std::string> ClaimPath(std::string_view namespace_name, std::string_view name) {
+  BERTH_TRY(std::string path,
+            Namespaced("/apis/resource.k8s.io/v1", namespace_name, "resourceclaims"));
+  return WithName(std::move(path), "claim name", name);
+}
+
+Result<std::string> EventsPath(std::string_view namespace_name) {
+  return Namespaced("/api/v1", namespace_name, "events");
+}
+
+std::string EscapeForQuery(std::string_view text) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string escaped;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.' || c == '~';
+    if (plain) {
+      escaped += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      escaped += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return escaped;
+}
 
 std::string DescribeRefusal(int code, std::string_view body) {
   const wire::ApiStatus status = wire::DecodeStatus(body);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/kube/client/body_queue.h"
 
-#include <utility>
-
 namespace berth::kube {
 
 std::size_t BodyQueue::worth_waking() const {

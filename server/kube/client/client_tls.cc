@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/mutex.h"
 
 namespace berth::kube {
 namespace {
@@ -77,6 +76,8 @@ Result<std::vector<Certificate>> Certificates(const std::string& pem) {
   ERR_clear_error();
   return found;
 }
+
+constexpr std::chrono::seconds kReadInterval(1);
 
 }  // namespace
 
@@ -165,12 +166,6 @@ std::string ClientTls::TakeProblem() {
   const MutexLock lock(parts_->mutex);
   return std::exchange(parts_->problem, "");
 }
-
-namespace {
-
-constexpr std::chrono::seconds kReadInterval(1);
-
-}  // namespace
 
 TokenSource::TokenSource(std::string token, std::string file)
     : file_(std::move(file)), token_(std::move(token)) {}

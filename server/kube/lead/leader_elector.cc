@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "server/kube/client/api_client.h"
 
 namespace berth::kube {
 
@@ -15,6 +14,8 @@ constexpr int kGone = 404, kConflict = 409;
 constexpr int kReleasedSeconds = 1;
 constexpr std::size_t kMostHolderBytes = 253;
 constexpr Duration kMargin = std::chrono::seconds(1);  // for clocks that run unequally fast
+
+constexpr Duration kLabelTimeout = std::chrono::seconds(3);
 
 }  // namespace
 
@@ -195,12 +196,6 @@ Status LeaderElector::Release() {
   if (response.ok() || response.status == kConflict) return {};
   return Fail(Errc::kUnavailable, "lease " + options_.name + ": " + RefusalText(response));
 }
-
-namespace {
-
-constexpr Duration kLabelTimeout = std::chrono::seconds(3);
-
-}  // namespace
 
 LeaderLabel::LeaderLabel(ApiClient& client, const Clock& clock, Options options)
     : client_(client), clock_(clock), options_(std::move(options)) {}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/kube/watch/cluster_sync.h"
 
-#include <span>
 #include <utility>
 
 #include "server/wire/json/object_meta.h"

@@ -16,7 +16,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <variant>
 #include <vector>

@@ -9,8 +9,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "server/kube/client/api_client.h"
-#include "server/wire/api/job_json.h"
+#include "server/wire/api/watch_json.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::kube {

@@ -2,12 +2,10 @@
 #include "server/kube/watch/kubelet_refusals.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cctype>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "scoring/explain/node_report.h"
 

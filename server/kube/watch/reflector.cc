@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/keep_going.h"
-#include "server/kube/client/api_client.h"
 #include "server/kube/client/body_queue.h"
 #include "server/wire/api/watch_json.h"
 

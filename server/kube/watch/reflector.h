@@ -29,7 +29,7 @@
 #include "base/mutex.h"
 #include "base/padded_text.h"
 #include "server/kube/client/api_client.h"
-#include "server/kube/write/retry.h"
+#include "server/kube/lead/write_journal.h"
 
 namespace berth::kube {
 

@@ -2,7 +2,6 @@
 #include "server/kube/watch/watch_source.h"
 
 #include "base/text.h"
-#include "server/wire/json/object_meta.h"
 
 namespace berth::kube {
 namespace {

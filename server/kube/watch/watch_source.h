@@ -21,8 +21,8 @@
 #include "base/result.h"
 #include "cluster/state/cluster_state.h"
 #include "server/extender/ports.h"
+#include "server/kube/lead/write_journal.h"
 #include "server/kube/watch/reflector.h"
-#include "server/kube/write/retry.h"
 #include "server/wire/json/object_meta.h"
 
 namespace berth::kube {

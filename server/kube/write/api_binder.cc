@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <variant>
 
 #include "cluster/state/cluster_state.h"
 #include "server/kube/client/api_client.h"
-#include "server/wire/api/pod_writes.h"
+#include "server/wire/api/writes_json.h"
 #include "server/wire/file/cluster_file.h"
 #include "server/wire/pod/pod_object.h"
 
@@ -28,6 +26,8 @@ std::string GivenUpAfter(Duration time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
   return "?timeout=" + std::to_string(std::max<std::int64_t>(ms, 1)) + "ms";
 }
+
+constexpr const char* kNoDevices = "no devices";
 
 }  // namespace
 
@@ -102,12 +102,6 @@ Result<PodTruth> FindPod(ApiClient& client, const wire::PodRules& rules, const P
   if (!pod->node.empty() && !pod->over) truth.placement = std::move(pod->placement);
   return truth;
 }
-
-namespace {
-
-constexpr const char* kNoDevices = "no devices";
-
-}  // namespace
 
 // What counts is what it holds and which gang it is of: the pod itself is asked for when it is
 // needed.

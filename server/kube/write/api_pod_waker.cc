@@ -2,17 +2,16 @@
 #include "server/kube/write/api_pod_waker.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "server/kube/client/api_client.h"
-#include "server/kube/write/retry.h"
-#include "server/wire/api/pod_writes.h"
+#include "server/wire/api/writes_json.h"
 
 namespace berth::kube {
 namespace {
 
 constexpr Duration kPause = std::chrono::milliseconds(200);  // between attempts
 constexpr Duration kMostPerWake = std::chrono::seconds(5);
+
+constexpr Duration kMostPerHold = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -93,12 +92,6 @@ void ApiPodEvictor::Report(const std::string& problem) {
   }
   on_problem_(problem);
 }
-
-namespace {
-
-constexpr Duration kMostPerHold = std::chrono::seconds(5);
-
-}  // namespace
 
 ApiNodeHolder::ApiNodeHolder(ApiClient& client, const Clock& clock, const WriteFence& fence,
                              OnProblem on_problem)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ApiPodWaker: makes kube-scheduler ask again about pods, by a condition on their status
-// (wire/api/pod_writes.h), with a thread of its own.
+// (wire/api/writes_json.h), with a thread of its own.
 //
 // The condition is the only thing that Berth writes to a pod that is not bound. If Berth has no
 // right to write it, that is reported once, and kube-scheduler asks again about a pod after the

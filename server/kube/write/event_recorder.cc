@@ -8,7 +8,6 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "server/kube/client/api_client.h"
 
 namespace berth::kube {
 namespace {

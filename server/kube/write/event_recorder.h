@@ -17,7 +17,7 @@
 #include "server/extender/ports.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/write/work_queue.h"
-#include "server/wire/api/pod_writes.h"
+#include "server/wire/api/writes_json.h"
 
 namespace berth::kube {
 
@@ -43,7 +43,7 @@ class EventRecorder final : public DecisionSink {
  private:
   static constexpr std::size_t kMostWaiting = 512;
   static constexpr int kBurst = 50;      // events that may go at once
-  static constexpr int kPerSecond = 50;  // and after that; pods that wait take 40 (waiting_news.h)
+  static constexpr int kPerSecond = 50;  // and after that; pods that wait take 40 (waiting_whys.h)
 
   // Warnings go to the front.
   void Put(wire::PodEvent event);

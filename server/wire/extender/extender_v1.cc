@@ -358,6 +358,42 @@ std::string EncodeNowhere(const ExtenderArgs& args, const NodeNameTable& names,
   return out + "},\"FailedAndUnresolvableNodes\":{" + unresolvable + "},\"Error\":\"\"}";
 }
 
+std::vector<std::string> ReadVictimUids(array pods, bool full) {
+  std::vector<std::string> uids;
+  for (auto element : pods) {
+    value content = element.value();
+    if (content.is_null()) continue;
+    object pod = content.get_object();
+    if (full) {
+      uids.push_back(DecodePodUid(pod));
+      continue;
+    }
+    for (auto field : pod) {
+      if (!IsField(field.unescaped_key(), "UID")) continue;
+      uids.emplace_back(std::string_view(field.value().get_string()));
+    }
+  }
+  return uids;
+}
+
+void ReadVictimMap(object map, bool full, PreemptionArgs& args) {
+  for (auto entry : map) {
+    NodeVictims victims;
+    victims.node = std::string_view(entry.unescaped_key());
+    value content = entry.value();
+    if (!content.is_null()) {
+      for (auto field : content.get_object()) {
+        const std::string_view key = field.unescaped_key();
+        value part = field.value();
+        if (part.is_null()) continue;
+        if (IsField(key, "Pods")) victims.uids = ReadVictimUids(part.get_array(), full);
+        if (IsField(key, "NumPDBViolations")) victims.pdb_violations = part.get_int64();
+      }
+    }
+    args.nodes.push_back(std::move(victims));
+  }
+}
+
 }  // namespace
 
 void ReleaseDecoder() {
@@ -440,46 +476,6 @@ std::string EncodeHostPriorityList(const ExtenderArgs& args, const NodeNameTable
   out += ']';
   return out;
 }
-
-namespace {
-
-std::vector<std::string> ReadVictimUids(array pods, bool full) {
-  std::vector<std::string> uids;
-  for (auto element : pods) {
-    value content = element.value();
-    if (content.is_null()) continue;
-    object pod = content.get_object();
-    if (full) {
-      uids.push_back(DecodePodUid(pod));
-      continue;
-    }
-    for (auto field : pod) {
-      if (!IsField(field.unescaped_key(), "UID")) continue;
-      uids.emplace_back(std::string_view(field.value().get_string()));
-    }
-  }
-  return uids;
-}
-
-void ReadVictimMap(object map, bool full, PreemptionArgs& args) {
-  for (auto entry : map) {
-    NodeVictims victims;
-    victims.node = std::string_view(entry.unescaped_key());
-    value content = entry.value();
-    if (!content.is_null()) {
-      for (auto field : content.get_object()) {
-        const std::string_view key = field.unescaped_key();
-        value part = field.value();
-        if (part.is_null()) continue;
-        if (IsField(key, "Pods")) victims.uids = ReadVictimUids(part.get_array(), full);
-        if (IsField(key, "NumPDBViolations")) victims.pdb_violations = part.get_int64();
-      }
-    }
-    args.nodes.push_back(std::move(victims));
-  }
-}
-
-}  // namespace
 
 Result<PreemptionArgs> DecodePreemptionArgs(PaddedText& text, const PodRules& rules) {
   PreemptionArgs args, by_uid;  // where a client fills both maps, the one by UID counts

@@ -6,12 +6,11 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <span>
 
 #include "base/text.h"
 #include "config/config.h"
 #include "config/parse_yaml.h"
-#include "server/wire/api/job_json.h"
+#include "server/wire/api/watch_json.h"
 #include "server/wire/file/value_json.h"
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/strict_json.h"
@@ -59,11 +58,6 @@ Json NodeJson(const Node& node) {
   return json;
 }
 
-const char* StateText(PodState state) {
-  if (state == PodState::kBound) return "bound";
-  return state == PodState::kPlanned ? "planned" : "reserved";
-}
-
 // What the pod has of the node is what it asks for, where the file says it.
 Json PodJson(const PodRecord& record) {
   const Placement& placement = record.placement;
@@ -73,7 +67,7 @@ Json PodJson(const PodRecord& record) {
   shape.ephemeral_bytes = placement.ephemeral_bytes;
   Json json = Json::object();
   AddMembers(record.pod.id, Part::kFront, json);
-  json["state"] = StateText(record.state);
+  json["state"] = StateOf(record.state);
   AddMembers(placement, Part::kFront, json);
   AddMembers(shape, Part::kFront, json);
   AddMembers(record.pod, Part::kFront, json);

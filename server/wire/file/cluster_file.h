@@ -11,7 +11,7 @@
 //              "containers": [{"name": "main", "ask": {"gpus": 2}, "ends_first": false}],
 //              "grants": [{"gpu": 0, "milli": 1000, "memory_mib": 15109}, ...]}]}
 //
-// "learned_mix" is what the pods that have arrived asked for (scoring/waste/learned_mix.h):
+// "learned_mix" is what the pods that have arrived asked for (scoring/waste/request_mix.h):
 //
 //    {"pods": 1234, "classes": [{"pods": 17.5, "cpu_milli": 8000, "memory_bytes": 1073741824,
 //                                "ask": {"gpus": 2}, "models": []}, ...]}
@@ -24,7 +24,7 @@
 // has "gpus_are_parts": true.
 //
 // Nodes may have "mig" (mig_json.h); pods that have MIG devices {"mig": [want, ..]} as their ask
-// and "mig" beside the grants (mig_grant_json.h).
+// and "mig" beside the grants (given_json.h).
 //
 // Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}], "claims": [{"claim": ..,
 // "device": .., "index": 0, ..}] (cluster/node/mig_use.h) and the links of their GPUs as
@@ -60,13 +60,13 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/claims/device_classes.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/groups/disruption_budgets.h"
 #include "cluster/groups/pod_groups.h"
 #include "cluster/state/cluster_event.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/waiting_pods.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_rules.h"
 

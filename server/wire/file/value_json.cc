@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "cluster/node/describe_node.h"
-#include "server/wire/pod/mig_grant_json.h"
+#include "server/wire/pod/given_json.h"
 
 namespace berth::wire {
 namespace {
@@ -21,6 +21,18 @@ constexpr std::array<std::string_view, 6> kLabelWords = {"In",           "NotIn"
                                                          "DoesNotExist", "Gt",    "Lt"};
 constexpr std::array<std::string_view, 4> kTolerationWords = {"Equal", "Exists", "Gt", "Lt"};
 
+using WordList = std::span<const std::string_view>;
+constexpr WordList WordsOf(TaintEffect) { return kTaintEffectWords; }
+constexpr WordList WordsOf(LabelOperator) { return kLabelWords; }
+constexpr WordList WordsOf(TolerationOperator) { return kTolerationWords; }
+constexpr WordList WordsOf(Mobility) { return kMobilityWords; }
+constexpr WordList WordsOf(GpuSharing) { return kSharingWords; }
+
+template <class T>
+concept HasWords = requires(T value) {
+  WordsOf(value);
+};
+
 // The JSON of a member, by its type.
 class MemberWriter {
  public:
@@ -31,6 +43,8 @@ class MemberWriter {
   [[nodiscard]] Json JsonOf(const T& value) const {
     if constexpr (Described<const T>) {
       return ObjectOf(value);
+    } else if constexpr (HasWords<T>) {
+      return WordsOf(value)[static_cast<std::size_t>(value)];
     } else {
       return value;
     }
@@ -44,9 +58,7 @@ class MemberWriter {
   }
   template <class T>
   [[nodiscard]] Json JsonOf(const std::vector<T>& list) const {
-    Json json = Json::array();
-    for (const T& item : list) json.push_back(JsonOf(item));
-    return json;
+    return ListOf(list, [this](const T& item) { return JsonOf(item); });
   }
   template <class T>
   [[nodiscard]] Json JsonOf(const std::shared_ptr<const T>& value) const {
@@ -69,31 +81,14 @@ class MemberWriter {
   [[nodiscard]] Json JsonOf(const MigGrant& grant) const { return MigGrantJson(grant); }
   [[nodiscard]] Json JsonOf(const Gang& gang) const { return gang.id.text(); }
   [[nodiscard]] Json JsonOf(Isolation isolation) const { return isolation == Isolation::kMemory; }
-  [[nodiscard]] Json JsonOf(TaintEffect effect) const {
-    return kTaintEffectWords[static_cast<std::size_t>(effect)];
-  }
-  [[nodiscard]] Json JsonOf(LabelOperator op) const {
-    return kLabelWords[static_cast<std::size_t>(op)];
-  }
-  [[nodiscard]] Json JsonOf(TolerationOperator op) const {
-    return kTolerationWords[static_cast<std::size_t>(op)];
-  }
   template <OneOf<TaintEffect, std::vector<NodeSelectorTerm>> T>
   [[nodiscard]] Json JsonOf(const std::optional<T>& value) const {
     return JsonOf(*value);
   }
   [[nodiscard]] Json JsonOf(const VersionNeeds& needs) const {
-    Json json = Json::array();
-    for (const auto& least : needs.least) json.push_back(least ? TextOf(*least) : "");
-    return json;
+    return ListOf(needs.least, [](const auto& least) { return least ? TextOf(*least) : ""; });
   }
   [[nodiscard]] Json JsonOf(TopologyPolicy policy) const { return berth::NameOf(policy); }
-  [[nodiscard]] Json JsonOf(Mobility mobility) const {
-    return kMobilityWords[static_cast<std::size_t>(mobility)];
-  }
-  [[nodiscard]] Json JsonOf(GpuSharing sharing) const {
-    return kSharingWords[static_cast<std::size_t>(sharing)];
-  }
 
  private:
   const std::int64_t most_;
@@ -179,17 +174,17 @@ class MemberReader {
     Read(keeps_memory);
     if (keeps_memory) isolation = Isolation::kMemory;
   }
-  void Read(TaintEffect& effect) { fields_.Word(name_, kTaintEffectWords, effect); }
+  void Read(HasWords auto& value) { fields_.Word(name_, WordsOf(value), value); }
   void Read(std::optional<TaintEffect>& effect) {
     if (fields_.Peek(name_) != nullptr) Read(effect.emplace());
   }
-  void Read(LabelOperator& op) { fields_.Word(name_, kLabelWords, op); }
-  void Read(TolerationOperator& op) { fields_.Word(name_, kTolerationWords, op); }
-  void Read(LabelSelector& selector) { List(selector, ReadItem<LabelRequirement>); }
   void Read(std::optional<std::vector<NodeSelectorTerm>>& either) {
     if (fields_.Peek(name_) != nullptr) List(either.emplace(), ReadItem<NodeSelectorTerm>);
   }
-  void Read(std::vector<Toleration>& tolerations) { List(tolerations, ReadItem<Toleration>); }
+  template <Described T>
+  void Read(std::vector<T>& values) {
+    List(values, ReadItem<T>);
+  }
   void Read(VersionNeeds& needs) {
     std::vector<std::string> texts;
     Read(texts);
@@ -200,15 +195,9 @@ class MemberReader {
   void Read(std::shared_ptr<const NodeConstraints>& constraints) {
     if (fields_.Peek(name_) == nullptr) return;
     auto read = std::make_shared<NodeConstraints>();
-    Object(*read, [](const Json& json, const std::string& path, NodeConstraints& to) {
-      Fields fields(json, path);
-      ReadMembers(fields, to);
-      return fields.Finish();
-    });
+    Object(*read, ReadValue<NodeConstraints>);
     constraints = std::move(read);
   }
-  void Read(Mobility& mobility) { fields_.Word(name_, kMobilityWords, mobility); }
-  void Read(GpuSharing& sharing) { fields_.Word(name_, kSharingWords, sharing); }
   void Read(Gang& gang) {
     std::string text;
     Read(text);
@@ -222,13 +211,7 @@ class MemberReader {
     Read(*read);
     labels = std::move(read);
   }
-  void Read(TopologyManager& manager) {
-    Object(manager, [](const Json& json, const std::string& path, TopologyManager& read) {
-      Fields fields(json, path);
-      ReadMembers(fields, read);
-      return fields.Finish();
-    });
-  }
+  void Read(TopologyManager& manager) { Object(manager, ReadValue<TopologyManager>); }
   void Read(TopologyPolicy& policy) {
     const std::array<std::string_view, 4> kPolicies = {
         berth::NameOf(TopologyPolicy::kNone), berth::NameOf(TopologyPolicy::kBestEffort),
@@ -278,7 +261,6 @@ class MemberReader {
     });
     if (!read.empty()) asks = std::make_shared<const std::vector<RefusedAsk>>(std::move(read));
   }
-  void Read(std::vector<GpusByName>& names) { List(names, ReadItem<GpusByName>); }
   void Read(std::vector<int>& numbers) {
     List(numbers, [this](const Json& number, const std::string& path, std::vector<int>& to) {
       const bool is_in_range = number.is_number_integer() && number >= low_ && number <= high_;
@@ -290,7 +272,6 @@ class MemberReader {
       return Status();
     });
   }
-  void Read(std::vector<ContainerAsk>& containers) { List(containers, ReadItem<ContainerAsk>); }
   void Read(std::vector<DeviceGrant>& grants) { List(grants, ReadGrant); }
   void Read(std::vector<MigGrant>& grants) { List(grants, ReadMigGrant); }
 

@@ -32,12 +32,17 @@ Json ObjectOf(const T& value) {
 template <class T>
 void ReadMembers(Fields& fields, T& value);
 
-// An object of one value, which is added to the list.
+// An object of one value.
+template <class T>
+Status ReadValue(const Json& json, const std::string& path, T& value) {
+  Fields fields(json, path);
+  ReadMembers(fields, value);
+  return fields.Finish();
+}
+// The same, which is added to the list.
 template <class T>
 Status ReadItem(const Json& json, const std::string& path, std::vector<T>& list) {
-  Fields fields(json, path);
-  ReadMembers(fields, list.emplace_back());
-  return fields.Finish();
+  return ReadValue(json, path, list.emplace_back());
 }
 
 }  // namespace berth::wire

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <string>
 
 #include "base/text.h"
 
@@ -65,41 +64,6 @@ std::size_t PlainLength(std::string_view text) {
   const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
   return static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
 }
-
-}  // namespace
-
-void AppendString(std::string& out, std::string_view text) {
-  out += '"';
-  while (!text.empty()) {
-    const std::size_t plain = PlainLength(text);  // nearly always all of it
-    out.append(text.substr(0, plain));
-    text.remove_prefix(plain);
-    if (text.empty()) break;
-    const std::size_t length = SequenceLength(text);
-    const char c = text[0];
-    if (length == 0) {
-      out += "\xef\xbf\xbd";
-    } else if (length == 1 && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) {
-      AppendControl(out, c);
-    } else {
-      if (c == '"' || c == '\\') out += '\\';
-      out.append(text.substr(0, length));
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  out += '"';
-}
-
-std::string ObjectOf(std::string_view key, std::string_view text) {
-  std::string out = "{";
-  AppendString(out, key);
-  out += ':';
-  AppendString(out, text);
-  out += '}';
-  return out;
-}
-
-namespace {
 
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsHex(char c) {
@@ -288,12 +252,6 @@ class Checker {
   std::bitset<kMostJsonLevels> is_object_;  // of each open level
 };
 
-}  // namespace
-
-Status CheckJson(std::string_view text) { return Checker(text).Check(); }
-
-namespace {
-
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -320,6 +278,39 @@ std::optional<minutes> OffsetOf(std::string_view text) {
 }
 
 }  // namespace
+
+void AppendString(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    const std::size_t plain = PlainLength(text);  // nearly always all of it
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const std::size_t length = SequenceLength(text);
+    const char c = text[0];
+    if (length == 0) {
+      out += "\xef\xbf\xbd";
+    } else if (length == 1 && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) {
+      AppendControl(out, c);
+    } else {
+      if (c == '"' || c == '\\') out += '\\';
+      out.append(text.substr(0, length));
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+}
+
+std::string ObjectOf(std::string_view key, std::string_view text) {
+  std::string out = "{";
+  AppendString(out, key);
+  out += ':';
+  AppendString(out, text);
+  out += '}';
+  return out;
+}
+
+Status CheckJson(std::string_view text) { return Checker(text).Check(); }
 
 std::optional<WallTime> ParseTime(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00T00:00:00";

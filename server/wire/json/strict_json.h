@@ -29,6 +29,14 @@ inline std::string JsonText(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// A list of what `json_of` makes of the elements.
+template <class Range, class JsonOf>
+Json ListOf(const Range& elements, JsonOf json_of) {
+  Json list = Json::array();
+  for (const auto& element : elements) list.push_back(json_of(element));
+  return list;
+}
+
 // The value at the end of the keys, in JSON of others that may lack anything; null: one is missing.
 inline const Json& In(const Json& json, std::initializer_list<std::string_view> keys) {
   static const Json kNothing;

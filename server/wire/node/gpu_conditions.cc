@@ -2,7 +2,6 @@
 #include "server/wire/node/gpu_conditions.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "base/text.h"
 #include "topology/gpu_mask.h"
@@ -90,6 +89,8 @@ bool CloseNamed(const std::set<std::string>& uuids, bool as_chosen, NodeSpec& sp
   return true;
 }
 
+constexpr std::string_view kSaidBy = "annotation berth.dev/gpu-health";
+
 }  // namespace
 
 std::optional<std::set<std::string>> NamedGpus(std::string_view message) {
@@ -121,12 +122,6 @@ void GpuConditions::CloseIn(NodeSpec& spec, bool as_chosen) const {
     KeepFirst(of_gpus_, spec.gpu_condition);
   }
 }
-
-namespace {
-
-constexpr std::string_view kSaidBy = "annotation berth.dev/gpu-health";
-
-}  // namespace
 
 std::string CloseUnwell(std::string_view ids, NodeSpec& spec) {
   const bool has_names = !std::ranges::all_of(spec.gpus, &std::string::empty, &GpuSpec::uuid);

@@ -4,7 +4,6 @@
 // format. BuildMig makes the MigSpec of it.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -8,7 +8,7 @@
 
 #include "cluster/node/node.h"
 #include "server/wire/node/mig_announcement.h"
-#include "server/wire/pod/mig_grant_json.h"
+#include "server/wire/pod/given_json.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::wire {
@@ -268,12 +268,11 @@ Json MigJson(const MigSpec& spec) {
     gpus.push_back(std::move(entry));
   }
   json["gpus"] = std::move(gpus);
-  Json shared = Json::array();
-  for (const MigStock& stock : spec.shared) {
-    shared.push_back({{"profile", MigProfileName(stock.resource.profile)},
-                      {"renamed", stock.resource.shared},
-                      {"count", stock.count}});
-  }
+  Json shared = ListOf(spec.shared, [](const MigStock& stock) -> Json {
+    return {{"profile", MigProfileName(stock.resource.profile)},
+            {"renamed", stock.resource.shared},
+            {"count", stock.count}};
+  });
   if (!shared.empty()) json["shared"] = std::move(shared);
   if (spec.single) {
     json["single"] = MigProfileName(*spec.single);

@@ -5,7 +5,6 @@
 #include <array>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "base/text.h"
 #include "topology/gpu_model.h"
@@ -31,11 +30,6 @@ const std::string* ConfiguredLabel(const Labels& labels, const std::string& key,
                                    std::string_view nvidias, const GpuVendor* vendor) {
   const bool of_other = vendor != nullptr && vendor->name != kNvidiaVendor && key == nvidias;
   return of_other ? nullptr : FindLabel(labels, key);
-}
-
-std::string_view LabelOf(const Labels& labels, std::string_view key) {
-  const std::string* const value = key.empty() ? nullptr : FindLabel(labels, key);
-  return value == nullptr ? std::string_view() : *value;
 }
 
 // As the vendor's label says it of a whole GPU; 0 where there is none.
@@ -75,7 +69,7 @@ void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const std::s
   const GpuResource* const row = FindGpuResource(resource);
   facts.parts = row != nullptr && IsPart(*row, resource);
   std::string_view partitioning = PartitioningOf(resource);
-  if (partitioning.empty()) partitioning = LabelOf(labels, vendor.partitioning_label);
+  if (partitioning.empty()) partitioning = LabelText(labels, vendor.partitioning_label);
   const int parts = PartsPerGpu(partitioning, facts.model);
   facts.parts = facts.parts || parts != 1;
   if (memory_said) return;
@@ -102,13 +96,13 @@ MachineGpus GpusOfMachine(const Labels& labels, const MachineTypes& types) {
   constexpr std::array<std::string_view, 4> kCounts = {
       "cloud.google.com/gke-accelerator-count", "karpenter.k8s.aws/instance-gpu-count",
       "karpenter.azure.com/sku-gpu-count", "eks.amazonaws.com/instance-gpu-count"};
-  const MachineType* const type = types.Find(LabelOf(labels, kInstanceTypeLabel));
+  const MachineType* const type = types.Find(LabelText(labels, kInstanceTypeLabel));
   if (type != nullptr) return {type->gpu_model, GpuMemoryMibOf(*type), type->gpus};
   const FoundLabel said = FirstOf(labels, kCounts);
   const auto count = ParseInt(said.value == nullptr ? "" : *said.value, 1, kMaxGpusPerNode);
   if (!count) return {};
   const GkeAccelerator* const attached =
-      FindGkeAccelerator(LabelOf(labels, "cloud.google.com/gke-accelerator"));
+      FindGkeAccelerator(LabelText(labels, "cloud.google.com/gke-accelerator"));
   if (attached == nullptr) return {{}, 0, static_cast<int>(*count)};
   return {attached->gpu_model, attached->gpu_memory_mib, static_cast<int>(*count)};
 }
@@ -130,9 +124,9 @@ void AddMachinesFacts(const Labels& labels, const MachineTypes& types, const Dev
 }  // namespace
 
 int LabelledGpus(const Labels& labels, const GpuVendor& vendor) {
-  const auto count = ParseInt(LabelOf(labels, vendor.count_label), 0, kMaxGpuPlaces);
+  const auto count = ParseInt(LabelText(labels, vendor.count_label), 0, kMaxGpuPlaces);
   if (count && *count > 0) return static_cast<int>(*count);
-  return CountOfNumbers(LabelOf(labels, vendor.numbers_label));
+  return CountOfNumbers(LabelText(labels, vendor.numbers_label));
 }
 
 bool IsGpuMachine(const Labels& labels, const MachineTypes& types) {
@@ -147,11 +141,11 @@ bool IsGpuMachine(const Labels& labels, const MachineTypes& types) {
       "feature.node.kubernetes.io/pci-0302_10de.present",
       "feature.node.kubernetes.io/amd-gpu"};
   const auto says_so = [&labels](std::string_view key) {
-    const std::string_view value = LabelOf(labels, key);
+    const std::string_view value = LabelText(labels, key);
     return !value.empty() && value != "false" && value != "0";
   };
   return std::ranges::any_of(kKeys, says_so) ||
-         types.Find(LabelOf(labels, kInstanceTypeLabel)) != nullptr;
+         types.Find(LabelText(labels, kInstanceTypeLabel)) != nullptr;
 }
 
 NodeGpuFacts ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,

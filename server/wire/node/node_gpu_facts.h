@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <string>
 
-#include "base/result.h"
 #include "cluster/values/labels.h"
 #include "config/config.h"
 #include "server/wire/pod/dialect.h"

@@ -16,7 +16,6 @@
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/selector_json.h"
 #include "server/wire/node/gpu_conditions.h"
-#include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_gpu_facts.h"
 #include "server/wire/node/topology_json.h"
 

@@ -2,7 +2,6 @@
 #include "server/wire/node/node_traits.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <optional>
@@ -11,7 +10,6 @@
 #include "base/check.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/pod/gpu_words.h"
-#include "topology/machine_types.h"
 
 namespace berth::wire {
 
@@ -101,6 +99,9 @@ std::optional<double> ReadPrice(const std::string& text) {
   return is_number && price > 0 && price < 1e6 ? std::optional(price) : std::nullopt;
 }
 
+constexpr std::string_view kSet = "true";
+constexpr std::size_t kMostText = 256;  // others may write what they like
+
 }  // namespace
 
 // learn.microsoft.com/azure/aks/node-problem-detector.
@@ -170,13 +171,6 @@ std::string NodeTraits::AddTo(NodeSpec& spec, std::span<const std::string> resou
   spec.gpu_price = *price / gpus;
   return "";
 }
-
-namespace {
-
-constexpr std::string_view kSet = "true";
-constexpr std::size_t kMostText = 256;  // others may write what they like
-
-}  // namespace
 
 void NodeHold::Take(std::string_view key, std::string_view text) {
   text = text.substr(0, kMostText);

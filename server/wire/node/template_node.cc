@@ -37,27 +37,6 @@ void AddModelLabel(const NodeLabelKeys& keys, NodeSpec& node) {
   std::ranges::sort(node.labels);
 }
 
-}  // namespace
-
-Result<NodeSpec> TemplateNode(std::string_view machine_type, const NodeRules& rules) {
-  const MachineType* const type = rules.machine_types->Find(machine_type);
-  if (type == nullptr) return Unknown(machine_type, *rules.machine_types);
-  const std::string resource(GpuResourceOf(*type));
-  Json node;
-  node["metadata"]["labels"] = {{kInstanceTypeLabel, type->name}, {"kubernetes.io/os", "linux"}};
-  node["status"]["allocatable"] = {
-      {"cpu", kCpu}, {"memory", kMemory}, {resource, std::to_string(type->gpus)}};
-  BERTH_TRY(DecodedNode decoded, DecodeNodeShape(node, rules));
-  if (decoded.spec.gpus.empty()) {
-    return Invalid("want a machine type whose GPUs count, got \"" + std::string(type->name) +
-                   "\": the configuration has no GPUs by " + resource);
-  }
-  AddModelLabel(rules.labels, decoded.spec);
-  return std::move(decoded.spec);
-}
-
-namespace {
-
 // Makes it an object where it is not there. References into the object around it end with that.
 Status MakeObject(Json& object, const char* key, const std::string& path) {
   Json& found = object[key];
@@ -91,6 +70,23 @@ Status FillIn(Json& node) {
 }
 
 }  // namespace
+
+Result<NodeSpec> TemplateNode(std::string_view machine_type, const NodeRules& rules) {
+  const MachineType* const type = rules.machine_types->Find(machine_type);
+  if (type == nullptr) return Unknown(machine_type, *rules.machine_types);
+  const std::string resource(GpuResourceOf(*type));
+  Json node;
+  node["metadata"]["labels"] = {{kInstanceTypeLabel, type->name}, {"kubernetes.io/os", "linux"}};
+  node["status"]["allocatable"] = {
+      {"cpu", kCpu}, {"memory", kMemory}, {resource, std::to_string(type->gpus)}};
+  BERTH_TRY(DecodedNode decoded, DecodeNodeShape(node, rules));
+  if (decoded.spec.gpus.empty()) {
+    return Invalid("want a machine type whose GPUs count, got \"" + std::string(type->name) +
+                   "\": the configuration has no GPUs by " + resource);
+  }
+  AddModelLabel(rules.labels, decoded.spec);
+  return std::move(decoded.spec);
+}
 
 Result<DecodedNode> DecodeNodeShape(const Json& object, const NodeRules& rules) {
   const auto kind = object.find("kind");

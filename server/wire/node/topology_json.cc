@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "server/wire/json/strict_json.h"
 #include "topology/links/product_links.h"
 
 namespace berth::wire {
@@ -244,6 +243,17 @@ Result<LinkMatrix> MatrixOfAnnotation(const Json& json) {
   return matrix;
 }
 
+Status CheckCount(const LinkMatrix& matrix, int gpus) {
+  if (matrix.gpu_count() == gpus) return {};
+  return Invalid("want the node's " + std::to_string(gpus) + " GPUs, got " +
+                 std::to_string(matrix.gpu_count()));
+}
+
+void AddProblem(std::string& problem, std::string_view annotation, const Error& error) {
+  if (!problem.empty()) problem += "; ";
+  problem.append("annotation ").append(annotation).append(": ").append(error.message);
+}
+
 }  // namespace
 
 Result<LinkMatrix> ReadTopology(const Json& json) {
@@ -287,21 +297,6 @@ Result<LinkMatrix> ParseTopologyAnnotation(std::string_view text) {
   if (!json.contains("version")) return Invalid("version: want 1, got nothing");
   return MatrixOfAnnotation(json);
 }
-
-namespace {
-
-Status CheckCount(const LinkMatrix& matrix, int gpus) {
-  if (matrix.gpu_count() == gpus) return {};
-  return Invalid("want the node's " + std::to_string(gpus) + " GPUs, got " +
-                 std::to_string(matrix.gpu_count()));
-}
-
-void AddProblem(std::string& problem, std::string_view annotation, const Error& error) {
-  if (!problem.empty()) problem += "; ";
-  problem.append("annotation ").append(annotation).append(": ").append(error.message);
-}
-
-}  // namespace
 
 GpuLinks CatalogueLinks(std::string_view product, int gpus, LinkLibrary& library) {
   auto matrix = LinksOfProduct(product, gpus);

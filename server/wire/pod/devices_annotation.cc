@@ -4,7 +4,6 @@
 #include <simdjson.h>
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -14,7 +13,7 @@
 #include "cluster/node/mig_use.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/strict_json.h"
-#include "server/wire/pod/mig_grant_json.h"
+#include "server/wire/pod/given_json.h"
 
 namespace berth::wire {
 
@@ -198,9 +197,8 @@ std::string WordsFor(const std::vector<int>& places) {
 }
 
 std::string WordsFor(const std::vector<MigGrant>& grants) {
-  std::string text;
-  for (const MigGrant& grant : grants) text += (text.empty() ? "" : ", ") + NameOf(grant);
-  return text.empty() ? "no MIG device" : text;
+  if (grants.empty()) return "no MIG device";
+  return Join(grants, ", ", [](const MigGrant& grant) { return NameOf(grant); });
 }
 
 std::string WordsFor(const std::vector<DeviceGrant>& grants) {
@@ -268,65 +266,6 @@ Status CheckSame(const Given& given, Found found) {
   }
   return {};
 }
-
-}  // namespace
-
-std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node) {
-  Json containers = Json::object();
-  for (const auto& [name, grants] : GrantsOn(pod, placement, node)) {
-    for (const DeviceGrant& grant : grants)
-      containers[name]["gpus"].push_back(GpuJson(grant, node));
-  }
-  for (const auto& [name, grants] : MigByContainer(pod, placement)) {
-    for (const MigGrant& grant : grants)
-      containers[name]["mig"].push_back(MigDeviceJson(grant, node));
-  }
-  for (const auto& [name, gpus] : PlacesByContainer(pod, placement)) {
-    for (const int gpu : gpus) containers[name]["places"].push_back(PlaceJson(gpu, node));
-  }
-  return JsonText(
-      {{"version", 1}, {"node", placement.node}, {"containers", std::move(containers)}});
-}
-
-std::string VisibleDevices(const PodRequest& pod, const Placement& placement,
-                           const NodeSpec& node) {
-  if (!pod.shape.is_share()) return "";
-  std::string uuids;
-  for (const DeviceGrant& grant : placement.grants) {
-    const std::string& uuid = node.UuidOf(grant.gpu);
-    if (uuid.empty()) return "";
-    uuids += (uuids.empty() ? "" : ",") + uuid;
-  }
-  return uuids;
-}
-
-Result<PodDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
-                                 std::string_view node) {
-  BERTH_TRY(Containers containers, ReadContainers(text, node));
-  const auto* share = std::get_if<GpuShare>(&pod.shape.gpus);
-  Placement placement;
-  placement.grants =
-      share != nullptr ? MergeShare(pod, *share, containers.gpus) : MergeWhole(containers.gpus);
-  placement.mig = MergeMig(pod, containers.mig);
-  placement.places_on = MergePlaces(pod, containers.places);
-  // Only what comes apart the same way again has been put together right.
-  if (!DividesWhole(pod, containers.gpus)) {
-    BERTH_TRY_STATUS(CheckSame(GrantsByContainer(pod, placement), std::move(containers.gpus)));
-  }
-  BERTH_TRY_STATUS(CheckSame(MigByContainer(pod, placement), std::move(containers.mig)));
-  BERTH_TRY_STATUS(CheckSame(PlacesByContainer(pod, placement), std::move(containers.places)));
-  const MigSlices* const mig = pod.shape.mig();
-  const int wanted = mig != nullptr ? mig->count() : pod.shape.gpu_count();
-  const auto got =
-      static_cast<int>(placement.grants.size() + placement.mig.size() + placement.places_on.size());
-  if (got != wanted) {
-    return Invalid("containers: want " + std::to_string(wanted) +
-                   (mig != nullptr ? " MIG devices, got " : " GPUs, got ") + std::to_string(got));
-  }
-  return DevicesOf(placement);
-}
-
-namespace {
 
 using simdjson::ondemand::document;
 using simdjson::ondemand::object;
@@ -406,6 +345,61 @@ bool ReadAll(object fields, std::string_view node, GpusByContainer& containers) 
 }
 
 }  // namespace
+
+std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node) {
+  Json containers = Json::object();
+  for (const auto& [name, grants] : GrantsOn(pod, placement, node)) {
+    for (const DeviceGrant& grant : grants)
+      containers[name]["gpus"].push_back(GpuJson(grant, node));
+  }
+  for (const auto& [name, grants] : MigByContainer(pod, placement)) {
+    for (const MigGrant& grant : grants)
+      containers[name]["mig"].push_back(MigDeviceJson(grant, node));
+  }
+  for (const auto& [name, gpus] : PlacesByContainer(pod, placement)) {
+    for (const int gpu : gpus) containers[name]["places"].push_back(PlaceJson(gpu, node));
+  }
+  return JsonText(
+      {{"version", 1}, {"node", placement.node}, {"containers", std::move(containers)}});
+}
+
+std::string VisibleDevices(const PodRequest& pod, const Placement& placement,
+                           const NodeSpec& node) {
+  if (!pod.shape.is_share()) return "";
+  std::string uuids;
+  for (const DeviceGrant& grant : placement.grants) {
+    const std::string& uuid = node.UuidOf(grant.gpu);
+    if (uuid.empty()) return "";
+    uuids += (uuids.empty() ? "" : ",") + uuid;
+  }
+  return uuids;
+}
+
+Result<PodDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
+                                 std::string_view node) {
+  BERTH_TRY(Containers containers, ReadContainers(text, node));
+  const auto* share = std::get_if<GpuShare>(&pod.shape.gpus);
+  Placement placement;
+  placement.grants =
+      share != nullptr ? MergeShare(pod, *share, containers.gpus) : MergeWhole(containers.gpus);
+  placement.mig = MergeMig(pod, containers.mig);
+  placement.places_on = MergePlaces(pod, containers.places);
+  // Only what comes apart the same way again has been put together right.
+  if (!DividesWhole(pod, containers.gpus)) {
+    BERTH_TRY_STATUS(CheckSame(GrantsByContainer(pod, placement), std::move(containers.gpus)));
+  }
+  BERTH_TRY_STATUS(CheckSame(MigByContainer(pod, placement), std::move(containers.mig)));
+  BERTH_TRY_STATUS(CheckSame(PlacesByContainer(pod, placement), std::move(containers.places)));
+  const MigSlices* const mig = pod.shape.mig();
+  const int wanted = mig != nullptr ? mig->count() : pod.shape.gpu_count();
+  const auto got =
+      static_cast<int>(placement.grants.size() + placement.mig.size() + placement.places_on.size());
+  if (got != wanted) {
+    return Invalid("containers: want " + std::to_string(wanted) +
+                   (mig != nullptr ? " MIG devices, got " : " GPUs, got ") + std::to_string(got));
+  }
+  return DevicesOf(placement);
+}
 
 std::optional<GpusByContainer> ReadPlainDevices(std::string_view text, std::string_view node) {
   const PaddedText padded(text);

@@ -2,7 +2,6 @@
 #include "server/wire/pod/pod_class.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/check.h"
 #include "base/text.h"

@@ -8,7 +8,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "cluster/values/pod_record.h"

@@ -28,66 +28,10 @@ constexpr std::array<std::pair<std::string_view, Isolation>, 3> kIsolationWords 
      {"memory", Isolation::kMemory},
      {"none", Isolation::kNone}}};
 
-}  // namespace
-
-bool IsGpuNeedKey(std::string_view key) { return key == kIsolationKey || key == kMinMemoryKey; }
-
-Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& shape) {
-  if (key == kMinMemoryKey) {
-    BERTH_TRY(const std::int64_t gib, ParseInt(value, 1, kMostGib));
-    shape.min_gpu_memory_mib = gib * kGpuMibPerGib;
-    return {};
-  }
-  const auto word =
-      std::ranges::find(kIsolationWords, value, [](const auto& entry) { return entry.first; });
-  if (word == kIsolationWords.end()) {
-    return Invalid(WantedText("one of hardware, memory, none", value));
-  }
-  shape.isolation = word->second;
-  return {};
-}
-
-Status CheckGpuNeeds(const RequestShape& shape) {
-  if (shape.min_gpu_memory_mib > 0 && !std::holds_alternative<WholeGpus>(shape.gpus)) {
-    return WrongAnnotation(
-        kMinMemoryKey,
-        "want a pod that also asks for whole GPUs (nvidia.com/gpu); shares and MIG "
-        "profiles state their memory themselves");
-  }
-  if (shape.isolation == Isolation::kHardware && shape.is_share()) {
-    return WrongAnnotation(kIsolationKey,
-                           "want memory or none for a share of a GPU, got \"hardware\"");
-  }
-  return {};
-}
-
-namespace {
-
 constexpr std::array<std::pair<std::string_view, Versioned>, kVersionedCount> kVersionKeys = {
     {{"berth.dev/min-driver", Versioned::kDriver},
      {"berth.dev/min-cuda", Versioned::kCuda},
      {"berth.dev/min-compute-capability", Versioned::kCapability}}};
-
-}  // namespace
-
-bool IsVersionKey(std::string_view key) {
-  return std::ranges::any_of(kVersionKeys, [key](const auto& row) { return row.first == key; });
-}
-
-Status ReadVersionNeeds(PodParts& parts, PodRequest&) {
-  for (const auto& [key, what] : kVersionKeys) {
-    const std::string* const said = parts.Annotation(key);
-    if (said == nullptr) continue;
-    auto version = ParseVersion(*said);
-    if (!version) {
-      return tl::unexpected(std::move(version).error().Within("annotation " + std::string(key)));
-    }
-    parts.constraints.versions.least[static_cast<std::size_t>(what)] = *version;
-  }
-  return {};
-}
-
-namespace {
 
 constexpr std::string_view kNumerals = "0123456789", kJoints = "-._";
 // k8s.io/apimachinery/pkg/util/rand: names that are made of a generateName end so.
@@ -112,33 +56,6 @@ std::string_view WithoutEnd(std::string_view name, std::string_view characters) 
   return name.substr(0, name.find_last_not_of(characters) + 1);  // npos + 1 is 0
 }
 
-}  // namespace
-
-std::string_view StemOf(std::string_view name) {
-  while (!name.empty()) {
-    const std::size_t joint = name.find_last_of(kJoints);
-    const std::size_t begin = joint == std::string_view::npos ? 0 : joint + 1;
-    std::string_view shorter = WithoutEnd(name, kNumerals);
-    // A name that is all one part may be a word.
-    if (begin > 0 && LooksDrawn(name.substr(begin))) shorter = name.substr(0, begin);
-    shorter = WithoutEnd(shorter, kJoints);
-    if (shorter.size() == name.size()) break;
-    name = shorter;
-  }
-  return name;
-}
-
-std::uint64_t SeriesOf(const PodParts& parts) {
-  if (!parts.completes || parts.of_daemon_set) return 0;
-  Digester series;
-  series.Add(parts.controller_kind);
-  series.Add(StemOf(parts.controller.empty() ? parts.id.name : parts.controller_name));
-  const std::uint64_t number = series.digest().high;
-  return number == 0 ? 1 : number;
-}
-
-namespace {
-
 struct Unit {
   char letter;
   std::int64_t seconds;
@@ -159,17 +76,6 @@ std::optional<std::int64_t> SecondsIn(std::string_view text) {
   if (!text.empty() || sum < 1 || sum > kMostRunSeconds) return std::nullopt;
   return sum;
 }
-
-}  // namespace
-
-Result<std::int64_t> ReadExpectedDuration(std::string_view text) {
-  if (const auto seconds = SecondsIn(text)) return *seconds;
-  return WrongAnnotation(
-      kExpectedDurationKey,
-      WantedText("a duration such as 2h30m, of d, h, m and s, up to 365d", text));
-}
-
-namespace {
 
 constexpr std::string_view kSpreadKey = "berth.dev/spread";
 constexpr std::string_view kSpreadByKey = "berth.dev/spread-by";
@@ -205,29 +111,6 @@ Status ReadSpreadBy(const PodParts& parts, const std::string& label, RequestShap
   return {};
 }
 
-}  // namespace
-
-bool IsSpreadKey(std::string_view key) { return key == kSpreadKey || key == kSpreadByKey; }
-
-Status ReadSpread(const PodParts& parts, RequestShape& shape) {
-  if (const std::string* const said = parts.Annotation(kSpreadKey)) {
-    if (*said != "card" && *said != "node") {
-      return WrongAnnotation(kSpreadKey, WantedText("one of card, node", *said));
-    }
-    SpreadByController(parts, *said == "card" ? Spread::kCard : Spread::kNode, shape);
-  }
-  const std::string* const by = parts.Annotation(kSpreadByKey);
-  return by == nullptr ? Status() : ReadSpreadBy(parts, *by, shape);
-}
-
-void SpreadByController(const PodParts& parts, Spread spread, RequestShape& shape) {
-  if (!shape.wants_gpu()) return;
-  shape.spread = spread;
-  shape.workload = WorkloadOf(parts);
-}
-
-namespace {
-
 constexpr std::string_view kNearKey = "berth.dev/near";
 constexpr std::string_view kFarKey = "berth.dev/far";
 constexpr std::size_t kMostLabels = 16;  // pods of every node are compared with each
@@ -249,6 +132,103 @@ Status ReadSelector(const PodParts& parts, std::string_view key, LabelSelector& 
 }
 
 }  // namespace
+
+bool IsGpuNeedKey(std::string_view key) { return key == kIsolationKey || key == kMinMemoryKey; }
+
+Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& shape) {
+  if (key == kMinMemoryKey) {
+    BERTH_TRY(const std::int64_t gib, ParseInt(value, 1, kMostGib));
+    shape.min_gpu_memory_mib = gib * kGpuMibPerGib;
+    return {};
+  }
+  const auto word =
+      std::ranges::find(kIsolationWords, value, [](const auto& entry) { return entry.first; });
+  if (word == kIsolationWords.end()) {
+    return Invalid(WantedText("one of hardware, memory, none", value));
+  }
+  shape.isolation = word->second;
+  return {};
+}
+
+Status CheckGpuNeeds(const RequestShape& shape) {
+  if (shape.min_gpu_memory_mib > 0 && !std::holds_alternative<WholeGpus>(shape.gpus)) {
+    return WrongAnnotation(
+        kMinMemoryKey,
+        "want a pod that also asks for whole GPUs (nvidia.com/gpu); shares and MIG "
+        "profiles state their memory themselves");
+  }
+  if (shape.isolation == Isolation::kHardware && shape.is_share()) {
+    return WrongAnnotation(kIsolationKey,
+                           "want memory or none for a share of a GPU, got \"hardware\"");
+  }
+  return {};
+}
+
+bool IsVersionKey(std::string_view key) {
+  return std::ranges::any_of(kVersionKeys, [key](const auto& row) { return row.first == key; });
+}
+
+Status ReadVersionNeeds(PodParts& parts, PodRequest&) {
+  for (const auto& [key, what] : kVersionKeys) {
+    const std::string* const said = parts.Annotation(key);
+    if (said == nullptr) continue;
+    auto version = ParseVersion(*said);
+    if (!version) {
+      return tl::unexpected(std::move(version).error().Within("annotation " + std::string(key)));
+    }
+    parts.constraints.versions.least[static_cast<std::size_t>(what)] = *version;
+  }
+  return {};
+}
+
+std::string_view StemOf(std::string_view name) {
+  while (!name.empty()) {
+    const std::size_t joint = name.find_last_of(kJoints);
+    const std::size_t begin = joint == std::string_view::npos ? 0 : joint + 1;
+    std::string_view shorter = WithoutEnd(name, kNumerals);
+    // A name that is all one part may be a word.
+    if (begin > 0 && LooksDrawn(name.substr(begin))) shorter = name.substr(0, begin);
+    shorter = WithoutEnd(shorter, kJoints);
+    if (shorter.size() == name.size()) break;
+    name = shorter;
+  }
+  return name;
+}
+
+std::uint64_t SeriesOf(const PodParts& parts) {
+  if (!parts.completes || parts.of_daemon_set) return 0;
+  Digester series;
+  series.Add(parts.controller_kind);
+  series.Add(StemOf(parts.controller.empty() ? parts.id.name : parts.controller_name));
+  const std::uint64_t number = series.digest().high;
+  return number == 0 ? 1 : number;
+}
+
+Result<std::int64_t> ReadExpectedDuration(std::string_view text) {
+  if (const auto seconds = SecondsIn(text)) return *seconds;
+  return WrongAnnotation(
+      kExpectedDurationKey,
+      WantedText("a duration such as 2h30m, of d, h, m and s, up to 365d", text));
+}
+
+bool IsSpreadKey(std::string_view key) { return key == kSpreadKey || key == kSpreadByKey; }
+
+Status ReadSpread(const PodParts& parts, RequestShape& shape) {
+  if (const std::string* const said = parts.Annotation(kSpreadKey)) {
+    if (*said != "card" && *said != "node") {
+      return WrongAnnotation(kSpreadKey, WantedText("one of card, node", *said));
+    }
+    SpreadByController(parts, *said == "card" ? Spread::kCard : Spread::kNode, shape);
+  }
+  const std::string* const by = parts.Annotation(kSpreadByKey);
+  return by == nullptr ? Status() : ReadSpreadBy(parts, *by, shape);
+}
+
+void SpreadByController(const PodParts& parts, Spread spread, RequestShape& shape) {
+  if (!shape.wants_gpu()) return;
+  shape.spread = spread;
+  shape.workload = WorkloadOf(parts);
+}
 
 bool IsNeighbourKey(std::string_view key) { return key == kNearKey || key == kFarKey; }
 

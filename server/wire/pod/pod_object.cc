@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "base/padded_text.h"
 #include "base/text.h"
 #include "server/wire/json/object_meta.h"
 #include "server/wire/json/object_reader.h"
@@ -144,6 +143,18 @@ PodLife LifeOf(const PodFields& fields) {
   return life;
 }
 
+// The object with its kind, which a list says once, and with a namespace.
+PaddedText WholeObject(const Json& object, std::string_view kind) {
+  Json whole = object;
+  whole["kind"] = kind;
+  Json& metadata = whole["metadata"];
+  if (metadata.is_object()) {
+    Json& space = metadata["namespace"];
+    if (space.is_null() || space == "") space = "default";
+  }
+  return PaddedText(JsonText(whole));
+}
+
 }  // namespace
 
 Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules) {
@@ -180,22 +191,6 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   TakeGiven(fields, agents, rules, observed);
   return observed;
 }
-
-namespace {
-
-// The object with its kind, which a list says once, and with a namespace.
-PaddedText WholeObject(const Json& object, std::string_view kind) {
-  Json whole = object;
-  whole["kind"] = kind;
-  Json& metadata = whole["metadata"];
-  if (metadata.is_object()) {
-    Json& space = metadata["namespace"];
-    if (space.is_null() || space == "") space = "default";
-  }
-  return PaddedText(JsonText(whole));
-}
-
-}  // namespace
 
 Result<bool> TakePodGroup(const Json& object, const PodRules& rules, PodGroups& groups,
                           std::string& problem) {

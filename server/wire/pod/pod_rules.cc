@@ -2,9 +2,7 @@
 #include "server/wire/pod/pod_rules.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
-#include <utility>
 
 #include "base/quantity.h"
 #include "cluster/node/node.h"

@@ -7,17 +7,16 @@
 // "all containers and sidecars together" and "any init container with the sidecars started before
 // it", plus the pod's overhead; CPU and memory given for the pod as a whole replace that sum. A pod
 // asks for whole GPUs of one resource, for a share of a GPU or of several, or for MIG devices
-// (pod_mig.h); shares of its containers are parts of the same GPUs.
+// (pod_parts.h); shares of its containers are parts of the same GPUs.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "cluster/claims/device_classes.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/groups/pod_groups.h"
 #include "cluster/values/pod_request.h"
 #include "config/config.h"

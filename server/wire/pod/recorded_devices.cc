@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/node/node.h"
 
 namespace berth::wire {
@@ -12,10 +13,6 @@ namespace {
 // Records are in whole percent and whole MiB, rounded either way.
 constexpr int kMilliOff = kMilliPerGpu / 100;
 constexpr std::int64_t kMibOff = 1;
-
-std::string Counted(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 tl::unexpected<Error> Differs(const RecordedAsk& ask, const std::string& asked,
                               const std::string& says) {
@@ -34,7 +31,7 @@ Status CheckAmount(const RecordedAsk& ask, std::int64_t asked, std::int64_t says
 
 Status Check(const RecordedAsk& ask) {
   if (ask.count != std::ssize(ask.gpus)) {
-    return Differs(ask, Counted(ask.count, "GPU"), std::to_string(ask.gpus.size()));
+    return Differs(ask, CountText(ask.count, "GPU"), std::to_string(ask.gpus.size()));
   }
   for (const RecordedGpu& gpu : ask.gpus) {
     const GpuPart& says = gpu.says;
@@ -136,7 +133,7 @@ Status TakeRecordedMig(const PodParts& asked, std::vector<MigGrant> devices,
   }
   const std::int64_t least = EffectiveAsk(asked).gpus;
   if (std::ssize(devices) < least || std::ssize(devices) > most) {
-    return Invalid("want " + Counted(least, "MIG device") + ", as the pod asks, got " +
+    return Invalid("want " + CountText(least, "MIG device") + ", as the pod asks, got " +
                    std::to_string(devices.size()));
   }
   observed.placement.mig = std::move(devices);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/claims/device_classes.h"
+#include "cluster/claims/device_claim.h"
 
 #include <gtest/gtest.h>
 

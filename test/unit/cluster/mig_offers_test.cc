@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What DRA offers to cut. (What claims have: device_claims_test.cc.)
-#include "cluster/claims/mig_offers.h"
+#include "cluster/claims/device_offers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 
 #include <memory>
 #include <span>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/replay/gang/gang_simulation.h"
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "test/support/builders.h"
 
 namespace berth::replay::gang_rules_test {

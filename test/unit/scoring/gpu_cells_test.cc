@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/explain/model_summary.h"
+#include "scoring/explain/gpu_use.h"
 
 #include <gtest/gtest.h>
 

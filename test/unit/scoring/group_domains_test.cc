@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/devices/device_picker.h"
 #include "test/support/builders.h"
 #include "test/support/wirings.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 
 #include <gtest/gtest.h>
 

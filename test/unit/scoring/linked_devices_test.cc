@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "scoring/devices/device_picker.h"
-#include "scoring/devices/link_report.h"
+#include "scoring/filters/device_fit.h"
 #include "scoring/registry.h"
 #include "scoring/scorers/device_scorers.h"
 #include "scoring/victims.h"

@@ -10,8 +10,8 @@
 
 #include "scoring/devices/device_picker.h"
 #include "scoring/engine/engine.h"
-#include "scoring/explain/score_report.h"
 #include "scoring/groups/group_rails.h"
+#include "scoring/judgement.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 #include "test/support/wirings.h"

@@ -2,7 +2,7 @@
 //
 // The verbs about pods whose GPUs kube-scheduler may give by a ResourceClaim: a DeviceClass has the
 // name of their resource, and some nodes do not offer that resource themselves.
-#include "scoring/by_claim.h"
+#include "scoring/admission.h"
 
 #include <chrono>
 #include <memory>
@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/claims/device_classes.h"
+#include "cluster/claims/device_claim.h"
 #include "server/extender/extender.h"
 #include "server/extender/inquiry.h"
 #include "server/wire/pod/pod_object.h"

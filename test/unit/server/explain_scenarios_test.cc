@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "config/reload.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/settings/config_file.h"

@@ -15,7 +15,7 @@
 #include "base/mutex.h"
 #include "server/extender/extender.h"
 #include "server/extender/gang_table.h"
-#include "server/service/worker_pool.h"
+#include "server/service/verbs.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 

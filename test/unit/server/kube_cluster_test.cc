@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
 #include "server/dialects/koordinator/koordinator_links.h"
 #include "server/dialects/registry.h"
 #include "server/kube/lead/write_journal.h"

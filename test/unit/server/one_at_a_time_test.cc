@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "server/dialects/gpushare/gpushare_dialect.h"
+#include "server/dialects/dialect_makers.h"
 #include "server/dialects/one_at_a_time.h"
 #include "server/kube/write/api_binder.h"
 #include "test/support/dialects.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/write/retry.h"
+#include "server/kube/lead/write_journal.h"
 
 #include <chrono>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/why/waiting_news.h"
+#include "server/why/waiting_whys.h"
 
 #include <algorithm>
 #include <memory>

@@ -14,7 +14,7 @@
 #include "scoring/mig/mig_tables.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_json.h"
-#include "server/wire/pod/mig_grant_json.h"
+#include "server/wire/pod/given_json.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"

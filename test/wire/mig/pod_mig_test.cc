@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What pods ask for in MIG devices, and what they learn that they have.
-#include "server/wire/pod/pod_mig.h"
+#include "server/wire/pod/pod_parts.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/gangs/gang_devices.h"
 #include "scoring/gangs/gang_plan.h"
 #include "test/support/random_world.h"

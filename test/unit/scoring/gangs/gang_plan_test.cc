@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/state/node_domains.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 #include "test/support/wirings.h"

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "cluster/state/node_domains.h"
 #include "cluster/state/snapshot.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
