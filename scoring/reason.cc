@@ -54,6 +54,8 @@ constexpr auto kRows = [] {
       "node(s) had no agent that assigns or enforces GPU shares");
   set(kShareOfOtherAgent, kNever, "share_of_other_agent",
       "node(s) had no agent for GPU shares of the resource that the pod asks for");
+  set(kShareAgentNotReady, kNever, "share_agent_not_ready",
+      "node(s) had an agent for GPU shares that was not ready");
   set(kNotItsOwn, kNever, "not_its_own",
       "node(s) had shared GPUs; the pod requires a GPU or MIG device of its own");
   set(kGpuTooSmall, kNever, "gpu_too_small",

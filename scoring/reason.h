@@ -39,6 +39,7 @@ enum class Reason : std::uint8_t {
   kSharesUnguarded,      // the same, and the pod asks for a share, which nobody enforces
   kSharesNotCarriedOut,  // the pod asks for a share, and nobody could give it that GPU
   kShareOfOtherAgent,    // the same, by a resource that the node's agent does not read
+  kShareAgentNotReady,   // the same, and the agent that the pod asks says that it is not ready
   kNotItsOwn,            // the pod needs a GPU for itself, and these have several users
   kGpuTooSmall,          // the pod needs more memory than its GPUs have, or than their parts
   kModelMismatch,

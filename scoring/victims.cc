@@ -294,6 +294,11 @@ class Choice {
 
   [[nodiscard]] bool HasFreeWithout(std::size_t gpu, Mask set, const DeviceChoice& choice) const {
     GpuFree free = node_.gpus()[gpu];
+    const GpuMask kept = node_.KeptFrom(shape_, [&](const PodRecord& pod) {
+      return std::ranges::none_of(
+          Of(set), [&pod](const Unit* unit) { return std::ranges::count(unit->pods, &pod) > 0; });
+    });
+    if ((kept & GpuBit(static_cast<int>(gpu))) != 0) return false;
     for (; set != 0; set &= set - 1) {
       for (const PodRecord* held : units_[static_cast<std::size_t>(std::countr_zero(set))].pods) {
         for (const DeviceGrant& grant : held->placement.grants) {

@@ -57,10 +57,10 @@ template <OneOf<NodeSpec> V>
 constexpr auto MembersOf(V& value) {
   auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, gpu_models, ephemeral_bytes, labels,
          taints, soft_taints, links, mig, places, missing, gpu_resource, gpus_are_parts,
-         share_agent, agents, agent_serves_all, share_isolation, shares_need_uuids,
-         refuses_gpu_pods, refused_asks, ready_since, gpu_condition, named_gpus_condition,
-         gpu_contradiction, gpus_to_come, traits, gpu_price, carries_out, topology_manager,
-         by_claims, beside, most_pods, others, other_gpus] = value;
+         share_agent, agents, agent_serves_all, part_agent, part_agent_ready, share_isolation,
+         shares_need_uuids, refuses_gpu_pods, refused_asks, ready_since, gpu_condition,
+         named_gpus_condition, gpu_contradiction, gpus_to_come, traits, gpu_price, carries_out,
+         topology_manager, by_claims, beside, most_pods, others, other_gpus] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(name, AtFront("name")), OfKind(gpu_model, AtFront("gpu_model")),
       OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
@@ -72,6 +72,8 @@ constexpr auto MembersOf(V& value) {
       OfKind(gpus_are_parts, WhenSet("gpus_are_parts")),
       OfKind(share_agent, WhenSet("share_agent")),
       OfKind(agent_serves_all, WhenSet("agent_serves_all")),
+      OfKind(part_agent, WhenSet("part_agent")),
+      OfKind(part_agent_ready, WhenSet("part_agent_ready")),
       OfKind(refuses_gpu_pods, WhenSet("refuses_gpu_pods")),
       OfKind(refused_asks, WhenSet("refused_asks")),
       OfKind(gpu_condition, WhenSet("gpu_condition")),

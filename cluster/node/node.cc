@@ -261,6 +261,10 @@ Status Node::CanTake(const Placement& placement) const {
 }
 
 Status Node::CanTake(const Placement& placement, const PodRequest& pod) const {
+  const GpuMask kept = pod.shape.is_share() ? KeptFrom(pod.shape) : 0;
+  if ((GpusAmong(placement.grants, gpus_.size()) & kept) != 0) {
+    return Fail(Errc::kConflict, "gpu: has pods that use its compute in another way");
+  }
   if (placement.grants.empty() || !IsHeldByClaim(pod)) return CanTake(placement);
   Placement rest = placement;
   rest.grants.clear();
@@ -316,6 +320,7 @@ void Node::CountAll() {
   ForEachGpu(claimed_, [this](int gpu) { gpus_[static_cast<std::size_t>(gpu)] = {.milli = 0}; });
   tenants_.clear();
   unattributed_ = 0;
+  with_mode_ = 0;
   places_taken_ = 0;
   places_on_.assign(spec_->places.uuids.size(), 0);
   FindGiven();
@@ -453,6 +458,7 @@ void Node::Count(const PodRecord& pod, int sign) {
   }
   const RequestShape& shape = pod.pod.shape;
   if (!shape.wants_gpu()) return;
+  if (shape.share_mode != ShareMode::kUnsaid) with_mode_ += sign;
   // If the node's allocator picks, only the profile of a device is known.
   const bool picks = spec_->mig.known() && spec_->mig->allocator != MigAllocator::kBerth;
   const bool by_name = shape.mig() != nullptr && shape.mig()->by_name();

@@ -134,6 +134,10 @@ struct NodeSpec {
   std::vector<std::string> agents = {};
   // It serves all pods that are bound there: pods that ask for shares in Berth's words, too.
   bool agent_serves_all = false;
+  // The agent that gives only parts of `gpus`, to pods that ask in its words, while the device
+  // plugin gives whole ones; empty: none.
+  std::string part_agent = {};
+  bool part_agent_ready = false;
   // What keeps the users of one GPU apart there: kNone, or kMemory.
   Isolation share_isolation = Isolation::kNone;
   // No shares are given of `gpus` while the UUID of one is unknown: nobody could carry them out.
@@ -333,6 +337,32 @@ class Node {
   // Whether a claim that kube-scheduler made for the pod's own GPUs is known here. It holds them,
   // and the pod's grants hold nothing beside it.
   [[nodiscard]] bool IsHeldByClaim(const PodRequest& pod) const;
+  // The GPUs with shares of pods that use compute in another way than the shape (ShareMode), and
+  // all that are in use where those of such a pod are unknown. stays: which pods count.
+  template <class Stays>
+  [[nodiscard]] GpuMask KeptFrom(const RequestShape& shape, Stays stays) const {
+    GpuMask kept = 0;
+    if (with_mode_ == 0 && shape.share_mode == ShareMode::kUnsaid) return kept;
+    for (const auto& pod : pods_) {
+      const RequestShape& other = pod->pod.shape;
+      if (!other.is_share() || other.share_mode == shape.share_mode || !stays(*pod)) continue;
+      kept |= IsAssumed(*pod) ? used() : GpusAmong(pod->placement.grants, gpus_.size());
+    }
+    return kept;
+  }
+  [[nodiscard]] GpuMask KeptFrom(const RequestShape& shape) const {
+    return KeptFrom(shape, [](const PodRecord&) { return true; });
+  }
+  // The GPUs in use, wholly or in part.
+  [[nodiscard]] GpuMask used() const {
+    GpuMask used = 0;
+    for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+      if (!gpus_[gpu].idle()) used |= GpuBit(static_cast<int>(gpu));
+    }
+    return used;
+  }
+  // How many of the pods say a ShareMode.
+  [[nodiscard]] int with_mode() const { return with_mode_; }
   // How many of the pods have only assumed GPUs.
   [[nodiscard]] int unattributed() const { return unattributed_; }
   // Whether the pod, which is on the node, has that very GPU of its grants: the node has it, and
@@ -401,6 +431,7 @@ class Node {
   PodRecords pods_;
   Claims claims_;
   int unattributed_ = 0;
+  int with_mode_ = 0;
   int lowest_priority_ = kNoPriority;
   GpuMask claimed_ = 0;
   MigUse mig_;

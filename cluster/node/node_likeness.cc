@@ -46,16 +46,16 @@ bool IsLikeNoOther(const Node& node) {
 void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
   const auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, gpu_models, ephemeral_bytes,
                labels, taints, soft_taints, links, mig, places, missing, gpu_resource,
-               gpus_are_parts, share_agent, agents, agent_serves_all, share_isolation,
-               shares_need_uuids, refuses_gpu_pods, refused_asks, ready_since, gpu_condition,
-               named_gpus_condition, gpu_contradiction, gpus_to_come, traits, gpu_price,
-               carries_out, topology_manager, by_claims, beside, most_pods, others, other_gpus] =
-      spec;
+               gpus_are_parts, share_agent, agents, agent_serves_all, part_agent, part_agent_ready,
+               share_isolation, shares_need_uuids, refuses_gpu_pods, refused_asks, ready_since,
+               gpu_condition, named_gpus_condition, gpu_contradiction, gpus_to_come, traits,
+               gpu_price, carries_out, topology_manager, by_claims, beside, most_pods, others,
+               other_gpus] = spec;
   digester.Add(gpu_model, cpu_milli, memory_bytes, ready, ephemeral_bytes.has_value(),
                ephemeral_bytes.value_or(0), links.identity(), missing, gpu_resource, gpus_are_parts,
-               share_agent, agent_serves_all, share_isolation, shares_need_uuids, refuses_gpu_pods,
-               gpu_condition.empty(), gpus_to_come, gpu_price, carries_out, topology_manager.policy,
-               topology_manager.by_pod);
+               share_agent, agent_serves_all, part_agent, part_agent_ready, share_isolation,
+               shares_need_uuids, refuses_gpu_pods, gpu_condition.empty(), gpus_to_come, gpu_price,
+               carries_out, topology_manager.policy, topology_manager.by_pod);
   digester.Add(traits.size(), gpus.size());
   for (const std::string& trait : traits) digester.Add(trait);
   for (const std::string& model : gpu_models) digester.Add(model);
@@ -81,6 +81,16 @@ void AddHolders(const Node& node, LikenessDigester& digester) {
   }
 }
 
+// Which GPUs are kept from the shares of whom. Without these pods the free amounts say it.
+void AddModes(const Node& node, LikenessDigester& digester) {
+  if (node.with_mode() == 0) return;
+  RequestShape shape;
+  for (const ShareMode mode : {ShareMode::kTimeSlicing, ShareMode::kSmSharing}) {
+    shape.share_mode = mode;
+    digester.Add(node.KeptFrom(shape));
+  }
+}
+
 }  // namespace
 
 NodeLikeness LikenessOf(const Node& node) {
@@ -92,6 +102,7 @@ NodeLikeness LikenessOf(const Node& node) {
   for (const GpuFree& gpu : node.gpus()) digester.Add(gpu.milli, gpu.users, gpu.memory_mib);
   digester.Add(node.tenants().size());
   for (const Tenants& tenants : node.tenants()) digester.Add(tenants.gpus, tenants.pods);
+  AddModes(node, digester);
   AddHolders(node, digester);
   return digester.likeness();
 }

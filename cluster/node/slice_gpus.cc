@@ -48,6 +48,7 @@ NodeSpec WithSliceGpus(NodeSpec spec, const SliceGpus& offered) {
   spec.gpus_are_parts = false;
   spec.share_agent.clear();
   spec.agent_serves_all = false;
+  spec.part_agent.clear();
   spec.carries_out = false;
   spec.topology_manager = {};  // it limits what device plugins give
   spec.gpus_to_come = false;

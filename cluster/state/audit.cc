@@ -70,6 +70,11 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
     const bool over_users =
         gpus[i].most_users > 0 && std::ssize(sums[i].holders) > gpus[i].most_users;
     if (sums[i].milli <= kMilliPerGpu && !over_memory && !over_users) continue;
+    if (std::ranges::any_of(sums[i].holders, [](const PodRecord* pod) {
+          return pod->pod.shape.share_mode == ShareMode::kReserved;
+        })) {
+      continue;
+    }
     if (IsGivenOverShares(sums[i].holders)) {
       ++report.given_over_shares;
       Name(node, static_cast<int>(i), sums[i].holders, report.over_shares);

@@ -124,6 +124,14 @@ enum class Spread : std::uint8_t {
   kNode,  // the nodes of the others
 };
 
+// How pods with shares of a GPU use its compute. All pods on a GPU say the same.
+enum class ShareMode : std::uint8_t {
+  kUnsaid,
+  kTimeSlicing,
+  kSmSharing,
+  kReserved,  // of a whole GPU: its scheduler gives shares of it to other pods
+};
+
 // A GPU by its UUID: accepted, or not.
 struct GpuRule {
   bool refused = false;
@@ -170,6 +178,7 @@ struct RequestShape {
   std::string share_agent = {};
   // It asks for several whole GPUs, and none of its containers for more than one.
   bool one_per_container = false;
+  ShareMode share_mode = ShareMode::kUnsaid;
   ModelRules model_rules = {};
   // Sorted, unique. GPUs are those that are accepted, if there are such, and none of the refused.
   std::vector<GpuRule> gpu_rules = {};

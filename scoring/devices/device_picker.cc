@@ -275,7 +275,7 @@ GpuMask FreeGpus(const Node& node, const RequestShape& shape) {
   GpuMask free = 0;
   for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
     const std::optional<DeviceChoice> choice = ShareOn(node, gpu, shape);
-    if (choice && HasFree(node, gpu, *choice)) free |= GpuBit(gpu);
+    if (choice && HasFree(node, gpu, *choice, shape)) free |= GpuBit(gpu);
   }
   return free;
 }
@@ -322,9 +322,10 @@ std::vector<int> PlacesFor(const Node& node, const RequestShape& shape) {
   return on;
 }
 
-bool HasFree(const Node& node, int gpu, const DeviceChoice& choice) {
+bool HasFree(const Node& node, int gpu, const DeviceChoice& choice, const RequestShape& shape) {
   const GpuFree& free = FreeOf(node, gpu);
   return node.IsOpen(gpu) && choice.milli <= free.milli &&
+         (node.KeptFrom(shape) & GpuBit(gpu)) == 0 &&
          HasPlace(node.spec().gpus[static_cast<std::size_t>(gpu)], free) &&
          (choice.memory_mib == 0 || choice.memory_mib <= free.memory_mib);
 }

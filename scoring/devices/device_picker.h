@@ -88,8 +88,8 @@ GpuMask FreeGpus(const Node& node, const RequestShape& shape);
 // leaves with the last of them.
 std::vector<GpuMask> HoldersOf(const Node& node, GpuMask idle);
 
-// Whether GPU `gpu` has that much free now.
-bool HasFree(const Node& node, int gpu, const DeviceChoice& choice);
+// Whether GPU `gpu` has that much free now for a pod of the shape.
+bool HasFree(const Node& node, int gpu, const DeviceChoice& choice, const RequestShape& shape);
 
 // The number of the node's GPUs for a pod that asks for MIG devices without naming a profile, on a
 // node on which each device counts as a GPU (MigSpec::single) and is large enough; else 0.

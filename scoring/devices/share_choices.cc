@@ -36,7 +36,7 @@ std::vector<DeviceChoice> FittingShares(const Node& node, const RequestShape& sh
   std::vector<DeviceChoice> fitting;
   for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
     const std::optional<DeviceChoice> choice = ShareOn(node, gpu, shape);
-    if (choice && HasFree(node, gpu, *choice)) fitting.push_back(*choice);
+    if (choice && HasFree(node, gpu, *choice, shape)) fitting.push_back(*choice);
   }
   return fitting;
 }

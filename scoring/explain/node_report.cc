@@ -111,9 +111,11 @@ std::string ShareText(const Node& node, const RequestShape& shape) {
   const auto& share = std::get<GpuShare>(shape.gpus);
   int milli = 0, needed = kMilliPerGpu;  // of compute
   std::int64_t memory_mib = 0;
+  const GpuMask kept = node.KeptFrom(shape);
   for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
     const GpuFree& free = node.gpus()[gpu];
-    if (!node.IsOpen(static_cast<int>(gpu)) || !HasPlace(node.spec().gpus[gpu], free)) continue;
+    const bool is_open = node.IsOpen(static_cast<int>(gpu)) && (kept >> gpu & 1) == 0;
+    if (!is_open || !HasPlace(node.spec().gpus[gpu], free)) continue;
     if (!shape.AdmitsGpu(node.spec().gpus[gpu].uuid)) continue;
     milli = std::max(milli, node.gpus()[gpu].milli);
     memory_mib = std::max(memory_mib, node.gpus()[gpu].memory_mib);
@@ -134,6 +136,7 @@ std::string ShareText(const Node& node, const RequestShape& shape) {
     text += "; the compute that goes with it: " + std::to_string(std::max(milli, 0)) +
             " thousandths, needs " + std::to_string(needed);
   }
+  if (kept != 0) text += "; " + CountText(std::popcount(kept), "GPU") + " shared in another way";
   if (share.count == 1) return text;
   return text + "; " + CountText(std::popcount(FreeGpus(node, shape)), "GPU") +
          " with so much free, needs " + std::to_string(share.count);

@@ -96,13 +96,20 @@ Reason CheckPlaces(const Node& node, const RequestShape& shape) {
 
 // Whether the node's agent reads the words in which the GPUs are asked for.
 bool IsOfOtherAgent(const NodeSpec& spec, const RequestShape& shape) {
+  if (shape.is_share() && !spec.part_agent.empty()) {
+    const bool is_its = shape.share_agent == spec.part_agent;
+    if (is_its || spec.part_agent_ready) return !is_its;
+  }
   if (shape.share_agent == spec.share_agent) return false;
   return !shape.share_agent.empty() || (shape.is_share() && !spec.agent_serves_all);
 }
 
 // Whether an agent gives a container the GPU that Berth has given it a share of.
-Reason CheckCarrier(const NodeSpec& spec) {
+Reason CheckCarrier(const NodeSpec& spec, const RequestShape& shape) {
   if (!spec.by_claims.empty()) return Reason::kSharesNotCarriedOut;
+  if (!shape.share_agent.empty() && shape.share_agent == spec.part_agent) {
+    return spec.part_agent_ready ? Reason::kFits : Reason::kShareAgentNotReady;
+  }
   if (!spec.share_agent.empty() || !spec.shares_need_uuids) return Reason::kFits;
   // What tells a container its GPU is NVIDIA's; of a resource that is not known it may be.
   const GpuVendor* const vendor = FindGpuVendor(spec.gpu_resource);
@@ -113,7 +120,8 @@ Reason CheckCarrier(const NodeSpec& spec) {
 }
 
 Reason CheckShare(const Node& node, const RequestShape& shape) {
-  if (const Reason carrier = CheckCarrier(node.spec()); carrier != Reason::kFits) return carrier;
+  if (const Reason carrier = CheckCarrier(node.spec(), shape); carrier != Reason::kFits)
+    return carrier;
   const auto& share = std::get<GpuShare>(shape.gpus);
   const bool linked = share.count > 1 && shape.links.limits();
   const bool few =
@@ -125,7 +133,7 @@ Reason CheckShare(const Node& node, const RequestShape& shape) {
     const auto choice = ShareOn(node, gpu, shape);
     if (!choice) continue;
     ++could;
-    if (few || linked || !HasFree(node, gpu, *choice)) continue;
+    if (few || linked || !HasFree(node, gpu, *choice, shape)) continue;
     if (++free == share.count) return Reason::kFits;
   }
   const bool by_memory = share.memory_mib > 0 || share.memory_milli > 0;

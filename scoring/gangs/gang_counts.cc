@@ -81,7 +81,7 @@ bool Interchangeable(const Node& a, const Node& b) {
       a.free_ephemeral_bytes() != b.free_ephemeral_bytes() ||
       !std::ranges::equal(a.gpus(), b.gpus()) || a.closed() != b.closed() ||
       a.free_places() != b.free_places() || !std::ranges::equal(a.places_on(), b.places_on()) ||
-      a.claimed() != b.claimed()) {
+      a.claimed() != b.claimed() || a.with_mode() > 0 || b.with_mode() > 0) {
     return false;
   }
   const NodeSpec &x = a.spec(), &y = b.spec();
@@ -91,7 +91,8 @@ bool Interchangeable(const Node& a, const Node& b) {
   return same_gpus && x.gpu_model == y.gpu_model && x.ready == y.ready && x.links == y.links &&
          x.mig == y.mig && SamePlaces(x.places, y.places) && x.missing == y.missing &&
          x.gpu_resource == y.gpu_resource && x.share_agent == y.share_agent &&
-         x.agent_serves_all == y.agent_serves_all && x.carries_out == y.carries_out &&
+         x.agent_serves_all == y.agent_serves_all && x.part_agent == y.part_agent &&
+         x.part_agent_ready == y.part_agent_ready && x.carries_out == y.carries_out &&
          x.by_claims == y.by_claims && x.topology_manager == y.topology_manager &&
          x.share_isolation == y.share_isolation && a.mig() == b.mig();
 }

@@ -233,7 +233,7 @@ std::int64_t Times(std::int64_t free, std::int64_t ask) { return ask > 0 ? free 
 
 std::int64_t SharesOn(const Node& node, int gpu, const RequestShape& shape) {
   const auto choice = ShareOn(node, gpu, shape);
-  if (!choice || !HasFree(node, gpu, *choice)) return 0;
+  if (!choice || !HasFree(node, gpu, *choice, shape)) return 0;
   const GpuFree& free = node.gpus()[static_cast<std::size_t>(gpu)];
   return std::min(Times(free.milli, choice->milli), Times(free.memory_mib, choice->memory_mib));
 }

@@ -12,6 +12,7 @@
 namespace berth::dialects {
 
 std::unique_ptr<const wire::Dialect> MakeBerth();
+std::unique_ptr<const wire::Dialect> MakeFractions();
 std::unique_ptr<const wire::Dialect> MakeGpushare(const GpushareConfig& config);
 std::unique_ptr<const wire::Dialect> MakeIntel();
 std::unique_ptr<const wire::Dialect> MakeKai();

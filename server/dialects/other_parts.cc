@@ -32,6 +32,7 @@ constexpr struct {
                {"volcano.sh/vgpu-number", "Volcano"},
                {"aliyun.com/gpu-mem", "gpushare"},
                {"koordinator.sh/gpu", "Koordinator"},
+               {"gpu-fractioning.kai.scheduler/", "NVIDIA's GPU fractioning"},
                {"berth.dev/nri", "NVIDIA's NRI plugin"}};
 
 constexpr NeededPart kParts[] = {

@@ -24,6 +24,7 @@ std::shared_ptr<const wire::Dialects> AllDialects(const Config& config) {
   in_order.push_back(MakeVolcano());
   in_order.push_back(MakeGpushare(config.gpushare));
   in_order.push_back(MakeMps());
+  in_order.push_back(MakeFractions());
   in_order.push_back(MakeKai());
   in_order.push_back(MakeIntel());
   in_order.push_back(MakeDevices());

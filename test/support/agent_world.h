@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/state/audit.h"
 #include "cluster/state/cluster_state.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/filters/device_fit.h"
@@ -115,6 +116,9 @@ class AgentWorld {
   }
   void Remove(const std::string& uid) {
     EXPECT_TRUE(state_.Apply(std::vector<ClusterEvent>{PodGone{uid}}));
+  }
+  [[nodiscard]] AuditReport Audit() const {
+    return berth::Audit(state_.Everything(), Instant(), Duration(0));
   }
   [[nodiscard]] std::vector<DeviceDispute> Disputes() const { return state_.Disputes(); }
 

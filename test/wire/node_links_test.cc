@@ -54,8 +54,9 @@ NodeLinks Read(const LinkTexts& texts, int gpus, const std::string& product = ""
   const auto all = test::AllDialects();
   MigLibrary mig;
   NodeReadings readings;
+  const std::map<std::string, std::string, std::less<>> conditions;
   for (const Dialect& dialect : *all) {
-    if (auto reading = dialect.ReadNode({labels, product, annotations, mig})) {
+    if (auto reading = dialect.ReadNode({labels, product, annotations, mig, {}, 0, conditions})) {
       readings.push_back(std::move(reading));
     }
   }

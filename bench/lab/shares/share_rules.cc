@@ -136,7 +136,7 @@ std::optional<Placement> ShareRule::Choose(const Snapshot& snapshot,
     DeviceChoice choice{0, ask.milli, ask.memory_mib};
     for (Card card : all) {
       const std::optional<DeviceChoice> part = ShareOn(node, card.index, of_each);
-      if (!part || !HasFree(node, card.index, *part)) continue;
+      if (!part || !HasFree(node, card.index, *part, of_each)) continue;
       if (!shape.is_share() && !IsIdle(node, card.index)) continue;
       const auto g = static_cast<std::size_t>(card.index);
       card.compute += static_cast<double>(part->milli) / kMilliPerGpu;

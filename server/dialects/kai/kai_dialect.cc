@@ -6,7 +6,8 @@
 //   run.ai/reserve_for_gpu_index: GPU-a
 //
 // The pods with a fraction (annotation gpu-fraction) ask the kubelet for nothing, so nothing of
-// them is counted: their GPU is held by that one. Such a pod that KAI does not place gets no GPU,
+// them is counted: their GPU is held by that one. (Those that NVIDIA's driver limits are counted:
+// fractioning/fractioning_dialect.cc.) Such a pod that KAI does not place gets no GPU,
 // and is refused. (KAI-Scheduler at 0.13, pkg/binder/binding/resourcereservation;
 // pkg/resourcereservation/patcher/pod_patcher.go.)
 #include <array>
@@ -55,6 +56,7 @@ class KaiDialect final : public wire::Dialect {
     }
     wire::RecordedAsk whole = wire::PlainAsk(asked);
     whole.gpus = {{.uuid = text, .says = wire::kWholeGpu}};
+    observed.pod.shape.share_mode = ShareMode::kReserved;
     return wire::TakeRecordedGpus({whole}, observed);
   }
 };

@@ -384,6 +384,7 @@ void WriteNri(const PodRequest& pod, const Placement& placement, const NodeSpec&
               wire::Annotations& annotations) {
   const std::string_view vendor = NriVendor(node.labels);
   if (vendor.empty() || !pod.shape.is_share() || !node.share_agent.empty()) return;
+  if (!pod.shape.share_agent.empty()) return;  // its agent gives the container its GPU
   const std::string all = DeviceNames(placement.grants, vendor, node);
   if (all.empty()) return;
   const ByContainer containers = GrantsByContainer(pod, placement);

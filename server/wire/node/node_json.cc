@@ -54,8 +54,8 @@ class NodeReader {
     gpus_ =
         ReadNodeGpuFacts(spec_.labels, rules_.labels, *rules_.machine_types, CountedOf(devices_));
     spec_.gpu_model = std::move(gpus_.model);
-    const NodeFacts facts{spec_.labels, spec_.gpu_model, annotations_,
-                          *rules_.mig,  others_,         gpus_.machine_gpus};
+    const NodeFacts facts{spec_.labels, spec_.gpu_model,    annotations_, *rules_.mig,
+                          others_,      gpus_.machine_gpus, said_};
     for (const Dialect& dialect : *rules_.dialects) {
       auto reading = dialect.ReadNode(facts);
       if (reading == nullptr) continue;
@@ -280,6 +280,7 @@ class NodeReader {
         spec_.ready = status == "True";
         spec_.ready_since = SecondsOf(changed);
       }
+      if (rules_.dialects->ReadsCondition(type)) said_.insert_or_assign(std::string(type), status);
       if (status == "True" && SaysThatItLeaves(type)) spec_.traits.emplace_back(kTraitLeaving);
       conditions_.Read(type, status, message);
     }
@@ -310,6 +311,11 @@ class NodeReader {
     if (!spec_.gpus.empty() && !found.places.foreign) {
       spec_.share_agent = std::move(found.agent_beside);
       spec_.agent_serves_all = !spec_.share_agent.empty();
+    }
+    if (!spec_.gpus.empty() && spec_.share_agent.empty() && !spec_.gpus_are_parts) {
+      spec_.part_agent = std::move(found.part_agent);
+      spec_.part_agent_ready = found.part_agent_ready;
+      if (spec_.part_agent_ready) spec_.share_isolation = Isolation::kMemory;
     }
     spec_.topology_manager = found.topology_manager;
     for (const DeviceCount& other : found.others) {
@@ -404,6 +410,11 @@ class NodeReader {
     for (const auto& reading : readings_) reading->AddMig(found);
     if (found.spec) spec_.mig = NodeMig(*std::move(found.spec));
     TakeLeftOver();
+    // The index among the whole GPUs names none of the machine.
+    const bool has_names = spec_.gpus.empty() || !spec_.gpus.front().uuid.empty();
+    if (spec_.mig.known() && !has_names && !std::exchange(spec_.part_agent, "").empty()) {
+      AddProblem("GPU shares: want berth.dev/gpu-uuids on a node with MIG devices", gpu_problem_);
+    }
     for (const std::string& passed_over : {gpu_problem_, mig_problem_, found.problem}) {
       AddProblem(passed_over, problem);
     }
@@ -444,6 +455,7 @@ class NodeReader {
   const NodeRules& rules_;
   NodeSpec spec_;
   std::map<std::string, std::string, std::less<>> annotations_;  // that some dialect reads
+  std::map<std::string, std::string, std::less<>> said_;         // conditions, by type; the same
   NodeHold hold_;
   NodeReadings readings_;
   std::vector<MigStock> mig_devices_;

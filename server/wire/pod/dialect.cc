@@ -8,6 +8,7 @@ Dialects::Dialects(std::vector<std::unique_ptr<const Dialect>> in_order)
   for (const Dialect& dialect : *this) {
     const DialectKeys keys = dialect.keys();
     of_nodes_.Add(keys.of_nodes, dialect);
+    conditions_.Add(keys.conditions, dialect);
     of_pods_.Add(keys.of_pods, dialect);
     of_pods_.Add(keys.grants, dialect);
     records_.Add(keys.grants, dialect);
@@ -18,7 +19,7 @@ Dialects::Dialects(std::vector<std::unique_ptr<const Dialect>> in_order)
 
 void Dialects::Keys::Add(std::span<const std::string_view> keys, const Dialect& dialect) {
   for (const std::string_view key : keys) {
-    if (key.ends_with('/') || key.ends_with('-')) {
+    if (key.ends_with('/') || key.ends_with('-') || key.ends_with('.')) {
       beginnings_.emplace_back(key, &dialect);
     } else {
       whole_.emplace(key, &dialect);  // the first that reads it

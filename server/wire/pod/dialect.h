@@ -7,7 +7,8 @@
 // one has said:
 //
 //   a Node   ReadNode -> CountGpus, Links (until one fits the node), AddMig
-//   a Pod    AddAsk per resource, FindShares, FinishAsk, ReadGroup; of a bound one ReadGrants
+//   a Pod    AddAsk per resource, AddAnnotated, FindShares, FinishAsk, ReadGroup; of a bound one
+//            ReadGrants
 //   a bind   WriteGrants
 //   a file   ReadPodGroup
 #pragma once
@@ -44,13 +45,15 @@ struct ObservedPod;
 
 using Annotations = std::vector<std::pair<std::string, std::string>>;
 
-// The keys that a dialect reads. One that ends in '/' or '-' stands for all that begin with it.
+// The keys that a dialect reads. One that ends in '/', '-' or '.' stands for all that begin so.
 struct DialectKeys {
-  std::span<const std::string_view> of_nodes = {};  // annotations
-  std::span<const std::string_view> of_pods = {};   // the same
+  std::span<const std::string_view> of_nodes = {};    // annotations
+  std::span<const std::string_view> conditions = {};  // of nodes, by their types
+  std::span<const std::string_view> of_pods = {};     // the same
   std::span<const std::string_view> resources = {};
   std::span<const std::string_view> node_resources = {};  // nodes say how much they have
-  // The annotations by which a bound pod has its devices, the most exact first.
+  // The annotations by which a bound pod has its devices, the most exact first. A '*' stands for
+  // the name of a container.
   std::span<const std::string_view> grants = {};
   // These count on nodes that say something in this dialect, and on no others.
   bool grants_of_own_nodes = false;
@@ -83,6 +86,8 @@ struct NodeFacts {
   std::span<const DeviceCount> resources = {};
   // GPUs of the counted vendor, by the machine type or a label of the cloud; 0 = not known.
   std::int64_t machine_gpus = 0;
+  // The status of those conditions, by type, that some dialect reads.
+  const std::map<std::string, std::string, std::less<>>& conditions;
 
   // "" where it is not there.
   [[nodiscard]] std::string_view Annotation(std::string_view key) const {
@@ -128,6 +133,8 @@ struct GpuDraft {
   // Where the numbers stand for whole GPUs: the agent that hands them out too, in parts as well, to
   // all pods that are bound there.
   std::string agent_beside;
+  std::string part_agent;  // NodeSpec, like the next one
+  bool part_agent_ready = false;
   // What the node's own agent says (server/wire/node/kubelet_annotation.h): the resources whose
   // devices containers get as Berth chose them, and the kubelet's policy.
   std::vector<std::string> carried_out;
@@ -204,6 +211,8 @@ class Dialect {
   [[nodiscard]] virtual Status AddAsk(std::string_view, std::int64_t, ResourceAsk&) const {
     return {};
   }
+  // Adds what the containers ask for by annotations. Error: kInvalidArgument.
+  [[nodiscard]] virtual Status AddAnnotated(PodParts&) const { return {}; }
   // Makes shares of GPUs of what the containers ask for in its words. Error: kInvalidArgument.
   [[nodiscard]] virtual Status FindShares(PodParts&) const { return {}; }
   // Reads the pod's annotations. need: what each of its devices has to be at least, unless an
@@ -268,6 +277,9 @@ class Dialects {
   [[nodiscard]] bool ReadsNode(std::string_view annotation) const {
     return of_nodes_.Find(annotation) != nullptr;
   }
+  [[nodiscard]] bool ReadsCondition(std::string_view type) const {
+    return conditions_.Find(type) != nullptr;
+  }
   [[nodiscard]] bool ReadsPod(std::string_view annotation) const {
     return of_pods_.Find(annotation) != nullptr;
   }
@@ -295,7 +307,7 @@ class Dialects {
   };
 
   std::vector<std::unique_ptr<const Dialect>> dialects_;
-  Keys of_nodes_, of_pods_, records_, resources_, of_node_resources_;
+  Keys of_nodes_, conditions_, of_pods_, records_, resources_, of_node_resources_;
 };
 
 }  // namespace berth::wire

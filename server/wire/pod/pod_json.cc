@@ -54,6 +54,10 @@ class PodReader {
     // Init containers first, wherever the text has them.
     parts_.containers = std::move(init_);
     for (ContainerSpec& container : main_) parts_.containers.push_back(std::move(container));
+    for (const Dialect& dialect : rules_.dialects()) {
+      const Status added = dialect.AddAnnotated(parts_);
+      if (!added && parts_.problem.empty()) parts_.problem = added.error().message;
+    }
     for (const Held& held : held_) CountHeld(held);
     return std::move(fields_);
   }

@@ -20,12 +20,25 @@ namespace {
 
 using Annotation = std::map<std::string, std::string, std::less<>>::node_type;
 
+// nullptr: it has none of that key (DialectKeys::grants).
+const std::string* FindKey(std::string_view key, const PodParts& parts) {
+  const std::size_t star = key.find('*');
+  const std::string_view beginning = key.substr(0, star);
+  const std::string_view end = star == key.npos ? "" : key.substr(star + 1);
+  for (auto at = parts.annotations.lower_bound(beginning); at != parts.annotations.end(); ++at) {
+    if (star == key.npos) return at->first == key ? &at->first : nullptr;
+    if (!at->first.starts_with(beginning)) break;
+    if (at->first.ends_with(end)) return &at->first;
+  }
+  return nullptr;
+}
+
 // Takes the annotation out by which the pod has its devices, of the first dialect that has one.
 std::pair<const Dialect*, Annotation> TakeGrants(const Dialects& dialects, PodParts& parts) {
   for (const Dialect& dialect : dialects) {
     for (const std::string_view key : dialect.keys().grants) {
-      Annotation taken = parts.annotations.extract(std::string(key));
-      if (!taken.empty()) return {&dialect, std::move(taken)};
+      const std::string* const found = FindKey(key, parts);
+      if (found != nullptr) return {&dialect, parts.annotations.extract(std::string(*found))};
     }
   }
   return {nullptr, Annotation()};

@@ -49,6 +49,21 @@ TEST(NodeLikeness, TellsApartWhatIsFree) {
   for (const ANode& node : nodes) EXPECT_TRUE(seen.insert(Of(node)).second) << seen.size();
 }
 
+TEST(NodeLikeness, TellsApartHowSharesUseCompute) {
+  const auto with = [](ShareMode mode, int gpu) {
+    PodRequest pod = APod("x").ShareByMemory(4000).Request();
+    pod.shape.share_mode = mode;
+    Node node = ANode("a").Gpus(2).Build();
+    Placement placement = WithoutDevices("a", pod.shape);
+    placement.grants = {{gpu, 250, 4000}};
+    node.Put(std::make_shared<const PodRecord>(PodRecord{pod, placement, PodState::kBound, {}}));
+    return node.likeness();
+  };
+  EXPECT_EQ(with(ShareMode::kSmSharing, 0), with(ShareMode::kSmSharing, 0));
+  EXPECT_NE(with(ShareMode::kSmSharing, 0), with(ShareMode::kTimeSlicing, 0));
+  EXPECT_NE(with(ShareMode::kSmSharing, 0), with(ShareMode::kUnsaid, 0));
+}
+
 TEST(NodeLikeness, TellsApartWhoLeavesTogetherWhereLinksAreKnown) {
   const GpuLinks links = LinksOf(SwitchedPairs());
   const auto with = [&links](const ANode& node) { return Of(ANode(node).Linked(links)); };

@@ -76,15 +76,15 @@ TEST(ShareOn, LooksAtTheEmptyGpuNotAtWhatIsFree) {
   const Node node = ANode("n").Gpus(1).Holding(APod("a").Whole(1), {0}).Build();
   const auto choice = ShareOn(node, 0, Asking({300, 0}));
   ASSERT_TRUE(choice.has_value());
-  EXPECT_FALSE(HasFree(node, 0, *choice));
+  EXPECT_FALSE(HasFree(node, 0, *choice, Asking({300, 0})));
 }
 
 TEST(HasFree, NeedsComputeAndMemoryToTheLastBit) {
   const Node node = ANode("n").Gpus(1, 1000).Holding(APod("a").Share(400, 700), {0}).Build();
-  EXPECT_TRUE(HasFree(node, 0, {1, 600, 300}));
-  EXPECT_FALSE(HasFree(node, 0, {1, 601, 300}));
-  EXPECT_FALSE(HasFree(node, 0, {1, 600, 301}));
-  EXPECT_TRUE(HasFree(node, 0, {1, 600, 0})) << "memory not asked for";
+  EXPECT_TRUE(HasFree(node, 0, {1, 600, 300}, {}));
+  EXPECT_FALSE(HasFree(node, 0, {1, 601, 300}, {}));
+  EXPECT_FALSE(HasFree(node, 0, {1, 600, 301}, {}));
+  EXPECT_TRUE(HasFree(node, 0, {1, 600, 0}, {})) << "memory not asked for";
 }
 
 TEST(IsIdle, NeedsAHealthyAndUnusedGpu) {

@@ -31,6 +31,27 @@ TEST(AddedVictims, AreNoneWhereThePodFits) {
   EXPECT_EQ(Added(node, Preemptor().Whole(2), {"uid-a"}), Uids()) << "what is given suffices";
 }
 
+TEST(AddedVictims, OfAShareAreAllThatUseComputeInAnotherWay) {
+  PodRequest wanted = Preemptor().ShareByMemory(4000).Request();
+  wanted.shape.share_mode = ShareMode::kSmSharing;
+  Node node = ANode("n").Gpus(2).Build();
+  const auto put = [&node](const std::string& name, ShareMode mode, int gpu, int priority) {
+    PodRequest pod = APod(name).ShareByMemory(4000).Priority(priority).Request();
+    pod.shape.share_mode = mode;
+    Placement placement = WithoutDevices("n", pod.shape);
+    placement.grants = {{gpu, 250, 4000}};
+    node.Put(std::make_shared<const PodRecord>(PodRecord{pod, placement, PodState::kBound, {}}));
+  };
+  put("a", ShareMode::kTimeSlicing, 0, 0);
+  put("b", ShareMode::kTimeSlicing, 0, 100);
+  put("c", ShareMode::kTimeSlicing, 1, 0);
+  put("d", ShareMode::kTimeSlicing, 1, 0);
+  const auto added = [&] { return AddedVictims(node, wanted, {}, NoLimits()); };
+  EXPECT_EQ(added(), (Uids{"uid-c", "uid-d"})) << "b stays on GPU 0";
+  put("e", ShareMode::kUnsaid, 1, 100);
+  EXPECT_EQ(added(), std::nullopt);
+}
+
 TEST(AddedVictims, AreNeverOfTheSamePriorityOrHigher) {
   const ANode node = ANode("n")
                          .Gpus(2)
