@@ -109,20 +109,26 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked, Inst
     return std::nullopt;
   }
   const NodeIndex node = Choose(snapshot, pod.shape, judged);
-  const auto placement = PlaceInGroup(engine_, snapshot, pod, GroupOf(snapshot, pod), node);
-  BERTH_CHECK(placement.has_value());
-  BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));
-  BERTH_TRY_STATUS(state_.Confirm(pod.id.uid));
+  BERTH_TRY_STATUS(PutOn(pod, node));
   if (pod.expected_seconds > 0 || pod.deadline_seconds > 0 || pod.series != 0) {
     PodLife life{.started = WallTime(now.time_since_epoch()) - ran};  // as the watch would say it
     life.completes = true;
-    const ClusterEvent bound = PodBound{.pod = pod, .placement = *placement, .life = life};
+    const ClusterEvent bound = PodBound{.pod = pod, .placement = *last_, .life = life};
     BERTH_TRY_STATUS(state_.Apply({&bound, 1}));
   }
   waiting_.erase(pod.id.uid);
   line_.Leave(pod.id.uid);
-  last_ = *placement;
   return node;
+}
+
+Status EnginePlacer::PutOn(const PodRequest& pod, NodeIndex node) {
+  const std::shared_ptr<const Snapshot> snapshot = state_.Current();
+  const auto placement = PlaceInGroup(engine_, snapshot, pod, GroupOf(snapshot, pod), node);
+  BERTH_CHECK(placement.has_value());
+  BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));
+  BERTH_TRY_STATUS(state_.Confirm(pod.id.uid));
+  last_ = *placement;
+  return {};
 }
 
 void EnginePlacer::StandInLine(const PodRequest& pod, Instant now, WallTime arrived) {

@@ -80,6 +80,8 @@ class EnginePlacer final : public Placer {
                                        WallTime arrived = {}, Duration ran = {});
   // Whether there is a line of pods that wait.
   [[nodiscard]] bool keeps_room() const { return earmarks_.has_value(); }
+  // The pod goes to that node, which takes it. Error: as ClusterState::Reserve.
+  Status PutOn(const PodRequest& pod, NodeIndex node);
   // What Put does where no node takes the pod; who does not come again is forgotten after a while.
   void StandInLine(const PodRequest& pod, Instant now, WallTime arrived);
   // Whether the last Put found room that is kept for others.

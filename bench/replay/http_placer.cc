@@ -10,30 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The pod as the scheduler gets it from the API server, reduced to the fields that matter here.
-std::string PodJson(const PodRequest& pod) {
-  Json amounts = {{"cpu", std::to_string(pod.shape.cpu_milli) + "m"},
-                  {"memory", std::to_string(pod.shape.memory_bytes)}};
-  if (pod.shape.is_share()) {
-    amounts["berth.dev/gpu-milli"] = std::to_string(pod.shape.milli_per_gpu());
-  } else if (pod.shape.wants_gpu()) {
-    amounts["nvidia.com/gpu"] = std::to_string(pod.shape.gpu_count());
-  }
-  Json metadata = {
-      {"name", pod.id.name}, {"namespace", pod.id.namespace_name}, {"uid", pod.id.uid}};
-  if (!pod.shape.models.empty()) {
-    std::string models;
-    for (const std::string& model : pod.shape.models) models += (models.empty() ? "" : "|") + model;
-    metadata["annotations"] = {{"berth.dev/gpu-model", models}};
-  }
-  const Json container = {{"name", "main"},
-                          {"resources", {{"limits", amounts}, {"requests", amounts}}}};
-  return Json{{"metadata", metadata},
-              {"spec", {{"containers", Json::array({container})}}},
-              {"status", {{"phase", "Pending"}}}}
-      .dump();
-}
-
 std::string ArgsJson(const std::string& pod_json, std::string_view names) {
   std::string body;
   body.reserve(pod_json.size() + names.size() + 64);
@@ -77,6 +53,29 @@ Result<std::vector<std::string_view>> BestHosts(std::string_view answer) {
 }
 
 }  // namespace
+
+std::string PodJson(const PodRequest& pod) {
+  Json amounts = {{"cpu", std::to_string(pod.shape.cpu_milli) + "m"},
+                  {"memory", std::to_string(pod.shape.memory_bytes)}};
+  if (pod.shape.is_share()) {
+    amounts["berth.dev/gpu-milli"] = std::to_string(pod.shape.milli_per_gpu());
+  } else if (pod.shape.wants_gpu()) {
+    amounts["nvidia.com/gpu"] = std::to_string(pod.shape.gpu_count());
+  }
+  Json metadata = {
+      {"name", pod.id.name}, {"namespace", pod.id.namespace_name}, {"uid", pod.id.uid}};
+  if (!pod.shape.models.empty()) {
+    std::string models;
+    for (const std::string& model : pod.shape.models) models += (models.empty() ? "" : "|") + model;
+    metadata["annotations"] = {{"berth.dev/gpu-model", models}};
+  }
+  const Json container = {{"name", "main"},
+                          {"resources", {{"limits", amounts}, {"requests", amounts}}}};
+  return Json{{"metadata", metadata},
+              {"spec", {{"containers", Json::array({container})}}},
+              {"status", {{"phase", "Pending"}}}}
+      .dump();
+}
 
 HttpPlacer::HttpPlacer(http::HttpClient client, const std::vector<NodeSpec>& nodes, TieBreaker ties)
     : client_(std::move(client)), ties_(ties) {

@@ -14,6 +14,9 @@
 
 namespace berth::replay {
 
+// The pod as the scheduler gets it from the API server, reduced to the fields that matter here.
+std::string PodJson(const PodRequest& pod);
+
 class HttpPlacer final : public Placer {
  public:
   HttpPlacer(http::HttpClient client, const std::vector<NodeSpec>& nodes, TieBreaker ties);

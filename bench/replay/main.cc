@@ -17,7 +17,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Replays GPU workloads with Berth's engine", "berth-replay");
   const MadeWith made_with = MadeWithCommand(argc, argv);
   CommandLine line(app, made_with.version);
-  const std::array<std::pair<const char*, Command>, 10> commands = {{
+  const std::array<std::pair<const char*, Command>, 11> commands = {{
       {"run", AddRun(app)},
       {"time", AddTime(app)},
       {"compare", AddCompare(app)},
@@ -27,6 +27,7 @@ int Main(int argc, char** argv) {
       {"gang", AddGang(app)},
       {"import", AddImport(app)},
       {"generate", AddGenerate(app)},
+      {"conform", AddConform(app)},
       {"demo", AddDemo(app)},
   }};
   if (const std::optional<int> code = line.Parse(argc, argv)) return *code;

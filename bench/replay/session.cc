@@ -67,10 +67,31 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
   return result;
 }
 
+Result<SessionResult> RunThroughUrl(const Workload& workload, const Arrivals& arrivals,
+                                    const SessionOptions& options, const Progress& progress) {
+  if (workload.start != nullptr) {
+    return Invalid("through: want engine with a cluster that has pods, got a URL");
+  }
+  std::vector<NodeSpec> nodes;  // by their own names: the extender may know them
+  for (const TraceNode& node : workload.nodes) nodes.push_back(ToNodeSpec(node, node.name));
+  BERTH_TRY(const ReplayPolicy first_fit, PolicyNamed("first-fit"));
+  BERTH_TRY(const auto books, EngineSession::Learning(first_fit, nodes, options.seed));
+  BERTH_TRY(UrlPlacer placer, UrlPlacer::Create(options.extender, nodes, books->placer()));
+  BERTH_TRY(SessionResult result, Measure(workload, arrivals, placer, options.starts, progress));
+  result.filter_us = Summarize(placer.latencies_us("filter"));
+  result.prioritize_us = Summarize(placer.latencies_us("prioritize"));
+  result.bind_us = Summarize(placer.latencies_us("bind"));
+  if (options.end != nullptr) *options.end = books->placer().Cluster();
+  return result;
+}
+
 }  // namespace
 
 Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arrivals,
                                  const SessionOptions& options, const Progress& progress) {
+  if (options.through == Through::kUrl) {
+    return RunThroughUrl(workload, arrivals, options, progress);
+  }
   if (options.through == Through::kHttp) {
     const RequestMix mix = OracleMix(workload.tasks);
     BERTH_TRY(const Profile profile,

@@ -19,12 +19,13 @@
 #include "bench/replay/server_process.h"
 #include "bench/replay/time/simulation.h"
 #include "bench/replay/time/stream.h"
+#include "bench/replay/url_placer.h"
 #include "bench/replay/workload.h"
 #include "cluster/state/snapshot.h"
 
 namespace berth::replay {
 
-enum class Through { kEngine, kHttp };
+enum class Through { kEngine, kHttp, kUrl };
 
 struct SessionOptions {
   ReplayPolicy policy;
@@ -37,12 +38,13 @@ struct SessionOptions {
   std::shared_ptr<const Snapshot>* end = nullptr;  // gets the cluster at the end; kEngine only
   // kHttp: gets the server before the first question; nothing: it ends with the session.
   std::function<void(ServerProcess)> on_server = {};
+  UrlOptions extender = {};  // for kUrl: it decides, and the policy is not asked
 };
 
 struct SessionResult {
   ReplayResult replay;
   double seconds = 0;                                // all decisions
-  LatencySummary filter_us, prioritize_us, bind_us;  // kHttp only
+  LatencySummary filter_us, prioritize_us, bind_us;  // not kEngine
 };
 
 // The request mix is the oracle of the workload. Error: a profile that cannot be built, a server

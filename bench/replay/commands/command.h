@@ -28,5 +28,6 @@ Command AddTopology(CLI::App& app);
 Command AddMig(CLI::App& app);
 Command AddGang(CLI::App& app);
 Command AddImport(CLI::App& app);
+Command AddConform(CLI::App& app);
 
 }  // namespace berth::replay

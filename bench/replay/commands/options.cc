@@ -21,7 +21,7 @@ void AddJson(CLI::App& command, std::string& path) {
   command.add_option("--json", path, "Write the results as JSON; - is stdout")->type_name("FILE|-");
 }
 
-void AddPolicyOptions(CLI::App& command, const std::string& option, PolicyFlags& flags) {
+CLI::App& AddPolicyOptions(CLI::App& command, const std::string& option, PolicyFlags& flags) {
   CLI::App* const group = command.add_option_group("policies", "At least one of");
   group->require_option(1, 2);
   group->add_option(option, flags.names, "Built-in profiles such as best-fit, separated by commas")
@@ -33,6 +33,7 @@ void AddPolicyOptions(CLI::App& command, const std::string& option, PolicyFlags&
           "BerthConfiguration files, separated by commas; each profile gets the name of its file")
       ->delimiter(',')
       ->type_name("FILE,...");
+  return *group;
 }
 
 void AddTraceOptions(CLI::App& command, TraceSource& source, std::uint64_t& first_seed,

@@ -38,7 +38,8 @@ struct PolicyFlags {
   std::vector<std::string> names, files;
   [[nodiscard]] Result<std::vector<ReplayPolicy>> Read() const { return Policies(names, files); }
 };
-void AddPolicyOptions(CLI::App& command, const std::string& option, PolicyFlags& flags);
+// Returns their group: one or two of its options are given.
+CLI::App& AddPolicyOptions(CLI::App& command, const std::string& option, PolicyFlags& flags);
 
 // Traces and seeds.
 void AddTraceOptions(CLI::App& command, TraceSource& source, std::uint64_t& first_seed,

@@ -3,7 +3,6 @@
 // berth-replay run: one trace and seed, one policy; with departures several side by side.
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,7 +28,8 @@ struct RunFlags {
   PolicyFlags policies;
   double inflate = 1.3;
   std::uint64_t seed = 42;
-  Through through = Through::kEngine;
+  std::string through = "engine";
+  UrlOptions extender;
   std::optional<std::size_t> nodes_to_score;
   DepartureOptions departures;
 };
@@ -40,9 +40,25 @@ struct Input {
   Arrivals arrivals;
 };
 
+Through ThroughOf(const RunFlags& flags) {
+  if (flags.through == "engine") return Through::kEngine;
+  return flags.through == "http" ? Through::kHttp : Through::kUrl;
+}
+
+// An extender stands in the place of the policy.
+Result<std::vector<ReplayPolicy>> ReadPolicies(const RunFlags& flags) {
+  if (ThroughOf(flags) != Through::kUrl) return flags.policies.Read();
+  if (!flags.policies.names.empty() || !flags.policies.files.empty()) {
+    return Invalid("policy: want none with --through URL, which decides");
+  }
+  ReplayPolicy extender;
+  extender.name = flags.through;
+  return std::vector<ReplayPolicy>{extender};
+}
+
 Result<Input> Read(const RunFlags& flags) {
   Input input;
-  BERTH_TRY(input.policies, flags.policies.Read());
+  BERTH_TRY(input.policies, ReadPolicies(flags));
   BERTH_TRY(input.workload, ReadWorkload(flags.nodes, flags.tasks, flags.departures.times()));
   const Workload& workload = input.workload;
   if (flags.order.empty()) {
@@ -73,17 +89,23 @@ Status RunArrivals(const RunFlags& flags, const Input& input, const MadeWith& ma
     return Invalid("policy: want one without --with-departures, got " +
                    std::to_string(input.policies.size()) + " (compare takes several)");
   }
-  if (!flags.page.empty() && flags.through == Through::kHttp) {
+  if (!flags.page.empty() && flags.through == "http") {
     return Invalid("page: want --through engine, got http");
   }
   PodStarts starts;
   std::shared_ptr<const Snapshot> end;
   const bool wants_starts = !flags.pods.empty() || !flags.page.empty();
+  SessionOptions options{policy,
+                         flags.seed,
+                         ThroughOf(flags),
+                         BerthBinaryBeside(),
+                         flags.nodes_to_score,
+                         wants_starts ? &starts : nullptr,
+                         &end};
+  options.extender = flags.extender;
+  options.extender.url = flags.through;
   BERTH_TRY(const SessionResult session,
-            RunSession(input.workload, input.arrivals,
-                       {policy, flags.seed, flags.through, BerthBinaryBeside(),
-                        flags.nodes_to_score, wants_starts ? &starts : nullptr, &end},
-                       TerminalProgress(policy.name)));
+            RunSession(input.workload, input.arrivals, options, TerminalProgress(policy.name)));
   if (!flags.pods.empty()) {
     const std::string rows = PodRows(policy.name, input.workload.tasks, input.arrivals, starts);
     BERTH_TRY_STATUS(WriteOutput(flags.pods, PodTableHead() + rows));
@@ -101,8 +123,8 @@ Status RunArrivals(const RunFlags& flags, const Input& input, const MadeWith& ma
 }
 
 Status RunWithDepartures(const RunFlags& flags, const Input& input, const MadeWith& made_with) {
-  if (flags.through == Through::kHttp) {
-    return Invalid("through: want engine with --with-departures, got http");
+  if (flags.through != "engine") {
+    return Invalid("through: want engine with --with-departures, got " + flags.through);
   }
   BERTH_TRY(const Stream stream, flags.departures.StreamFor(input.workload, flags.seed));
   if (!flags.page.empty() && input.policies.size() > 1) {
@@ -144,6 +166,12 @@ Status RunWithDepartures(const RunFlags& flags, const Input& input, const MadeWi
   return WriteOutput(flags.json, json.dump() + "\n");
 }
 
+std::string CheckThrough(const std::string& value) {
+  if (value == "engine" || value == "http") return "";
+  const auto url = conform::ParseExtenderUrl(value);
+  return url ? "" : "want engine, http or a URL: " + url.error().message;
+}
+
 void AddOptions(CLI::App& run, RunFlags& flags) {
   run.add_option("--nodes", flags.nodes,
                  "Nodes: sn,cpu_milli,memory_mib,gpu,model; or a cluster with its pods (a "
@@ -154,7 +182,7 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
                  "Tasks: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec...]; may be gzipped")
       ->required()
       ->type_name("CSV");
-  AddPolicyOptions(run, "--policy", flags.policies);
+  CLI::App& decides = AddPolicyOptions(run, "--policy", flags.policies);
   run.add_option("--order", flags.order,
                  "File of arrival orders by seed; may be gzipped; default: drawn by seed")
       ->type_name("FILE");
@@ -163,12 +191,17 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
   run.add_option("--inflate", flags.inflate, "GPU demand to reach, as a multiple of the capacity")
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
-  const std::map<std::string, Through> kThrough = {{"engine", Through::kEngine},
-                                                   {"http", Through::kHttp}};
-  run.add_option("--through", flags.through,
-                 "Decide with the engine in this process, or by a `berth serve` over HTTP")
-      ->transform(CLI::CheckedTransformer(kThrough))
-      ->type_name("engine|http");
+  decides.require_option(1, 3);
+  decides
+      .add_option("--through", flags.through,
+                  "Decide with the engine in this process, by a `berth serve` over HTTP, or by the "
+                  "extender at that urlPrefix, without --policy")
+      ->check(CLI::Validator(CheckThrough, ""))
+      ->type_name("engine|http|URL")
+      ->capture_default_str();
+  run.add_flag("--node-bodies", flags.extender.node_bodies,
+               "Send full nodes to the extender of --through URL (nodeCacheCapable: false)");
+  AddNames(run, "--verbs", flags.extender.verbs, "What the extender of --through URL is asked");
   run.add_option("--nodes-to-score", flags.nodes_to_score,
                  "Nodes passed to scoring (nodesToScore); 0: all. Default: all (engine), the "
                  "server's default (http)")

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/conform/cases.h"
+
+#include <array>
+
+namespace berth::conform {
+namespace {
+
+constexpr char kNoError[] = "kube-scheduler takes an answer without Error for a decision";
+constexpr char kAllPods[] = "without managedResources every pod of the cluster is sent";
+constexpr char kTools[] = "proxies and tools send it";
+constexpr char kNoRedirect[] = "a redirect turns the POST into a GET without a body";
+constexpr char kStops[] = "kube-scheduler waits for one call at a time: all scheduling stops";
+constexpr char kBinds[] = "binds come from many connections at once";
+constexpr char kNewFields[] = "every release of Kubernetes adds fields";
+constexpr char kNullCrash[] = "a null victim or an unknown UID fails or crashes kube-scheduler";
+constexpr char kQuantities[] = "an amount that is not read is counted wrong, or the pod waits";
+constexpr char kArgs[] = "$ARGS";
+constexpr char kUnknownFields[] =
+    R"({"New":{"a":[1]},"Pod":{"kind":"Pod","new":[{}],"metadata":{"name":"berth-conform","namespace":"default","uid":"berth-conform-69","new":{"a":null}},"spec":{"new":1.5,"containers":[{"name":"main","new":[]}]}},$LIST})";
+
+constexpr auto kCases = std::to_array<Case>({
+    {1, "fpvb", "malformed JSON", Form::kPlain, "{\"Pod\":", &kRefused, kNoError},
+    {2, "fpvb", "an empty body", Form::kPlain, "", &kRefused, kNoError},
+    {3, "fpvb", "the body null", Form::kPlain, "null", &kRefused, kNoError},
+    {4, "fpvb", "an array", Form::kPlain, "[]", &kRefused, kNoError},
+    {5, "fp", "no Pod", Form::kPlain, R"({"Pod":null,$LIST})", &kRefused, kNoError},
+    {5, "v", "no Pod", Form::kPlain, R"({"NodeNameToMetaVictims":{}})", &kRefused, kNoError},
+    {6, "fp", "a Pod without UID", Form::kPlain,
+     R"({"Pod":{"metadata":{"name":"berth-conform","namespace":"default"},"spec":{"containers":[{"name":"main"}]}},$LIST})",
+     &kAnswered, "tools send such pods"},
+    {7, "fp", "Nodes and NodeNames", Form::kPlain,
+     R"({"Pod":$POD,"Nodes":{"items":$ITEMS},"NodeNames":$NAMES})", &kAnswered,
+     "kube-scheduler reads NodeNames first if it sent names"},
+    {8, "fp", "neither Nodes nor NodeNames", Form::kPlain,
+     R"({"Pod":$POD,"Nodes":null,"NodeNames":null})", &kNoNodes, "there is nothing to choose from"},
+    {9, "fp", "Nodes.items null", Form::kPlain,
+     R"({"Pod":$POD,"Nodes":{"metadata":{},"items":null},"NodeNames":null})", &kNoNodes,
+     "Go writes an empty list so"},
+    {10, "fp", "zero nodes", Form::kPlain, R"({"Pod":$POD,"Nodes":null,"NodeNames":[]})", &kNoNodes,
+     "an Error would retry the pod without pause"},
+    {11, "f", "full nodes", Form::kPlain,
+     R"({"Pod":$POD,"Nodes":{"items":$ITEMS},"NodeNames":null})", &kUnchanged,
+     "kube-scheduler replaces its own objects by those that come back"},
+    {12, "fp", "5,000 names", Form::kPlain, R"({"Pod":$POD,"Nodes":null,"NodeNames":$NAMES})",
+     &kAnswered, kStops, 5000},
+    {13, "f", "2,000 full nodes of 8 kB", Form::kPlain,
+     R"({"Pod":$POD,"Nodes":{"items":$ITEMS},"NodeNames":null})", &kUnchanged,
+     "nodes have images and managedFields", 2000},
+    {15, "fp", "a name twice", Form::kPlain,
+     R"({"Pod":$POD,"Nodes":null,"NodeNames":[$NODE,$NODE]})", &kAnswered,
+     "entries of one host are added up"},
+    {16, "fp", "a pod with a GPU", Form::kPlain, R"({"Pod":$GPU,$LIST})", &kAnswered,
+     "what neither passed nor failed is never preempted on, and nobody learns why"},
+    {17, "f", "a pod with a GPU, full nodes", Form::kPlain,
+     R"({"Pod":$GPU,"Nodes":{"items":$ITEMS},"NodeNames":null})", &kEither,
+     "a node that was not sent is taken all the same"},
+    {18, "f", "a pod without GPU", Form::kPlain, kArgs, &kPassedOn, kAllPods},
+    {19, "f", "a pod without any request", Form::kPlain,
+     R"({"Pod":{"metadata":{"name":"berth-conform","namespace":"default","uid":"berth-conform-19"},"spec":{"schedulerName":"other","containers":[{"name":"main"}]}},$LIST})",
+     &kPassedOn, kAllPods},
+    {22, "f", "a pod with a GPU, Nodes and NodeNames", Form::kPlain,
+     R"({"Pod":$GPU,"Nodes":{"items":$ITEMS},"NodeNames":$NAMES})", &kAnswered,
+     "a node that passed and failed stays feasible"},
+    {23, "f", "a pod with a GPU, 50 nodes", Form::kPlain, R"({"Pod":$GPU,$LIST})", &kAnswered,
+     "reasons are counted by their text in the pod's condition", 50},
+    {24, "f", "a pod with a GPU, a name of 253 bytes", Form::kPlain,
+     R"({"Pod":$GPU,"Nodes":null,"NodeNames":["$LONG"]})", &kAnswered,
+     "reasons go uncut into the pod's condition"},
+    {25, "f", "control characters and quotes in names", Form::kPlain,
+     R"({"Pod":$GPU,"Nodes":null,"NodeNames":["a\u0001\"\\\u2028<é"]})", &kAnswered,
+     "an answer that is no JSON is a failed call"},
+    {26, "*", "an unknown path", Form::kUnknownPath, kArgs, &kNotFound,
+     "a wrong verb in the configuration has to show"},
+    {27, "fpvb", "GET", Form::kGet, "", &kNotAllowed, "probes and browsers ask so"},
+    {27, "*", "PUT", Form::kPut, kArgs, &kNotAllowed, "probes ask so"},
+    {27, "*", "HEAD", Form::kHead, "", &kNotAllowed, "probes ask so"},
+    {28, "fpvb", "two slashes before the verb", Form::kDoubleSlash, kArgs, &kAnswered, kNoRedirect},
+    {28, "*", "a slash at the end", Form::kTrailingSlash, kArgs, &kAnswered, kNoRedirect},
+    {29, "*", "a query", Form::kQuery, kArgs, &kAnswered, kTools},
+    {30, "*", "no Content-Type", Form::kNoType, kArgs, &kAnswered, kTools},
+    {30, "*", "Content-Type text/plain", Form::kOtherType, kArgs, &kAnswered, kTools},
+    {31, "*", "Expect: 100-continue", Form::kExpect, kArgs, &kAnswered, "curl sends it"},
+    {32, "*", "a chunked body", Form::kChunked, kArgs, &kAnswered, kTools},
+    {33, "*", "Content-Length and Transfer-Encoding", Form::kTwoLengths, kArgs, &kClosed,
+     "requests could be smuggled past a proxy"},
+    {34, "*", "a body in gzip", Form::kGzip, kArgs, &kEither, kNoError},
+    {35, "*", "Accept-Encoding: gzip", Form::kAcceptGzip, kArgs, &kReadable,
+     "kube-scheduler always sends it"},
+    {36, "*", "while another client stops in its header", Form::kSlowHead, kArgs, &kAnswered,
+     kStops},
+    {36, "*", "while another client stops in its body", Form::kSlowBody, kArgs, &kAnswered, kStops},
+    {37, "*", "after 20 clients left in the middle", Form::kLeaves, kArgs, &kAnswered,
+     "a timeout of kube-scheduler looks like that"},
+    {38, "*", "two requests in one packet", Form::kPipelined, kArgs, &kAnswered,
+     "HTTP/1.1 has it, and proxies use it"},
+    {39, "*", "100 connections at once", Form::kMany, kArgs, &kAnswered, kBinds},
+    {40, "*", "a second request on the connection", Form::kIdle, kArgs, &kAnswered,
+     "kube-scheduler keeps connections for 90 s and does not retry (this waits for one)"},
+    {45, "p", "a pod with a GPU", Form::kPlain, R"({"Pod":$GPU,$LIST})", &kAnswered,
+     "Scores that are no integers void the answer; above 10 they break the weights"},
+    {46, "p", "one node", Form::kPlain, R"({"Pod":$POD,"Nodes":null,"NodeNames":[$NODE]})",
+     &kAnswered, "[] and null are no opinion; anything else has to be a list"},
+    {47, "p", "a pod without GPU", Form::kPlain, kArgs, &kAnswered,
+     "an object in place of an array voids the answer"},
+    {48, "p", "full nodes", Form::kPlain,
+     R"({"Pod":$GPU,"Nodes":{"items":$ITEMS},"NodeNames":null})", &kAnswered,
+     "the answer has one form"},
+    {49, "v", "a node without victims", Form::kPlain,
+     R"({"Pod":$GPU,"NodeNameToVictims":null,"NodeNameToMetaVictims":{$NODE:{"Pods":[],"NumPDBViolations":0}}})",
+     &kAnswered, "kube-scheduler 1.38 sends it"},
+    {50, "v", "victims on three nodes", Form::kPlain, kArgs, &kAnswered, kNullCrash},
+    {51, "v", "null victims, a null pod", Form::kPlain,
+     R"({"Pod":$GPU,"NodeNameToVictims":null,"NodeNameToMetaVictims":{$NODE:null,"berth-conform-x":{"Pods":[null]}}})",
+     &kAnswered, kNullCrash},
+    {52, "v", "full victims", Form::kPlain,
+     R"({"Pod":$GPU,"NodeNameToVictims":{$NODE:{"Pods":[$POD],"NumPDBViolations":0}},"NodeNameToMetaVictims":null})",
+     &kAnswered, kNullCrash},
+    {53, "v", "both maps null", Form::kPlain,
+     R"({"Pod":$GPU,"NodeNameToVictims":null,"NodeNameToMetaVictims":null})", &kNoVictims,
+     kNullCrash},
+    {56, "b", "no field", Form::kPlain, "{}", &kRefused,
+     "a bind that is answered without Error strands the pod"},
+    {56, "b", "no Node", Form::kPlain,
+     R"({"PodName":"berth-conform-bind","PodNamespace":"default","PodUID":"berth-conform-56","Node":""})",
+     &kRefused, "a bind that is answered without Error strands the pod"},
+    {57, "b", "a pod that does not exist", Form::kPlain, kArgs, &kRefused,
+     "a bind that is answered without Error strands the pod"},
+    {67, "f", "the same pod twice", Form::kTwice, R"({"Pod":$GPU,$LIST})", &kAnswered,
+     "a reason that changes wakes the pod again: a loop without pause"},
+    {68, "fp", "keys in lower case", Form::kPlain,
+     R"({"pod":$POD,"nodes":null,"nodenames":$NAMES})", &kAnswered, "Go reads keys in any case"},
+    {68, "b", "keys in lower case, a pod that does not exist", Form::kPlain,
+     R"({"podname":"berth-conform-bind","podnamespace":"default","poduid":"x","node":$NODE})",
+     &kRefused, "Go reads keys in any case"},
+    {69, "fp", "unknown fields", Form::kPlain, kUnknownFields, &kAnswered, kNewFields},
+    {70, "fp", "huge integers in unknown fields", Form::kPlain,
+     R"({"Pod":$POD,"Big":123456789012345678901234567890,$LIST})", &kAnswered, kNewFields},
+    {70, "fp", "600 levels", Form::kPlain, R"({"Pod":$POD,"Deep":$DEEP,$LIST})", &kEither,
+     "one such body must not end the extender"},
+    {70, "f", "a string of 1 MB in the pod", Form::kPlain,
+     R"({"Pod":{"metadata":{"name":"berth-conform","uid":"berth-conform-70","annotations":{"a":"$MB"}},"spec":{"containers":[{"name":"main"}]}},$LIST})",
+     &kAnswered, "a pod may have 1.5 MB"},
+    {71, "f", "the amounts 500m, 1Ki, 1e3, 0 and 1k", Form::kPlain,
+     R"({"Pod":{"metadata":{"name":"berth-conform","uid":"berth-conform-71"},"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"500m","memory":"1Ki","ephemeral-storage":"1e3","example.com/a":"0","example.com/b":"1k","$RESOURCE":"0"}}}]}},$LIST})",
+     &kAnswered, kQuantities},
+    {71, "f", "the amount 1 as a number", Form::kPlain,
+     R"({"Pod":{"metadata":{"name":"berth-conform","uid":"berth-conform-71"},"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":1,"memory":1e3}}}]}},$LIST})",
+     &kAnswered, kQuantities},
+});
+
+constexpr char kCluster[] = "needs pods and nodes of its cluster";
+constexpr char kControl[] = "needs control over the extender";
+constexpr auto kUntried = std::to_array<Untried>({
+    {14, "a body over the limit", "its limit is not known from outside"},
+    {20, "every node fails for now", kCluster},
+    {21, "every node fails for good", kCluster},
+    {41, "shutdown", kControl},
+    {42, "caches that are not synced", kControl},
+    {43, "an internal deadline", kControl},
+    {44, "an internal exception", kControl},
+    {54, "preempt without an implementation", "shows as a verb that is not there"},
+    {55, "victims of higher priority or of the same gang", kCluster},
+    {58, "bind: another UID than the live pod's", kCluster},
+    {59, "bind: bound already to that node", kCluster},
+    {60, "bind: bound already elsewhere", kCluster},
+    {61, "bind: a second one while the first runs", kCluster},
+    {62, "bind: refusals of the API server", kCluster},
+    {63, "bind: errors of the API server", kCluster},
+    {64, "bind: another node than reserved", kCluster},
+    {65, "bind: a gang that is not complete", kCluster},
+    {66, "bind: a pod without GPU", kCluster},
+    {72, "clock jumps", kControl},
+});
+
+}  // namespace
+
+std::span<const Case> ConformCases() { return kCases; }
+std::span<const Untried> UntriedCases() { return kUntried; }
+
+}  // namespace berth::conform
