@@ -25,7 +25,7 @@ struct UrlOptions {
 
 class UrlPlacer final : public Placer {
  public:
-  // Error: no URL, or nobody listens there. Requires: the books, of these nodes, outlive the placer.
+  // Error: no URL, or nobody listens there. Requires: the books of these nodes outlive the placer.
   static Result<UrlPlacer> Create(const UrlOptions& options, const std::vector<NodeSpec>& nodes,
                                   EnginePlacer& books);
 

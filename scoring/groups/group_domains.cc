@@ -67,7 +67,8 @@ std::optional<TopologyDomain> FirstDomain(const DomainTree& tree, std::span<cons
                                           const PodRequest& pod, const GroupMembers& members,
                                           std::size_t level) {
   // A group of unknown size is best served by the domain with most room.
-  if (!pod.gang.empty() && pod.gang.size() == 0 && !members.left) return Roomiest(tree, room, level);
+  if (!pod.gang.empty() && pod.gang.size() == 0 && !members.left)
+    return Roomiest(tree, room, level);
   DomainWish wish;
   wish.pods = Missing(pod, members);
   wish.level = level;

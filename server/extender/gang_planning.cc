@@ -137,7 +137,7 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask) {
             "", true};
   }
   // Where all have to start, the first that no node takes is what is missing. Of members that are
-  // alike the number says it, if on some node it is GPUs that they lack: who holds them is told.
+  // alike the number says it where they lack GPUs on some node: the text names who holds them.
   for (const Kind& kind : kinds) {
     const auto [reason, nodes] = most_of(kind, false);
     if (kind.fits || nodes == 0 || std::ssize(ask.members) > ask.minimum) continue;
