@@ -83,7 +83,7 @@ GangTable::Roster GangTable::RosterOf(const Unit& unit,
     if (placed.contains(uid)) continue;
     const bool is_asker = asker != nullptr && uid == asker->id.uid;
     if (!is_asker && SaysAnotherSize(unit.roll.says, *waiting.pod)) {
-      roster.contradicts = "; " + waiting.pod->id.name + " says that there are " +
+      roster.contradicts = waiting.pod->id.name + " says that there are " +
                            std::to_string(*waiting.pod->gang.minimum);
       continue;
     }
@@ -164,7 +164,7 @@ void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
   }
   roll.gathers = roll.Missing(roster.all) > 0;
   roll.lacks = roll.gathers ? WhoLacks(roll.says, roster.all, roster.waiting) : "";
-  if (roll.gathers) roll.lacks += roster.contradicts;
+  roll.contradicts = roster.contradicts;
   roll.wants_devices = std::ranges::any_of(
       roster.waiting,
       [&](const auto& pod) BERTH_REQUIRES(unit.mutex) { return WantsDevices(unit, *pod); });

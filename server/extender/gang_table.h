@@ -217,7 +217,7 @@ class GangTable {
     bool gpus_bound = false;           // one of these has GPUs, and is bound
     std::optional<WallTime> created;   // the first of all was
     std::string said;                  // GangWait::said
-    std::string contradicts;  // "; m1 says that there are 3"; "" = no pod says another size
+    std::string contradicts;           // "m1 says that there are 3"; "" = no pod says another size
     std::unordered_set<std::string_view> uids = {};  // of `waiting`
   };
 

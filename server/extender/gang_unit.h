@@ -69,6 +69,7 @@ struct GangRoll {
   std::set<std::string, std::less<>> past_of;  // by UID: `ended` were made with these
   bool gathers = false;                        // too few are there
   std::string lacks = {};                      // "; 2 of role ps are missing", "" = any will do
+  std::string contradicts = {};                // Roster::contradicts
   bool wants_devices = true;                   // a member that waits does
   // Berth chooses no devices for its members' claims: each pod is on its own, once the gang has
   // gathered. Until its pods change.

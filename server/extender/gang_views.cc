@@ -133,6 +133,9 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) {
     view.state = "waiting";
   }
   if (view.why.empty() && view.state != "whole") view.why = WhyItWaits(unit, view, now);
+  if (!unit.roll.contradicts.empty()) {
+    view.why += (view.why.empty() ? "" : "; ") + unit.roll.contradicts;
+  }
   return view;
 }
 

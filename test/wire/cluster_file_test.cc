@@ -181,6 +181,7 @@ TEST(ClusterFile, AgentsThatHandOutPartsOfGpusComeBack) {
   pod.shape.gpus = GpuShare{300, 0};
   pod.shape.share_agent = "hami";
   pod.shape.spread = Spread::kCard;
+  pod.shape.share_mode = ShareMode::kSmSharing;
   pod.shape.workload = "ns/rs-1";
   Placement known{"n1", 0, 0, {{0, 300, 12'288}}};
   Placement named = known;  // the node may yet say its UUIDs

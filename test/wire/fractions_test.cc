@@ -72,6 +72,10 @@ TEST(Fractions, AreAskedForByMemoryInWholeMib) {
   EXPECT_EQ(AskOf({{request, "1Mi"}}), share(1));
   EXPECT_EQ(AskOf({{request, "8Gi"}, {"gpu-fraction-num-devices", "2"}}),
             GpuAsk(GpuShare{.memory_mib = 8192, .count = 2}));
+  for (const char* most : {"7Ei", "9Ei", "9223372036854775807", "99999999999999999999"}) {
+    EXPECT_EQ(AskOf({{request, most}}), AskOf({{request, "4Pi"}})) << most;
+    EXPECT_EQ(AskOf({{limit, most}}), AskOf({{request, "4Pi"}})) << most;
+  }
   EXPECT_EQ(AskOf({{"nvidia.com/container.main.gpus.devices", "GPU-0"}}), GpuAsk(NoGpu{}))
       << "devices alone ask for nothing";
 }
@@ -306,6 +310,17 @@ TEST(Fractions, ThatWereInventedAreNotBelieved) {
   Json plain = PodAsking("d", {{"cpu", "1"}});
   EXPECT_NE(world.Show(plain, kOfMain + "gpus.devices", "GPU-1"), "");
   EXPECT_TRUE(world.node().FindPod("d")->placement.grants.empty());
+}
+
+TEST(Fractions, ThatCannotBeReadHoldAllOfTheirGpuOnceTheyRun) {
+  AgentWorld world(ReadyNode());
+  EXPECT_EQ(world.Show(Fraction("a", "zz"), kOfMain + "gpus.devices", "GPU-1"), "");
+  EXPECT_EQ(world.node().gpus()[1].milli, 0);
+  EXPECT_EQ(world.Bind(Fraction("b", "8Gi")).at(kOfMain + "gpus.devices"), "GPU-0");
+  world.Remove("a");
+  EXPECT_EQ(world.Show(Fraction("c", "8Gi", "mps"), kOfMain + "gpus.devices", "GPU-1"), "");
+  EXPECT_EQ(world.Bind(Fraction("d", "8Gi")).at(kOfMain + "gpus.devices"), "GPU-0")
+      << "another mode";
 }
 
 TEST(Fractions, OfUnknownGpusKeepTheOtherModeAway) {

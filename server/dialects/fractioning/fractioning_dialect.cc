@@ -68,7 +68,7 @@ std::string FractionKey(std::string_view container, std::string_view what) {
 Result<std::int64_t> ReadFractionMib(std::string_view key, const std::string& text) {
   const auto quantity = Quantity::Parse(text);
   if (!quantity) return wire::WrongAnnotation(key, quantity.error().message);
-  const std::int64_t bytes = quantity->Value();
+  const std::int64_t bytes = wire::Capped(quantity->Value());
   if (bytes < kBytesOfMib) return wire::WrongAnnotation(key, wire::WantedText("1Mi or more", text));
   return wire::Capped(bytes / kBytesOfMib + (bytes % kBytesOfMib != 0 ? 1 : 0));
 }
@@ -98,6 +98,11 @@ Result<std::map<std::string, FractionMemory>> ReadFractions(const wire::PodParts
                                      std::to_string(memory.request_mib) + "Mi");
   }
   return asked;
+}
+
+bool AsksForFraction(const wire::PodParts& parts, std::string_view container) {
+  return parts.Annotation(FractionKey(container, kMemoryRequest)) != nullptr ||
+         parts.Annotation(FractionKey(container, kMemoryLimit)) != nullptr;
 }
 
 // Every annotation is known, and of the container with the share.
@@ -159,7 +164,16 @@ class FractionsDialect final : public wire::Dialect {
   }
 
   [[nodiscard]] Status AddAnnotated(wire::PodParts& parts) const override {
-    BERTH_TRY(const auto asked, ReadFractions(parts));
+    const auto read = ReadFractions(parts);
+    if (!read) {  // once it runs it may have all of its GPU
+      for (wire::ContainerSpec& container : parts.containers) {
+        if (container.ask.wants_gpu() || !AsksForFraction(parts, container.name)) continue;
+        container.ask.share_milli = kMilliPerGpu;
+        container.ask.share_agent = kFractionsAgent;
+      }
+      return tl::unexpected(read.error());
+    }
+    const std::map<std::string, FractionMemory>& asked = *read;
     if (asked.empty()) return {};
     std::erase_if(parts.annotations, [&asked](const auto& annotation) {
       if (!annotation.first.starts_with(kContainerKeys)) return false;
@@ -168,9 +182,9 @@ class FractionsDialect final : public wire::Dialect {
     });
     std::int64_t gpus = 1;
     if (const std::string* const count = parts.Annotation(kCountKey)) {
-      const auto read = ParseInt(*count, 1, kMaxGpusPerNode);
-      if (!read) return wire::WrongAnnotation(kCountKey, read.error().message);
-      gpus = *read;
+      const auto number = ParseInt(*count, 1, kMaxGpusPerNode);
+      if (!number) return wire::WrongAnnotation(kCountKey, number.error().message);
+      gpus = *number;
     }
     std::string others;  // a container that asks for GPUs in other words
     for (wire::ContainerSpec& container : parts.containers) {
@@ -201,6 +215,7 @@ class FractionsDialect final : public wire::Dialect {
     const std::string_view mode = said == nullptr ? "" : Trimmed(*said);
     pod.shape.share_mode = mode == "sm-sharing" ? ShareMode::kSmSharing : ShareMode::kTimeSlicing;
     if (mode.empty() || mode == "time-slicing" || mode == "sm-sharing") return {};
+    pod.shape.share_mode = ShareMode::kReserved;  // once it runs: unlike all others
     return wire::WrongAnnotation(key, wire::WantedText("time-slicing or sm-sharing", mode));
   }
 

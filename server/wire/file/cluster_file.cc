@@ -2,6 +2,7 @@
 #include "server/wire/file/cluster_file.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <memory>
@@ -21,6 +22,10 @@
 
 namespace berth::wire {
 namespace {
+
+// Of ShareMode, in its order.
+constexpr std::array<std::string_view, 4> kShareModeWords = {"unsaid", "time-slicing", "sm-sharing",
+                                                             "reserved"};
 
 constexpr std::size_t kMostModels = 1000;  // of the nodes of a file: metrics have them as labels
 
@@ -76,6 +81,9 @@ Json PodJson(const PodRecord& record) {
   if (shape.spread != Spread::kNone) {
     json["spread"] = {{"over", kSpreadWords[static_cast<std::size_t>(shape.spread)]},
                       {"workload", shape.workload}};
+  }
+  if (shape.share_mode != ShareMode::kUnsaid) {
+    json["share_mode"] = kShareModeWords[static_cast<std::size_t>(shape.share_mode)];
   }
   AddMembers(record.pod, Part::kRest, json);
   return json;
@@ -195,7 +203,10 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   fields.Object("spread", [&request](const Json& spread, const std::string& place) {
     return ReadSpread(spread, place, request.shape);
   });
+  int mode = 0;
+  if (json.contains("share_mode")) fields.Word("share_mode", kShareModeWords, mode);
   BERTH_TRY_STATUS(fields.Finish());
+  request.shape.share_mode = static_cast<ShareMode>(mode);
   if (request.id.uid.empty()) return Invalid(path + ".uid: want a UID, got \"\"");
   if (state != "bound" && state != "reserved" && state != "planned") {
     return Invalid(path + ".state: want bound, reserved or planned, got \"" + state + "\"");

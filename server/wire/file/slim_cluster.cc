@@ -32,7 +32,21 @@ constexpr std::pair<std::string_view, std::string_view> kStays[] = {
     {"waiting", ""},
     {"managedFields", ""},
     {"imagePullSecrets", ""},
-    {"images", ""}};
+    {"images", ""},
+    {"opaque", ""},  // of drivers, in classes and claims
+    {"data", ""},
+    {"networkData", ""},
+    {"securityContext", ""},
+    {"hostAliases", ""},
+    {"dnsConfig", ""},
+    {"addresses", ""},
+    {"podIPs", ""},
+    {"hostIPs", ""},
+    {"volumesAttached", ""}};
+// Texts that go.
+constexpr std::string_view kGone =
+    " providerID machineID systemUUID bootID podIP hostIP hostname "
+    "subdomain serviceAccount serviceAccountName ";
 
 template <class Goes>
 void EraseIf(Json& object, Goes goes) {
@@ -58,6 +72,8 @@ bool Slim(const std::string& name, Json& json, const Dialects& dialects) {
   const auto goes = [&](const std::string& key, Json& value) {
     if (has_rule && rule->second.find(" " + key + " ") == rule->second.npos) return true;
     if (name == "annotations" && !Reads(dialects, key)) return true;
+    const bool is_of_object = name == "spec" || name == "status" || name == "nodeInfo";
+    if (is_of_object && kGone.find(" " + key + " ") != kGone.npos) return true;
     if (name == "volumes" && value.is_object()) value.clear();  // Berth asks for their kinds alone
     if (name == "volumes") return key == "name";
     return Slim(key, value, dialects);

@@ -857,6 +857,10 @@ TEST_F(GangTableTest, APodThatSaysAnotherSizeIsNoMember) {
   EXPECT_EQ(Free("n"), 4000);
   ASSERT_EQ(gangs_.Views(clock_.Now()).size(), 1U);
   EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "1 of 2 pods exist; b says that there are 3");
+  Arrive(of_size("c", 2));
+  EXPECT_EQ(Filter(of_size("a", 2)), "n");
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "b says that there are 3") << "planned without";
+  Delete(of_size("c", 2));
   Delete(of_size("b", 3));
   Arrive(of_size("b", 2));
   for (const char* name : {"a", "b"}) Place(of_size(name, 2));
