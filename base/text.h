@@ -32,6 +32,12 @@ std::string Join(const Range& elements, std::string_view separator, TextOf text_
   return joined;
 }
 
+// The first `most` of them, or all.
+template <class T>
+std::span<const T> FirstOf(const std::vector<T>& all, std::size_t most) {
+  return std::span(all).first(std::min(most, all.size()));
+}
+
 // "2 pods", "1 pod".
 std::string CountText(std::integral auto count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");

@@ -2,7 +2,6 @@
 #include "cluster/state/device_disputes.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "base/text.h"
 #include "cluster/node/given_grants.h"
@@ -11,6 +10,12 @@
 namespace berth {
 namespace {
 
+// Whether one of them reserves the GPU for shares that another scheduler gives, like the other.
+bool IsReservedFor(const RequestShape& one, const RequestShape& other) {
+  if (other.share_mode == ShareMode::kReserved) return one.share_mode != ShareMode::kUnsaid;
+  return one.share_mode == ShareMode::kReserved && other.share_mode != ShareMode::kUnsaid;
+}
+
 // The part of the GPU that other pods are known to hold, and the pod that holds most.
 struct Held {
   std::int64_t milli = 0;
@@ -18,24 +23,28 @@ struct Held {
   const HeldPart* most = nullptr;
 };
 
-Held HeldOf(int gpu, std::string_view uid, const HeldOnNode& there) {
+Held HeldOf(int gpu, const PodRequest& pod, const HeldOnNode& there) {
   Held held;
   const HeldGpu* const found = there.Find(gpu);
   if (found == nullptr) return held;
   held.milli = found->milli;
   held.memory_mib = found->memory_mib;
   for (const HeldPart& part : there.PartsOf(gpu)) {  // the pod's own are few
-    if (part.pod->pod.id.uid != uid) {
+    const PodRequest& other = part.pod->pod;
+    if (other.id.uid == pod.id.uid) continue;
+    if (!IsReservedFor(pod.shape, other.shape)) {
       held.most = &part;
       break;
     }
+    held.milli -= part.milli;
+    held.memory_mib -= part.memory_mib;
   }
   return held;
 }
 
 // Without what the pod itself holds of it.
-Held HeldByOthers(int gpu, std::string_view uid, const PodRecord* own, const HeldOnNode& there) {
-  Held held = HeldOf(gpu, uid, there);
+Held HeldByOthers(int gpu, const PodRequest& pod, const PodRecord* own, const HeldOnNode& there) {
+  Held held = HeldOf(gpu, pod, there);
   if (own == nullptr) return held;
   for (const DeviceGrant& grant : own->placement.grants) {
     if (grant.gpu != gpu) continue;
@@ -86,14 +95,14 @@ std::string WhyNotOnNode(const Placement& said, const NodeSpec& node) {
 
 // Why the pod cannot have the devices beside the others on the node; "" = it can. own: the pod's
 // record there; nullptr: it has none.
-std::string WhyNotBeside(const Placement& said, std::string_view uid, const PodRecord* own,
+std::string WhyNotBeside(const Placement& said, const PodRequest& pod, const PodRecord* own,
                          const HeldOnNode& there, const NodeSpec* node) {
   if (node != nullptr) {
     if (std::string why_not = WhyNotOnNode(said, *node); !why_not.empty()) return why_not;
   }
   for (const DeviceGrant& grant : said.grants) {
     if (grant.gpu < 0) continue;
-    const Held held = HeldByOthers(grant.gpu, uid, own, there);
+    const Held held = HeldByOthers(grant.gpu, pod, own, there);
     if (held.most == nullptr) continue;
     const GpuSpec* const gpu = node == nullptr ? nullptr : node->FindGpu(grant.gpu);
     const std::int64_t memory_mib = gpu == nullptr ? 0 : gpu->memory_mib;
@@ -104,16 +113,16 @@ std::string WhyNotBeside(const Placement& said, std::string_view uid, const PodR
            std::to_string(held.most->milli) + " milli of GPU " + std::to_string(grant.gpu);
   }
   if (node == nullptr || !node->mig.known()) return "";
-  return WhyNotMigBeside(said, uid, there, *node->mig);
+  return WhyNotMigBeside(said, pod.id.uid, there, *node->mig);
 }
 
 // Whether other pods hold every device in `said` whole. Then an assumption may take its place: none
 // of these GPUs is given away, even if the annotation is true and the other pod has left unnoticed.
-bool IsHeldByOthers(const Placement& said, std::string_view uid, const HeldOnNode& there,
+bool IsHeldByOthers(const Placement& said, const PodRequest& pod, const HeldOnNode& there,
                     const NodeSpec* node) {
   return said.mig.empty() && std::ranges::all_of(said.grants, [&](const DeviceGrant& grant) {
            if (node != nullptr && node->FindGpu(grant.gpu) == nullptr) return true;
-           const HeldPart* const most = HeldOf(grant.gpu, uid, there).most;
+           const HeldPart* const most = HeldOf(grant.gpu, pod, there).most;
            return most != nullptr && most->milli == kMilliPerGpu &&
                   most->memory_mib >= grant.memory_mib;
          });
@@ -202,7 +211,7 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
   if (known && !Specifies(held->placement, said)) {
     why_not = "Berth knows it to have " + DevicesText(held->placement);
   } else if (!known && !is_ours && HasDevices(said)) {
-    why_not = Check(said, uid, own, there, node);
+    why_not = Check(said, bound.pod, own, there, node);
   } else if (waits && !is_ours) {
     why_not = "it said " + DevicesText(first) + " before";
   } else if (bound.lacks_devices) {
@@ -213,7 +222,7 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
     return said;
   }
   Placement believed = Kept(said, known ? held->placement : first);
-  if (!known && IsHeldByOthers(first, uid, there, node)) {
+  if (!known && IsHeldByOthers(first, bound.pod, there, node)) {
     const bool reserved = has && held->state == PodState::kReserved;
     believed.grants = reserved ? held->placement.grants : std::vector<DeviceGrant>();
   }
@@ -239,7 +248,7 @@ std::optional<Placement> DeviceDisputes::DisputeUnknown(const PodRecord& held,
   const std::string why_not = WhyNotOnNode(held.placement, node);
   if (why_not.empty() || held.state != PodState::kBound || !held.annotated) return std::nullopt;
   Placement placement = held.placement;
-  if (IsHeldByOthers(placement, held.pod.id.uid, {}, &node)) placement.grants.clear();
+  if (IsHeldByOthers(placement, held.pod, {}, &node)) placement.grants.clear();
   std::string problem =
       "says " + DevicesText(held.placement) + " on node " + node.name + ", but " + why_not;
   Begin({{held.pod.id, std::move(problem)}, held.placement, true}, held.placement);
@@ -290,21 +299,22 @@ std::optional<Placement> DeviceDisputes::Reconsider(std::string_view uid, const 
   Placement placement = held.placement;
   placement.grants = said.grants;
   placement.mig = said.mig;
-  if (Check(said, uid, &held, there, node).empty()) {
+  if (Check(said, held.pod, &held, there, node).empty()) {
     Forget(uid);
   } else {
     if (NamedBy(said) != entry.named) Begin(entry, said);  // the node's indices have changed
     // Else one of those that held it may have left, and another one may still hold a part.
-    if (IsHeldByOthers(said, uid, there, node)) return std::nullopt;
+    if (IsHeldByOthers(said, held.pod, there, node)) return std::nullopt;
   }
   if (placement == held.placement) return std::nullopt;
   return placement;
 }
 
-std::string DeviceDisputes::Check(const Placement& said, std::string_view uid, const PodRecord* own,
-                                  const HeldOnNode& there, const NodeSpec* node) {
+std::string DeviceDisputes::Check(const Placement& said, const PodRequest& pod,
+                                  const PodRecord* own, const HeldOnNode& there,
+                                  const NodeSpec* node) {
   ++checks_;
-  return WhyNotBeside(said, uid, own, there, node);
+  return WhyNotBeside(said, pod, own, there, node);
 }
 
 void DeviceDisputes::Begin(Entry entry, const Placement& named) {
@@ -393,7 +403,7 @@ std::string DevicesText(const Placement& placement) {
     }
   }
   for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
-  std::string text = Join(devices | std::views::take(kMostDevicesNamed), ", ");
+  std::string text = Join(FirstOf(devices, kMostDevicesNamed), ", ");
   if (devices.size() > kMostDevicesNamed) {
     text += " and " + std::to_string(devices.size() - kMostDevicesNamed) + " more";
   }

@@ -100,7 +100,7 @@ class DeviceDisputes {
   };
 
   // Why the pod cannot have the devices; "" = it can.
-  std::string Check(const Placement& said, std::string_view uid, const PodRecord* own,
+  std::string Check(const Placement& said, const PodRequest& pod, const PodRecord* own,
                     const HeldOnNode& there, const NodeSpec* node);
   // Puts it in place of the pod's dispute before. named: its devices by the node's indices.
   void Begin(Entry entry, const Placement& named);

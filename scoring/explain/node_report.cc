@@ -2,7 +2,6 @@
 #include "scoring/explain/node_report.h"
 
 #include <bit>
-#include <ranges>
 
 #include "cluster/node/mig_use.h"
 #include "scoring/devices/device_picker.h"
@@ -200,7 +199,7 @@ std::string TraitsText(const NodeSpec& spec, const PodRequest& pod) {
 // "a or b", with the first of many.
 std::string AnyOf(const std::vector<std::string>& texts) {
   constexpr std::size_t kMost = 3;
-  return Join(texts | std::views::take(kMost), " or ") + (texts.size() > kMost ? " or others" : "");
+  return Join(FirstOf(texts, kMost), " or ") + (texts.size() > kMost ? " or others" : "");
 }
 
 std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {

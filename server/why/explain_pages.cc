@@ -421,7 +421,7 @@ HttpResponse WaitingPage(const Live& live, const std::string&, const std::string
   const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
   line = StillWaiting(std::move(line), *now.snapshot);
   std::ranges::stable_sort(line, ComesBefore, &WaitingPod::place);
-  std::ranges::stable_partition(line, [](const WaitingPod& pod) { return !pod.gated; });
+  std::stable_partition(line.begin(), line.end(), [](const WaitingPod& pod) { return !pod.gated; });
   wire::WaitingReport report;
   std::set<GangId> gangs;
   for (const WaitingPod& waiting : line) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -94,7 +93,7 @@ std::string NodesText(const PlanRequest::Source& source, const WhatIfAnswer& ans
       ++known->second;
     }
   }
-  std::string text = Join(nodes | std::views::take(kTold), ", ", [](const auto& at) {
+  std::string text = Join(FirstOf(nodes, kTold), ", ", [](const auto& at) {
     return std::to_string(at.second) + " on " + at.first;
   });
   if (nodes.size() > kTold) {
@@ -230,7 +229,7 @@ std::string NowhereText(const GrowthReport& report) {
   if (nowhere.empty() || report.told.pools.empty()) return "";
   std::string text =
       "No pool takes " + CountText(std::ssize(nowhere), "pod") + ", even if no other waited: ";
-  text += Join(nowhere | std::views::take(kTold), ", ",
+  text += Join(FirstOf(nowhere, kTold), ", ",
                [&](std::size_t pod) { return report.pods[pod].id.full_name(); });
   if (nowhere.size() > kTold) text += ", ...";
   return text + "\n";
@@ -259,7 +258,7 @@ std::string TextOf(const EditedNodes& nodes) {
   text += CountText(nodes.pods_lost, "pod") + " lost with it, " +
           std::to_string(nodes.gpu_pods_lost.size()) + " with GPUs";
   if (!nodes.gpu_pods_lost.empty()) {
-    text += " (" + Join(nodes.gpu_pods_lost | std::views::take(kTold), ", ") +
+    text += " (" + Join(FirstOf(nodes.gpu_pods_lost, kTold), ", ") +
             (nodes.gpu_pods_lost.size() > kTold ? ", ...)" : ")");
   }
   return text + "; this plan does not place them again\n";

@@ -284,6 +284,8 @@ TEST(Fractions, OfKaiMayBeOnTheGpuThatKaiReserves) {
   EXPECT_EQ(world.Show(PodWithGpus("holds", 1), "run.ai/reserve_for_gpu_index", "GPU-1"), "");
   EXPECT_EQ(world.Show(Fraction("kai", "60Gi"), kOfMain + "gpus.devices", "GPU-1"), "");
   EXPECT_EQ(world.Audit().double_grants, 0U);
+  EXPECT_EQ(world.node().FindPod("kai")->placement.grants.front().gpu, 1) << "whichever came first";
+  EXPECT_EQ(world.Check(PodWithGpus("whole", 1)), Reason::kFits) << "GPU-0 is idle";
   EXPECT_EQ(world.Bind(Fraction("a", "8Gi")).at(kOfMain + "gpus.devices"), "GPU-0");
   const Json gpu = {{"index", 0}, {"milli", 1000}, {"memory_mib", kGpuMib}};
   Json devices = {{"version", 1}, {"node", "n1"}};
