@@ -2,7 +2,6 @@
 //
 // The suite for extenders: one that is right in every case passes, and each wrong answer is found.
 #include "bench/replay/conform/conform.h"
-#include "base/mutex.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -21,6 +20,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "bench/replay/conform/cases.h"
 #include "server/http/http_server.h"
 #include "test/support/http_fixture.h"
