@@ -159,7 +159,7 @@ GroupPlaces Extender::GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
   GroupPlaces group{parts_.domains->Of(snapshot), {}};
   if (!pod.gang.empty()) {
     group.members = MembersOn(*snapshot, pod, parts_.state.GangNodes(pod.gang.id));
-    if (parts_.gangs != nullptr) {
+    if (parts_.gangs != nullptr && pod.domain.required) {  // nobody else asks how many are left
       group.members.left = parts_.gangs->LeftOf(pod.gang.id, parts_.clock.Now());
     }
   }
