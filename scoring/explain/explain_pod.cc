@@ -311,7 +311,7 @@ class Explaining {
     }
     const std::vector<std::string> reasons = CountTexts(told_);
     // Which is that of the nearest.
-    const bool is_selected_nowhere = is_never && told_.never.starts_with("no node ");
+    const bool is_selected_nowhere = is_never && told_.never == SelectedNowhere(pod_);
     if (is_selected_nowhere || (has_nearest && !is_never && reasons.size() == 1)) return line;
     for (std::size_t i = 0; i < std::min(kToldCounts, reasons.size()); ++i) {
       const int rank = static_cast<int>(i) + (has_nearest || is_preempting ? 2 : 0);

@@ -22,6 +22,13 @@ std::span<const Toleration> TolerationsOf(const PodRequest& pod) {
   return pod.constraints->tolerations;
 }
 
+std::string TaintedText(std::int64_t nodes, const std::string& taint) {
+  const bool one = nodes == 1;
+  const std::string count = CountText(nodes, "node");
+  if (taint.starts_with(kCordonTaint)) return count + (one ? " is" : " are") + " cordoned";
+  return count + (one ? " has" : " have") + " taint " + taint;
+}
+
 namespace {
 
 bool IsSelected(const NodeSpec& node, const PodRequest& pod) {
@@ -82,9 +89,7 @@ std::string TextOf(std::int64_t nodes, const Kinds& kinds, const PodRequest& pod
   }
   const Reason reason = *kinds.reasons.begin();
   if (reason == Reason::kTaintNotTolerated && kinds.taints.size() == 1) {
-    const std::string& taint = *kinds.taints.begin();
-    if (taint.starts_with(kCordonTaint)) return count + (one ? " is" : " are") + " cordoned";
-    return count + (one ? " has" : " have") + " taint " + taint;
+    return TaintedText(nodes, *kinds.taints.begin());
   }
   if (reason == Reason::kNodeNotSelected) {
     const std::string labels = LabelsSelected(pod);
@@ -162,6 +167,11 @@ std::string PoolOf(const PodRequest& pod) {
   return labels.empty() ? "" : " in " + labels;
 }
 
+std::string SelectedNowhere(const PodRequest& pod) {
+  const std::string pool = PoolOf(pod);
+  return pool.empty() ? "no node matches its node selector and affinity" : "no node is" + pool;
+}
+
 std::string NeverInPool(const Snapshot& snapshot, const Question& question) {
   const PodRequest& pod = question.pod;
   const RequestShape& shape = pod.shape;
@@ -185,12 +195,7 @@ std::string NeverInPool(const Snapshot& snapshot, const Question& question) {
     }
     if (nodes > 0) break;
   }
-  if (nodes == 0) {  // the pod selects labels that no node has
-    const std::string pool = PoolOf(pod);
-    return question.candidates.empty() ? ""
-           : pool.empty()              ? "no node matches its node selector and affinity"
-                                       : "no node is" + pool;
-  }
+  if (nodes == 0) return question.candidates.empty() ? "" : SelectedNowhere(pod);
   const std::string of = CountText(nodes, "node") + PoolOf(pod);
   if (reasons.size() > 1) {
     std::vector<std::pair<std::int64_t, Reason>> counts;

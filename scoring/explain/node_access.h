@@ -48,6 +48,12 @@ Node AtItsBest(const Node& node);
 // " in pool=z": every label that the pod selects, where it selects by nothing else; else "".
 std::string PoolOf(const PodRequest& pod);
 
+// Of a pod that selects labels which no node has: "no node is in pool=y".
+std::string SelectedNowhere(const PodRequest& pod);
+
+// "3 nodes have taint gpu=present:NoSchedule", "1 node is cordoned".
+std::string TaintedText(std::int64_t nodes, const std::string& taint);
+
 // Why no node of the pod's pool takes it as the nodes are, whatever ends there: "its 2 nodes in
 // pool=z have at most 64 GiB of memory, it needs 200 GiB", "none of its 3 nodes ever takes it: 2
 // had ...", "no node is in pool=y". The pool: the nodes that are open to it, without any those that

@@ -53,7 +53,7 @@ bool IsNever(Reason reason) {
 // taints the one that most of them have.
 std::string TextOf(const Snapshot& snapshot, const PodRequest& pod, Reason reason,
                    std::int64_t nodes) {
-  if (reason == Reason::kNodeNotSelected && !PoolOf(pod).empty()) return "no node is" + PoolOf(pod);
+  if (reason == Reason::kNodeNotSelected && !PoolOf(pod).empty()) return SelectedNowhere(pod);
   if (reason != Reason::kTaintNotTolerated) return berth::TextOf(reason, nodes);
   std::map<std::string, std::int64_t> taints;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
@@ -67,11 +67,7 @@ std::string TextOf(const Snapshot& snapshot, const PodRequest& pod, Reason reaso
   }
   const auto most = std::ranges::max_element(taints, {}, [](const auto& of) { return of.second; });
   if (most == taints.end()) return berth::TextOf(reason, nodes);
-  const bool is_one = most->second == 1;
-  if (most->first.starts_with(kCordonTaint)) {
-    return CountText(most->second, "node") + (is_one ? " is cordoned" : " are cordoned");
-  }
-  return CountText(most->second, "node") + (is_one ? " has" : " have") + " taint " + most->first;
+  return TaintedText(most->second, most->first);
 }
 
 }  // namespace
