@@ -3,6 +3,7 @@
 // `berth snapshot`: a file that can be shown to others, about which Berth answers the same.
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -74,6 +75,12 @@ Outcome Berth(std::vector<std::string> words, const std::string& cluster) {
   return RunProgram("berth", words);
 }
 
+// The seconds that a pod has waited go on between two answers.
+std::string Still(const std::string& answer) {
+  static const std::regex kWaited(R"((_seconds": )\d+|\b(\d+(d|h|m|s|min))+\b)");
+  return std::regex_replace(answer, kWaited, "$1N");
+}
+
 class Snapshot : public testing::Test {
  protected:
   // Slims the file, and compares all answers about both.
@@ -101,7 +108,7 @@ class Snapshot : public testing::Test {
     }
     for (const std::vector<std::string>& words : asked) {
       const Outcome whole = Berth(words, file), same = Berth(words, slim);
-      EXPECT_EQ(same.out, whole.out) << words.back();
+      EXPECT_EQ(Still(same.out), Still(whole.out)) << words.back();
       EXPECT_EQ(same.code, whole.code) << words.back();
     }
     EXPECT_EQ(Berth({"snapshot"}, slim).out, made.out) << "nothing is left to take out";
