@@ -36,12 +36,12 @@
 #include "scoring/engine/engine.h"
 #include "scoring/judgement.h"
 #include "scoring/waste/request_mix.h"
-#include "server/extender/binds_under_way.h"
-#include "server/extender/device_rooms.h"
-#include "server/extender/earmark_table.h"
-#include "server/extender/gang_table.h"
-#include "server/extender/pending_pods.h"
-#include "server/extender/ports.h"
+#include "server/extender/gangs/table/gang_table.h"
+#include "server/extender/kept/device_rooms.h"
+#include "server/extender/kept/earmark_table.h"
+#include "server/extender/ports/binds_under_way.h"
+#include "server/extender/ports/ports.h"
+#include "server/extender/waiting/pending_pods.h"
 
 namespace berth {
 

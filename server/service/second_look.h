@@ -25,8 +25,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "cluster/state/cluster_state.h"
-#include "server/extender/ports.h"
-#include "server/extender/refused_pods.h"
+#include "server/extender/ports/ports.h"
+#include "server/extender/waiting/refused_pods.h"
 
 namespace berth {
 

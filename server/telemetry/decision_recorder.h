@@ -3,7 +3,7 @@
 // DecisionRecorder: decisions go to the log (binds at info, the rest at debug) and to the metrics.
 #pragma once
 
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "server/telemetry/log.h"
 #include "server/telemetry/metrics.h"
 

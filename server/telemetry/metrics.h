@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 
 namespace prometheus {
 class Collectable;

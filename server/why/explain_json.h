@@ -18,7 +18,7 @@
 #include "scoring/explain/node_edits.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/mig/repartition_report.h"
-#include "server/extender/gang_table.h"
+#include "server/extender/gangs/table/gang_table.h"
 #include "server/why/live.h"
 #include "server/wire/json/strict_json.h"
 

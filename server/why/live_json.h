@@ -19,8 +19,8 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/state/waiting_pods.h"
 #include "scoring/mig/repartition_report.h"
-#include "server/extender/gang_table.h"
-#include "server/extender/room_run.h"
+#include "server/extender/gangs/table/gang_table.h"
+#include "server/planners/moves/room_run.h"
 #include "topology/domains/domain_tree.h"
 #include "topology/domains/topology_levels.h"
 

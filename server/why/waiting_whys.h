@@ -22,7 +22,7 @@
 #include "cluster/state/waiting_pods.h"
 #include "scoring/explain/kept_room.h"
 #include "server/extender/extender.h"
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "server/telemetry/metrics.h"
 #include "server/why/explain_json.h"
 #include "server/why/live.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cluster/state/snapshot.h"
-#include "server/extender/gang_limits.h"
+#include "server/extender/gangs/roster/gang_limits.h"
 #include "test/model/sim_api.h"
 #include "test/model/sim_calls.h"
 #include "test/model/sim_scheduler.h"

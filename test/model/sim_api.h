@@ -16,7 +16,7 @@
 
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/waiting_pods.h"
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "test/model/sim_calls.h"
 #include "test/model/sim_world.h"
 #include "test/support/builders.h"

@@ -31,9 +31,9 @@
 #include <vector>
 
 #include "server/extender/extender.h"
-#include "server/extender/pending_pods.h"
-#include "server/extender/room_maker.h"
+#include "server/extender/waiting/pending_pods.h"
 #include "server/kube/watch/kubelet_refusals.h"
+#include "server/planners/moves/room_maker.h"
 #include "test/support/wire_fixture.h"
 #include "test/support/worlds.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "server/wire/pod/devices_annotation.h"
 
 namespace berth::test {

@@ -12,7 +12,7 @@
 #include "scoring/registry.h"
 #include "scoring/room/make_room.h"
 #include "scoring/room/room_nodes.h"
-#include "server/extender/room_maker.h"
+#include "server/planners/moves/room_maker.h"
 
 namespace berth::replay {
 namespace {

@@ -62,7 +62,7 @@
 #include "scoring/claims/claim_choice.h"
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_claims.h"
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/lead/write_journal.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "cluster/state/cluster_state.h"
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "server/kube/client/api_client.h"
 #include "server/wire/pod/pod_rules.h"
 

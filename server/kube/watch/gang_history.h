@@ -9,7 +9,7 @@
 
 #include "scoring/earmarks/job_ends.h"
 #include "scoring/earmarks/pod_ends.h"
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/watch/reflector.h"
 #include "server/wire/pod/pod_rules.h"

@@ -20,7 +20,7 @@
 #include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/state/cluster_state.h"
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "server/kube/lead/write_journal.h"
 #include "server/kube/watch/reflector.h"
 #include "server/wire/json/object_meta.h"

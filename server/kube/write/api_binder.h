@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "cluster/state/cluster_event.h"
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "server/kube/lead/write_journal.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_rules.h"

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/lead/write_journal.h"
 #include "server/kube/write/work_queue.h"

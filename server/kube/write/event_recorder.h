@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "server/extender/ports.h"
+#include "server/extender/ports/ports.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/write/work_queue.h"
 #include "server/wire/api/writes_json.h"

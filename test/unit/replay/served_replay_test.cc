@@ -15,8 +15,8 @@
 
 #include "bench/replay/engine_placer.h"
 #include "scoring/registry.h"
-#include "server/extender/embedded_cluster.h"
 #include "server/extender/extender.h"
+#include "server/extender/ports/embedded_cluster.h"
 #include "test/support/random_world.h"
 
 namespace berth::replay::served_replay_test {

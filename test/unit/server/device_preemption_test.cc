@@ -2,7 +2,7 @@
 //
 // Evictions for pods that wait for GPUs of DRA: when there are some, what is kept for whom, and
 // what kube-scheduler is answered meanwhile.
-#include "server/extender/device_preemption.h"
+#include "server/planners/preemption/device_preemption.h"
 
 #include <chrono>
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/extender/embedded_cluster.h"
+#include "server/extender/ports/embedded_cluster.h"
 
 #include <atomic>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/extender/room_maker.h"
+#include "server/planners/moves/room_maker.h"
 
 #include <chrono>
 #include <string>

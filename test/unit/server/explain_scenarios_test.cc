@@ -10,7 +10,7 @@
 
 #include "cluster/state/snapshot.h"
 #include "config/reload.h"
-#include "server/extender/embedded_cluster.h"
+#include "server/extender/ports/embedded_cluster.h"
 #include "server/settings/config_file.h"
 #include "server/why/explain_pages.h"
 #include "server/wire/file/cluster_file.h"

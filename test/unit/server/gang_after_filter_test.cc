@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "server/extender/gang_limits.h"
+#include "server/extender/gangs/roster/gang_limits.h"
 #include "test/unit/server/gang_world.h"
 
 namespace berth::test::gang_after_filter_test {

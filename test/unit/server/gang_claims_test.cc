@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "server/extender/extender.h"
-#include "server/extender/gang_limits.h"
-#include "server/extender/gang_table.h"
+#include "server/extender/gangs/roster/gang_limits.h"
+#include "server/extender/gangs/table/gang_table.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 

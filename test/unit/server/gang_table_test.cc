@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gangs through the verbs of the Extender: every arrow of gang_table.h.
-#include "server/extender/gang_table.h"
+#include "server/extender/gangs/table/gang_table.h"
 
 #include <chrono>
 #include <deque>

@@ -14,7 +14,7 @@
 
 #include "base/mutex.h"
 #include "server/extender/extender.h"
-#include "server/extender/gang_table.h"
+#include "server/extender/gangs/table/gang_table.h"
 #include "server/service/verbs.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"

@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "server/extender/extender.h"
-#include "server/extender/gang_table.h"
+#include "server/extender/gangs/table/gang_table.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/extender/pending_pods.h"
+#include "server/extender/waiting/pending_pods.h"
 
 #include <chrono>
 #include <set>

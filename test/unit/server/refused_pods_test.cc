@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/extender/refused_pods.h"
+#include "server/extender/waiting/refused_pods.h"
 
 #include <algorithm>
 #include <map>

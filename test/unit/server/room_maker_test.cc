@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Room that Berth makes by itself: whom it evicts, what it holds meanwhile, when it stops.
-#include "server/extender/room_maker.h"
+#include "server/planners/moves/room_maker.h"
 
 #include <string>
 #include <vector>

@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/extender/room_maker.h"
+#include "server/planners/moves/room_maker.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GangPlans: the nodes where others are evicted for a gang, and what is kept there meanwhile.
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "cluster/values/alike.h"
+#include "scoring/explain/other_limits.h"
+#include "scoring/reason.h"
+#include "scoring/registry.h"
+#include "scoring/scheduler_victims.h"
+#include "server/extender/gangs/plans/gang_plans.h"
+#include "server/extender/gangs/roster/gang_limits.h"
+
+namespace berth {
+namespace {
+
+// Whether the pod fits the node, or would without pods of lower priority.
+bool MayStillCome(const Snapshot& snapshot, const PodRequest& pod, const std::string& name) {
+  const NodeIndex index = snapshot.names().Find(name);
+  if (index == kNoNode) return false;
+  const Node& node = snapshot.node(index);
+  const Reason reason = AfterEvictions(node, pod, FirstObjection(node, pod.shape));
+  if (VerdictOf(reason) == Verdict::kUnresolvable) return false;
+  const Node left = node.Without(
+      [&pod](const PodRecord& held) { return held.leaving || held.pod.priority < pod.priority; });
+  return LackOf(left, pod).empty();
+}
+
+bool HasLeaving(const Snapshot& snapshot, const std::string& name) {
+  const NodeIndex index = snapshot.names().Find(name);
+  return index != kNoNode && std::ranges::any_of(snapshot.node(index).pods(),
+                                                 [](const auto& held) { return held->leaving; });
+}
+
+}  // namespace
+
+// kube-scheduler asks about some nodes of a large cluster. Pods that ask for the same may change
+// places, until others are evicted for one of them: kube-scheduler counts it as nominated to its
+// node then, and would evict for the second one beside it.
+void GangPlans::MoveToAsked(GangUnit& unit, const GangRoster& roster, const PodRequest& pod,
+                            const OfferedNodes& offered) {
+  NodesByUid& nodes = unit.clearing.nodes.to_clear;
+  const auto may_move = [&unit](const std::string& uid) {
+    return !unit.clearing.kept.contains(uid) && !unit.clearing.nominated.contains(uid) &&
+           !unit.clearing.told.contains(uid);
+  };
+  const auto own = nodes.find(pod.id.uid);
+  if (own == nodes.end() || !may_move(pod.id.uid)) return;
+  if (offered.Find(own->second) != kNoNode) return;
+  for (const auto& member : roster.waiting) {
+    const auto other = nodes.find(member->id.uid);
+    if (other == nodes.end() || !may_move(member->id.uid)) continue;
+    if (offered.Find(other->second) == kNoNode || !SamePodKind(*member, pod)) continue;
+    std::swap(own->second, other->second);
+    return;
+  }
+}
+
+bool GangPlans::MayPlan(const GangUnit& unit, Instant now) const {
+  return unit.plan.phase == GangPlanned::Phase::kNone && leads_ && !unit.forgotten &&
+         now >= unit.wait.not_before && MayHold(unit);
+}
+
+bool GangPlans::MayTell(const GangUnit& unit, const GangRoster& roster, const PodRequest& pod,
+                        const Node& node) {
+  // Without those that need room they are too few, so that nothing is bound.
+  if (unit.clearing.nodes.beside.contains(pod.id.uid)) {
+    return roster.placed.pods + std::ssize(unit.clearing.nodes.beside) < unit.roll.needs;
+  }
+  std::int64_t given = 0;
+  for (const auto& member : roster.waiting) {
+    const std::string& uid = member->id.uid;
+    const std::string* const other = unit.clearing.nodes.NodeOf(uid);
+    if (unit.clearing.told.contains(uid) && other != nullptr && *other == node.spec().name) {
+      given += GpusCountedFor(node.spec(), member->shape);
+    }
+  }
+  return PodsAreTakenAway(node, pod, given) && AnyEvictionsWillDo(node, pod);
+}
+
+void GangPlans::PlanToClear(Engine& engine, GangUnit& unit, const GangRoster& roster,
+                            const EvictionLimits& limits, bool one_by_one, Instant now) {
+  const bool is_same = unit.clearing.found_change == roster.change;
+  const bool is_young = now - unit.clearing.found_at < gangs::kBetweenClearings;
+  if (is_same && (is_young || unit.clearing.found_on == planning_.Ground(false))) return;
+  std::optional<GangToPlan> ask = MembersToPlan(unit, roster, now);
+  if (!ask) return;
+  // Those for which others are evicted already, or are to be, or that keep a place, stay there.
+  if (one_by_one) ask->nominated = unit.clearing.nominated;
+  bool has_begun = !unit.clearing.nominated.empty();
+  for (const auto& pod : roster.waiting) {
+    const std::string& uid = pod->id.uid;
+    if (!unit.clearing.told.contains(uid) && !unit.clearing.kept.contains(uid)) continue;
+    const auto* const node = unit.clearing.nodes.NodeOf(uid);
+    if (node != nullptr && ask->fixed.emplace(uid, *node).second) has_begun = true;
+  }
+  GangClearing clearing = planning_.PlanAfterEvictions(engine, *ask, limits);
+  if (clearing.empty() && has_begun) {
+    StopClearing(unit);
+    return PlanToClear(engine, unit, roster, limits, one_by_one, now);
+  }
+  unit.clearing.nodes = std::move(clearing);
+  unit.clearing.found_on = planning_.Ground(false);
+  unit.clearing.found_at = now;
+  unit.clearing.found_change = roster.change;
+}
+
+void GangPlans::KeepWhatIsFree(Engine& engine, GangUnit& unit, const GangRoster& roster) {
+  for (const auto& pod : roster.waiting) {
+    const std::string& uid = pod->id.uid;
+    if (unit.clearing.kept.contains(uid)) continue;
+    const std::string* const node = unit.clearing.nodes.NodeOf(uid);
+    if (node == nullptr || planning_.IsKeptFrom(*pod, *node)) continue;
+    if (planning_.Keep(engine, *pod, *node)) unit.clearing.kept.insert(uid);
+  }
+  KeepCleared(unit, roster);
+}
+
+// Also where nobody is evicted yet: without that node those on others would be in vain.
+void GangPlans::KeepCleared(const GangUnit& unit, const GangRoster& roster) {
+  if (parts_.rooms == nullptr) return;
+  KeptNodes nodes;
+  for (const auto& pod : roster.waiting) {
+    const std::string& uid = pod->id.uid;
+    const auto node = unit.clearing.nodes.to_clear.find(uid);
+    if (unit.clearing.kept.contains(uid)) continue;
+    if (node == unit.clearing.nodes.to_clear.end()) continue;
+    nodes.try_emplace(node->second, KeptNode{{pod->id, pod->gang.id, pod->priority}});
+  }
+  parts_.rooms->KeepFor(unit.roll.says.id, std::move(nodes));
+}
+
+bool GangPlans::MayFinishClearing(const GangUnit& unit, const GangRoster& roster,
+                                  Instant now) const {
+  if (unit.roll.Missing(roster.all) > 0) return false;
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  bool ending = false, all_kept = true;
+  for (const auto& pod : roster.waiting) {
+    const std::string& uid = pod->id.uid;
+    if (unit.clearing.kept.contains(uid)) continue;
+    const std::string* const node = unit.clearing.nodes.NodeOf(uid);
+    if (node == nullptr) continue;
+    all_kept = false;
+    if (!MayStillCome(*snapshot, *pod, *node)) return false;
+    ending = ending || (unit.clearing.nominated.contains(uid) && HasLeaving(*snapshot, *node));
+  }
+  const Duration since = now - unit.clearing.nominated_at;
+  return since < gangs::kBetweenNominations || ((ending || all_kept) && since < gangs::kKeepsFor);
+}
+
+void GangPlans::TendClearing(Engine& engine, GangUnit& unit, const GangRoster& roster, Instant now,
+                             GangActions& actions) {
+  if (unit.clearing.nominated.empty()) return;
+  std::vector<std::string> gone;
+  std::erase_if(unit.clearing.kept, [&](const std::string& uid) {
+    if (roster.uids.contains(uid)) return false;
+    gone.push_back(uid);
+    return true;
+  });
+  parts_.state.Unplan(gone);
+  KeepWhatIsFree(engine, unit, roster);  // first: the last of those evicted may have gone just now
+  if (MayFinishClearing(unit, roster, now)) return;
+  StopClearing(unit);  // kube-scheduler asks again about those that are woken
+  for (const auto& [uid, id] : unit.wait.asleep) actions.wakes.push_back(id);
+}
+
+void GangPlans::StopClearing(GangUnit& unit) {
+  const std::vector<std::string> uids(unit.clearing.kept.begin(), unit.clearing.kept.end());
+  parts_.state.Unplan(uids);
+  if (parts_.rooms != nullptr) parts_.rooms->KeepFor(unit.roll.says.id, {});
+  unit.clearing.kept.clear();
+  unit.clearing.nominated.clear();
+  unit.clearing.told.clear();
+  unit.clearing.nodes = {};
+  unit.clearing.nominated_at = {};
+  unit.clearing.found_change = 0;
+}
+
+}  // namespace berth
