@@ -94,7 +94,7 @@ void PodsNameTheOneThatAsks(const ClusterParts& c, Findings& out) {
   }
   for (const auto& [name, pods] : elsewhere) {
     const std::string cure = "Give GPU pods schedulerName: " + *c.asking.begin();
-    const std::string cause = CountOf(pods.size(), "GPU pod") + " of " + name +
+    const std::string cause = CountText(pods.size(), "GPU pod") + " of " + name +
                               ", which does not ask Berth: " + Listed(pods);
     others == c.pods.size() ? out.Wrong(cure, cause) : out.Note(cure, cause);
   }
@@ -116,7 +116,7 @@ void PodsHaveADecision(const ClusterParts& c, Findings& out) {
   }
   for (const auto& [name, pods] : past) {
     const std::string cause =
-        CountOf(pods.size(), "GPU pod") + " placed without Berth: " + Listed(pods);
+        CountText(pods.size(), "GPU pod") + " placed without Berth: " + Listed(pods);
     const bool has_others = std::ranges::any_of(c.pods, &GpuPodPart::by_berth);
     has_others ? out.Note("Look whether these pods name their node themselves", cause)
                : out.Wrong("Register Berth with " + name + " (docs/install.md, step 4)", cause);
@@ -193,7 +193,7 @@ void EntriesAreRight(const ClusterParts& c, Findings& out) {
     const std::size_t nodes = c.seen.Of("Node").size();
     if (In(part.config, {"percentageOfNodesToScore"}) != 100 && nodes > kAlwaysScored) {
       out.Wrong("Set percentageOfNodesToScore: 100" + where,
-                "kube-scheduler offers Berth a sample of " + CountOf(nodes, "node"));
+                "kube-scheduler offers Berth a sample of " + CountText(nodes, "node"));
     }
     for (const Json& entry : part.berth) {
       const Json& managed = In(entry, {"managedResources"});
@@ -258,7 +258,7 @@ void NodesOfferGpus(const ClusterParts& c, Findings& out) {
   }
   if (!none.empty()) {
     out.Wrong("Look at the log of the device plugin on " + none.front(),
-              CountOf(none.size(), "GPU node") + " without GPUs to give: " + Listed(none));
+              CountText(none.size(), "GPU node") + " without GPUs to give: " + Listed(none));
   }
   if (!several.empty()) {
     out.Wrong("Let one of them give the GPUs of a node", ways + " both do on " + Listed(several));
@@ -335,7 +335,7 @@ void CertificateLasts(const ClusterParts& c, Findings& out) {
   out.Wrong("Make new certificates (docs/tls.md)",
             left < 0 ? "Berth's certificate has ended"
                      : "Berth's certificate ends in " +
-                           CountOf(static_cast<std::size_t>(left / kDay), "day"));
+                           CountText(static_cast<std::size_t>(left / kDay), "day"));
 }
 
 void AllWasRead(const ClusterParts& c, Findings& out) {
@@ -363,7 +363,7 @@ std::vector<std::string> FactsOf(const ClusterParts& c) {
   Texts facts;
   if (c.berth_pods > 0) {
     facts.push_back("Berth: " + std::to_string(c.ready.size()) + " of " +
-                    CountOf(c.berth_pods, "pod") + " ready, " +
+                    CountText(c.berth_pods, "pod") + " ready, " +
                     (c.leader.empty() ? "none" : c.leader) + " leads");
   }
   std::map<std::string, std::size_t> counts;

@@ -82,7 +82,4 @@ std::vector<Finding> FindingsOf(const ClusterParts& cluster);
 // What is there: Berth, who schedules GPU pods, how nodes give GPUs.
 std::vector<std::string> FactsOf(const ClusterParts& cluster);
 
-// "3 GPU nodes", "1 GPU node".
-std::string CountOf(std::size_t count, const std::string& what);
-
 }  // namespace berth

@@ -97,10 +97,6 @@ std::vector<std::string> GpusIn(const Json& amounts, const Config& config) {
 
 }  // namespace
 
-std::string CountOf(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 bool GpuNodePart::kubelet_chooses() const {
   return std::ranges::find(paths, dialects::kDevicePlugin) != paths.end();
 }

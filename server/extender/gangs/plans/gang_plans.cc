@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/values/alike.h"
 #include "scoring/gangs/gang_class.h"
 #include "server/extender/gangs/roster/gang_limits.h"
@@ -20,7 +21,7 @@ std::string AskOf(std::span<const std::shared_ptr<const PodRequest>> members) {
            member->shape.gpu_count() != gpus;
   };
   if (std::ranges::any_of(members, is_other)) return "";
-  return gangs::Count(gpus, "GPU");
+  return CountText(gpus, "GPU");
 }
 
 }  // namespace
@@ -243,7 +244,7 @@ bool GangPlans::Adopt(GangUnit& unit, const GangToPlan& ask,
         {.what = GangNews::What::kPlanned,
          .gang = unit.roll.says.id,
          .pod = ask.members.front()->id,
-         .text = gangs::Count(std::ssize(unit.plan.members), "member") + " planned"});
+         .text = CountText(std::ssize(unit.plan.members), "member") + " planned"});
   }
   return true;
 }

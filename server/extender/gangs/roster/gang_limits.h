@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/text.h"
 #include "cluster/values/gang.h"
 
 namespace berth::gangs {
@@ -110,11 +111,6 @@ inline constexpr std::string_view kWaking = "Berth is waking the gang's other po
 
 inline Error Conflict(std::string_view text) { return {Errc::kConflict, std::string(text)}; }
 
-// "1 pod", "3 pods".
-inline std::string Count(std::int64_t number, std::string_view one) {
-  return std::to_string(number) + " " + std::string(one) + (number == 1 ? "" : "s");
-}
-
 // A node that filter named for a pod, and that it was not bound to.
 struct NodeOut {
   std::string node;
@@ -126,7 +122,7 @@ struct NodeOut {
     until = now + std::min(kOutFor * (1 << std::min(times++, 8)), kLongestOut);
   }
   [[nodiscard]] std::string TextOf(const std::string& pod) const {
-    return "kube-scheduler asked about " + pod + " " + Count(asks, "time") +
+    return "kube-scheduler asked about " + pod + " " + CountText(asks, "time") +
            " and did not bind it to " + node;
   }
 };

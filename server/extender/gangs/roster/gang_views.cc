@@ -33,7 +33,7 @@ std::string Seconds(Duration time) {
 
 // "needs room for 4 pods with 8 GPUs each, has room for 1 in leaf l7".
 std::string ShortageOf(const GangWait& wait, std::int64_t missing) {
-  return "needs room for " + gangs::Count(missing, "pod") +
+  return "needs room for " + CountText(missing, "pod") +
          (wait.shortage_ask.empty() ? " together" : " with " + wait.shortage_ask + " each") +
          // It may have it, and not where they may go.
          (wait.shortage->fits < missing ? ", has room for " + std::to_string(wait.shortage->fits)
@@ -66,7 +66,7 @@ std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) 
   const std::int64_t members = view.placed + view.waiting;
   if (unit.roll.gathers) {
     const std::string there =
-        std::to_string(members) + " of " + gangs::Count(view.minimum, "pod") + " exist";
+        std::to_string(members) + " of " + CountText(view.minimum, "pod") + " exist";
     const std::string_view cure = CureOf(unit.roll.says.one_by_one);
     if (!cure.empty()) return there + "; " + std::string(cure);
     return there + unit.roll.lacks;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "server/extender/gangs/roster/gang_limits.h"
 #include "server/extender/gangs/table/gang_table.h"
 
@@ -79,7 +80,7 @@ void GangTable::Allocated(const GangId& gang, bool allocated, Instant now, GangA
   actions.news.push_back({.what = GangNews::What::kBegun,
                           .gang = unit.roll.says.id,
                           .pod = first,
-                          .text = gangs::Count(members, "pod") + " got devices by claims"});
+                          .text = CountText(members, "pod") + " got devices by claims"});
 }
 
 }  // namespace berth

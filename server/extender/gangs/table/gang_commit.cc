@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "server/extender/gangs/roster/gang_limits.h"
 
 namespace berth {
@@ -186,7 +187,7 @@ void GangCommits::Begin(GangUnit& unit, const PodId& first, Instant now, GangAct
       {.what = GangNews::What::kBegun,
        .gang = unit.roll.says.id,
        .pod = first,
-       .text = gangs::Count(1 + static_cast<std::int64_t>(unit.plan.held()), "bind") + " released",
+       .text = CountText(1 + static_cast<std::int64_t>(unit.plan.held()), "bind") + " released",
        .took = now - held});
   Release(unit, actions);
 }
