@@ -239,19 +239,12 @@ void AddRoomGoals(CLI::App& command, PlanFlags& flags, CLI::Option* flag) {
                                             help("So that COUNT nodes have nothing but idle GPUs"))
                                 ->type_name("COUNT")
                                 ->check(CLI::Range(1, wire::kMostIdleNodes));
-  CLI::Option* const most = command
-                                .add_option("--most-moves", flags.most_moves,
-                                            help("So that COUNT moves in all let the most pods in"))
-                                ->type_name("COUNT")
-                                ->check(CLI::Range(1, wire::kMostRoomMoves))
-                                ->excludes(idle);
   command.add_option("--model", flags.model, "With --idle-nodes: nodes with GPUs of this model")
       ->type_name("MODEL")
       ->needs(idle);
   if (flag == nullptr) return;
   pods->needs(flag);
   idle->needs(flag);
-  most->needs(flag);
 }
 
 constexpr const char* kMakesRoom =

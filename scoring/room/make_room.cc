@@ -226,9 +226,7 @@ RoomPlan MakeRoom(const RoomAsk& ask) {
   RoomNodes nodes(ask);
   plan.least_cost = BoundOfMoves(nodes, Prices::kCosts);
   plan.least_moves = BoundOfMoves(nodes, Prices::kMoves);
-  const bool is_beyond = ask.most_moves && plan.least_moves.price > *ask.most_moves;
-  if (plan.least_cost.impossible || is_beyond) {
-    if (is_beyond) plan.least_cost.price = 0;
+  if (plan.least_cost.impossible) {
     plan.optimal = true;
     return plan;
   }
@@ -236,13 +234,7 @@ RoomPlan MakeRoom(const RoomAsk& ask) {
   plan.found = searched.found;
   plan.cost = searched.cost;
   plan.optimal = searched.complete || (searched.found && searched.cost <= plan.least_cost.price);
-  if (ask.most_moves) plan.least_cost.price = 0;
-  if (!searched.found) return plan;
-  Tell(ask, nodes, searched, plan);
-  if (ask.most_moves) {
-    plan.cost = 0;
-    for (const PodMove& move : plan.moves) plan.cost += move.cost;
-  }
+  if (searched.found) Tell(ask, nodes, searched, plan);
   return plan;
 }
 

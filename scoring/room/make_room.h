@@ -62,7 +62,7 @@ struct RoomPlan {
   std::vector<NodeIndex> idle;  // of the goal's nodes; ascending
   std::int64_t cost = 0;        // of all moves (room_within.h)
   bool optimal = false;         // no plan costs less; if none was found: there is none
-  RoomBound least_cost = {}, least_moves = {};  // of the first no price with RoomAsk::most_moves
+  RoomBound least_cost = {}, least_moves = {};
   // Why residents of all nodes stay, and how many: what else could have moved.
   std::map<Stays, std::int64_t> staying;
   // The cluster once all of it is done; pods that were moved or placed are not moved again.

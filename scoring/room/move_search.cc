@@ -93,9 +93,7 @@ class Choices {
 class Searcher {
  public:
   Searcher(RoomNodes& nodes, std::int64_t at_least)
-      : nodes_(nodes), at_least_(at_least), small_(nodes.size() <= kSmallCluster) {
-    if (const auto& most = nodes.ask().most_moves) below_ = kMoveFirst * (*most + 1);
-  }
+      : nodes_(nodes), at_least_(at_least), small_(nodes.size() <= kSmallCluster) {}
 
   SearchedMoves Search() {
     std::vector<std::vector<NodeIndex>> places = nodes_.ask().goal.within;

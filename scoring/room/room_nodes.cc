@@ -26,11 +26,10 @@ bool HasGpus(const PodRecord& pod) {
 
 std::vector<Resident> ResidentsOf(const Node& node, const RoomAsk& ask) {
   const MoveRules& rules = ask.rules;
-  const std::int64_t each = ask.most_moves ? kMoveFirst : 0;
   std::vector<Resident> residents;
   for (const auto& pod : node.pods()) {
     if (WhyItStays(*pod, rules) != Stays::kNot || node.IsHeldByClaim(pod->pod)) continue;
-    residents.push_back({pod, each + MoveCost(*pod, rules.now), AmountsHeld(*pod)});
+    residents.push_back({pod, MoveCost(*pod, rules.now), AmountsHeld(*pod)});
   }
   std::ranges::sort(residents, {}, [](const Resident& one) {
     return std::tuple<std::int64_t, std::string_view>(one.cost, one.pod->pod.id.uid);

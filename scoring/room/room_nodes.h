@@ -44,14 +44,10 @@ inline bool CoversAll(const Amounts& held, const Amounts& missing) {
   return true;
 }
 
-// What one move more costs where the fewest moves are wanted (RoomAsk::most_moves): more than the
-// work that any number of pods lose.
-inline constexpr std::int64_t kMoveFirst = 1'000'000'000'000;
-
 // A pod that may be moved.
 struct Resident {
   std::shared_ptr<const PodRecord> pod;
-  std::int64_t cost = 0;  // of its move; with kMoveFirst
+  std::int64_t cost = 0;  // of its move
   Amounts held{};
 };
 

@@ -9,7 +9,6 @@
 
 #include "scoring/explain/node_report.h"
 #include "scoring/gangs/gang_ranks.h"
-#include "scoring/room/most_room.h"
 
 namespace berth {
 namespace {
@@ -32,7 +31,6 @@ class UnitPlanner {
         AddGang(pod.gang.id);
       }
     }
-    if (wish_.most_moves > 0) PlanMost();
     return std::move(units_);
   }
 
@@ -135,7 +133,6 @@ class UnitPlanner {
   }
 
   void Add(RoomUnit unit) {
-    if (wish_.most_moves > 0) return AddToMost(std::move(unit));
     const std::optional<SearchLimits> limits = units_.units.size() == kMostUnits ? std::nullopt
                                                : wish_.limits                    ? wish_.limits()
                                                                                  : wish_.ask.limits;
@@ -154,43 +151,10 @@ class UnitPlanner {
     units_.units.push_back(std::move(unit));
   }
 
-  void AddToMost(RoomUnit unit) {
-    if (goals_.size() == kMostGoals) {
-      ++units_.beyond;
-      return;
-    }
-    RoomGoal goal = GoalOf(unit);
-    if (!unit.problem.empty()) {
-      units_.units.push_back(std::move(unit));
-      return;
-    }
-    goals_.push_back(std::move(goal));
-    candidates_.push_back(std::move(unit));
-  }
-
-  // One plan for the most of the candidates.
-  void PlanMost() {
-    MostWish wish{.ask = wish_.ask, .goals = std::move(goals_), .limits = wish_.limits};
-    wish.ask.most_moves = wish_.most_moves;
-    MostRoom most = FindMostRoom(wish);
-    MostIn& told = units_.most.emplace();
-    told.at_most = most.at_most;
-    for (const RoomGoal& goal : wish.goals) told.asked += goal.pods.size();
-    RoomUnit unit;
-    for (const std::size_t i : most.in) {
-      told.names.push_back(candidates_[i].name);
-      unit.pods.insert(unit.pods.end(), candidates_[i].pods.begin(), candidates_[i].pods.end());
-    }
-    unit.plan = std::move(most.plan);
-    units_.units.insert(units_.units.begin(), std::move(unit));
-  }
-
   const RoomWish& wish_;
   std::shared_ptr<const Snapshot> now_;
   std::map<GangId, std::vector<std::size_t>> waiting_;
   std::map<GangId, std::vector<NodeIndex>> present_;  // a node for each member
-  std::vector<RoomUnit> candidates_;                  // for the most, and
-  std::vector<RoomGoal> goals_;                       // what they ask for
   RoomUnits units_;
 };
 

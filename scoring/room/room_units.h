@@ -24,8 +24,6 @@ namespace berth {
 
 // So many units are planned for; the others are named.
 inline constexpr std::size_t kMostUnits = 50;
-// Of so many the most are found.
-inline constexpr std::size_t kMostGoals = 1000;
 // Larger gangs have no plan: the search holds what is left to place once for each pod placed.
 inline constexpr std::size_t kMostUnitPods = 256;
 
@@ -34,7 +32,6 @@ struct RoomWish {
   std::span<const PodRequest> pods;  // that wait, those first that are placed first; UIDs unique
   int idle_nodes = 0;                // beside these, planned for first; 0: none
   std::string model = {};            // of these; empty: any
-  int most_moves = 0;  // > 0: one plan, for the most of the pods that so many moves let in
   std::function<bool(const PodRequest& pod)> starts_whole = {};  // as WhatIfAsk
   std::shared_ptr<const DomainTree> tree = nullptr;              // nullptr: no levels
   // Called before each unit: limits of its search; nothing: there is no time for more.
@@ -49,20 +46,10 @@ struct RoomUnit {
   RoomPlan plan = {};
 };
 
-// Of the most pods that are let in.
-struct MostIn {
-  std::vector<std::string> names = {};  // of pods and gangs
-  std::size_t asked = 0;                // pods
-  std::size_t at_most = 0;              // so many moves let no more of the pods in
-};
-
 struct RoomUnits {
   std::vector<RoomUnit> units;
   std::size_t beyond = 0;  // more units, which nothing was planned for
-  // Of RoomWish::most_moves. The first unit is then that of all pods that are let in, the others
-  // have problems.
-  std::optional<MostIn> most = {};
-  WallTime now = {};  // of the plans
+  WallTime now = {};       // of the plans
 };
 
 RoomUnits RoomFor(const RoomWish& wish);

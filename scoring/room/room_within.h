@@ -104,9 +104,6 @@ struct RoomAsk {
   MoveRules rules = {};
   NodeGuard guard = NodeGuard::kOff;
   const Reservations* reservations = nullptr;  // as in Question; they outlive the ask
-  // Set: no plan with more moves counts; of the others that with the fewest is the best, then the
-  // cheapest. Empty: the cheapest is.
-  std::optional<int> most_moves = {};
   SearchLimits limits = {};
 };
 

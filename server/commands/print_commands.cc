@@ -308,7 +308,6 @@ void AddRoom(const PlanFlags& flags, const std::string& space, std::string& body
   body += R"("make_room":{)";
   std::string fields;
   AddNames("for", names, fields);
-  if (flags.most_moves > 0) fields += R"(,"most_moves":)" + std::to_string(flags.most_moves);
   if (flags.idle_nodes > 0) fields += R"(,"idle_nodes":)" + std::to_string(flags.idle_nodes);
   if (!flags.model.empty()) {
     fields += R"(,"model":)";

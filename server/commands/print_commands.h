@@ -50,7 +50,6 @@ struct PlanFlags {
   std::vector<std::string> machine_types;  // with grow: machine types of new pools
   bool make_room = false;                  // which pods to move, so that others have room
   std::vector<std::string> room_for;       // with make_room: pods or gangs; empty: all that wait
-  int most_moves = 0;                      // with make_room: the most pods with so many moves
   int idle_nodes = 0;                      // with make_room: this many nodes without GPU pods...
   std::string model;                       // ...of this GPU model; empty: any
   ServerAddress at;

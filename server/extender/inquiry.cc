@@ -74,7 +74,6 @@ RoomUnits Inquiry::WouldMakeRoom(std::span<const PodRequest> pods, const RoomGoa
                 .pods = pods,
                 .idle_nodes = goals.idle_nodes,
                 .model = goals.model,
-                .most_moves = goals.most_moves,
                 .starts_whole = StartsWhole()};
   wish.ask.rules.allows = limits.may_move;
   if (parts_.domains != nullptr) wish.tree = parts_.domains->Of(now_.snapshot);

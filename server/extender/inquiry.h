@@ -56,7 +56,6 @@ class Inquiry {
   struct RoomGoals {
     int idle_nodes = 0;
     std::string model = {};
-    int most_moves = 0;
   };
   struct RoomLimits {
     Duration in_all = std::chrono::seconds(10);

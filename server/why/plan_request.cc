@@ -308,13 +308,9 @@ Status ReadRoom(const Json& json, const std::string& path, PlanRequest& request)
   });
   fields.Int("idle_nodes", 1, kMostIdleNodes, room.idle_nodes);
   fields.Text("model", room.model);
-  fields.Int("most_moves", 1, kMostRoomMoves, room.most_moves);
   BERTH_TRY_STATUS(fields.Finish());
   if (!room.model.empty() && room.idle_nodes == 0) {
     return Invalid(path + ".model: want idle_nodes beside it, got none");
-  }
-  if (room.most_moves > 0 && room.idle_nodes > 0) {
-    return Invalid(path + ".most_moves: want it without idle_nodes");
   }
   if (request.grow > 0) return Invalid(path + ": want it without grow");
   return {};

@@ -13,8 +13,7 @@
 // With "make_room": {"for": ["ml/train"], "idle_nodes": 2, "model": "H100"} it is asked which pods
 // to move so that these pods (or the pods of these gangs) have room, of those that wait or of
 // "pods", and so many nodes of the model are idle (scoring/room/room_units.h). Without "for" and
-// "idle_nodes" it is about all of the pods. With "most_moves": 3 it is asked how the most of them
-// are let in by three moves.
+// "idle_nodes" it is about all of the pods.
 //
 // Objects that name no namespace are in "namespace", or in "default".
 //
@@ -48,7 +47,6 @@ inline constexpr std::size_t kMostPlannedPods = 10'000;
 inline constexpr std::size_t kMostMachineTypes = 100;
 inline constexpr std::size_t kMostRoomNames = 100;
 inline constexpr int kMostIdleNodes = 1000;
-inline constexpr int kMostRoomMoves = 100;
 // Templates are read once for all of their pods, but for those of a JobSet or LeaderWorkerSet,
 // which are read for each Job or group: so many bytes of JSON in all.
 inline constexpr std::size_t kMostTemplateBytes = std::size_t{64} << 20;
@@ -65,7 +63,6 @@ struct PlanRoom {
   std::vector<std::string> names;  // "namespace/name"; empty: all, unless nodes are to be idle
   int idle_nodes = 0;
   std::string model;
-  int most_moves = 0;  // > 0: the most of the pods that so many moves let in
 };
 
 struct PlanRequest {

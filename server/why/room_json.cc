@@ -64,7 +64,6 @@ class RoomTeller {
       }
     }
     if (report_.told.units.empty() && report_.told.beyond == 0) return "no pod waits";
-    if (report_.told.most) return MostSentence(moves);
     std::string text = CountText(moves, "move") + (moves == 1 ? " makes" : " make") + " room for " +
                        std::to_string(moved) + " of " +
                        CountText(std::ssize(report_.told.units), "goal");
@@ -78,7 +77,6 @@ class RoomTeller {
 
   [[nodiscard]] std::string TextOfUnit(const RoomUnit& unit) const {
     const RoomPlan& plan = unit.plan;
-    if (IsMost(unit)) return TextOfMost(unit);
     const std::string what = NameOfUnit(unit);
     if (!unit.problem.empty()) return "No moves help " + what + ": " + unit.problem + "\n";
     if (!plan.found) return NoPlanText(unit);
@@ -97,11 +95,6 @@ class RoomTeller {
   [[nodiscard]] Json JsonOfUnit(const RoomUnit& unit) const {
     const RoomPlan& plan = unit.plan;
     Json json = {{"for", unit.name}, {"gang", unit.is_gang}, {"found", plan.found}};
-    if (IsMost(unit)) {
-      json["let_in"] = report_.told.most->names;
-      json["pods_in"] = unit.pods.size();
-      json["pods_in_at_most"] = report_.told.most->at_most;
-    }
     if (!unit.problem.empty()) {
       json["problem"] = unit.problem;
       return json;
@@ -109,11 +102,9 @@ class RoomTeller {
     json["optimal"] = plan.optimal;
     json["impossible"] = plan.least_cost.impossible || (!plan.found && plan.optimal);
     json["cost_gpu_minutes"] = MinutesOf(plan.cost);
-    if (!IsMost(unit)) {
-      json["least_cost_gpu_minutes"] = MinutesOf(plan.least_cost.price);
-      json["least_moves"] = plan.least_moves.price;
-      json["bound"] = HowText(plan.least_moves.by);
-    }
+    json["least_cost_gpu_minutes"] = MinutesOf(plan.least_cost.price);
+    json["least_moves"] = plan.least_moves.price;
+    json["bound"] = HowText(plan.least_moves.by);
     json["moves"] = ListOf(plan.moves, [&](const PodMove& move) { return MoveJson(move); });
     json["places"] = ListOf(plan.places, [&](const RoomPlan::Place& place) -> Json {
       return {{"pod", PodOf(unit, place).id.full_name()},
@@ -129,44 +120,6 @@ class RoomTeller {
   }
 
  private:
-  [[nodiscard]] bool IsMost(const RoomUnit& unit) const {
-    return report_.told.most && &unit == &report_.told.units.front();
-  }
-  [[nodiscard]] std::string SoManyIn() const {
-    const MostIn& most = *report_.told.most;
-    return std::to_string(report_.told.units.front().pods.size()) + " of " +
-           CountText(most.asked, "pod");
-  }
-  [[nodiscard]] std::string MostSentence(std::int64_t moves) const {
-    if (report_.told.most->asked == 0 && report_.told.beyond == 0) return "no pod waits";
-    std::string text =
-        CountText(moves, "move") + (moves == 1 ? " lets " : " let ") + SoManyIn() + " in";
-    if (report_.told.beyond > 0) {
-      text += "; " + std::to_string(report_.told.beyond) + " more goals were not looked at";
-    }
-    return text;
-  }
-
-  // The most pods that so many moves let in.
-  [[nodiscard]] std::string TextOfMost(const RoomUnit& unit) const {
-    const MostIn& most = *report_.told.most;
-    const RoomPlan& plan = unit.plan;
-    if (most.asked == 0) return "";
-    const std::string limit = CountText(report_.request.room->most_moves, "move");
-    std::string text = plan.moves.empty() ? SoManyIn() + " fit without a move\n"
-                                          : "Moving " + CountText(std::ssize(plan.moves), "pod") +
-                                                " lets " + SoManyIn() + " in:\n";
-    for (std::size_t i = 0; i < plan.moves.size(); ++i) text += MoveText(plan, i);
-    text += PlacesText(unit);
-    if (most.at_most > unit.pods.size()) {
-      text += "  With " + limit + " at most " + std::to_string(most.at_most) + " fit\n";
-    } else if (most.asked > unit.pods.size()) {
-      text += "  No plan of at most " + limit + " lets more in\n";
-    }
-    return plan.moves.empty() ? text
-                              : text + "  This plan costs " + GpuHours(plan.cost) + " GPU-hours\n";
-  }
-
   static double MinutesOf(std::int64_t cost) { return static_cast<double>(cost) / 1000; }
 
   [[nodiscard]] const std::string& NameOf(NodeIndex node) const {

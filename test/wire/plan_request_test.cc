@@ -683,10 +683,6 @@ TEST(PlanRequests, RoomIsAskedForAtMost100Names) {
 TEST(PlanRequests, WhatRoomIsAskedForIsChecked) {
   EXPECT_EQ(ErrorIn(R"({"make_room":{"model":"H100"}})"),
             "make_room.model: want idle_nodes beside it, got none");
-  EXPECT_EQ(ErrorIn(R"({"make_room":{"idle_nodes":1,"most_moves":2}})"),
-            "make_room.most_moves: want it without idle_nodes");
-  EXPECT_NE(ErrorIn(R"({"make_room":{"most_moves":101}})"), "");
-  EXPECT_NE(ErrorIn(R"({"make_room":{"most_moves":0}})"), "");
   EXPECT_EQ(ErrorIn(R"({"grow":1,"make_room":{}})"), "make_room: want it without grow");
   EXPECT_NE(ErrorIn(R"({"make_room":{"idle_nodes":100000}})"), "");
   EXPECT_NE(ErrorIn(R"({"make_room":[]})"), "");

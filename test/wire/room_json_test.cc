@@ -27,16 +27,13 @@ APod Moves(const std::string& name, std::chrono::minutes since) {
 
 class RoomJsonTest : public testing::Test {
  protected:
-  void Ask(const std::vector<ANode>& nodes, std::vector<PodRequest> pods, int idle = 0,
-           int most_moves = 0) {
+  void Ask(const std::vector<ANode>& nodes, std::vector<PodRequest> pods, int idle = 0) {
     edited_.snapshot = test::SnapshotOf(nodes);
     pods_ = std::move(pods);
     request_.room.emplace().idle_nodes = idle;
-    request_.room->most_moves = most_moves;
     RoomWish wish{.ask = {.snapshot = edited_.snapshot, .rules = {.now = kNow}},
                   .pods = pods_,
-                  .idle_nodes = idle,
-                  .most_moves = most_moves};
+                  .idle_nodes = idle};
     told_ = RoomFor(wish);
   }
   [[nodiscard]] RoomReport Report() const {
@@ -74,38 +71,6 @@ TEST_F(RoomJsonTest, WhereNoMoveHelpsPeopleReadWhy) {
             "0 moves make room for 0 of 1 goal; for 1 no plan was found\n");
   Ask({ANode("a").Gpus(2)}, {APod("w").Whole(2).Request()});
   EXPECT_EQ(TextOf(Report()).substr(0, 33), "default/w fits without a move\n  t");
-}
-
-TEST_F(RoomJsonTest, TheMostPodsThatSoManyMovesLetIn) {
-  const auto half = std::chrono::minutes(30);
-  const std::vector<ANode> nodes = {ANode("a").Gpus(4).Holding(Moves("p", half), {0}),
-                                    ANode("b").Gpus(4).Holding(Moves("q", half), {0}),
-                                    ANode("c").Gpus(2)};
-  const auto big = [](const std::string& name) { return APod(name).Whole(4).Request(); };
-  Ask(nodes, {big("w1"), big("w2"), APod("small").Whole(1).Request()}, 0, 1);
-  EXPECT_EQ(TextOf(Report()),
-            "Moving 1 pod lets 2 of 3 pods in:\n"
-            "  1. default/p from a with GPU 0 to c with GPU 1 (30 min of work)\n"
-            "  then default/w1 fits on a with GPU 0, GPU 1, GPU 2, GPU 3\n"
-            "  then default/small fits on c with GPU 0\n"
-            "  No plan of at most 1 move lets more in\n"
-            "  This plan costs 0.6 GPU-hours\n"
-            "1 move lets 2 of 3 pods in\n");
-  const Json goal = Json::parse(EncodeRoom(Report()))["goals"][0];
-  EXPECT_EQ(goal["let_in"], Json::array({"default/w1", "default/small"}));
-  EXPECT_EQ(goal["pods_in"], 2);
-  EXPECT_EQ(goal["pods_in_at_most"], 2);
-  EXPECT_EQ(goal["optimal"], true);
-  EXPECT_FALSE(goal.contains("least_moves"));
-  Ask(nodes, {big("w1"), big("w2")}, 0, 1);
-  EXPECT_EQ(told_.most->asked, 2u);
-  Ask(nodes, {}, 0, 1);
-  EXPECT_EQ(TextOf(Report()), "no pod waits\n");
-  Ask({ANode("a").Gpus(1)}, {big("w1")}, 0, 3);
-  EXPECT_EQ(TextOf(Report()),
-            "0 of 1 pod fit without a move\n"
-            "  No plan of at most 3 moves lets more in\n"
-            "0 moves let 0 of 1 pod in\n");
 }
 
 TEST_F(RoomJsonTest, ProgramsReadEachField) {

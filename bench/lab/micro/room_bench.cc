@@ -18,7 +18,6 @@
 
 #include "base/random.h"
 #include "scoring/room/make_room.h"
-#include "scoring/room/most_room.h"
 
 namespace berth {
 namespace {
@@ -138,50 +137,6 @@ BENCHMARK_CAPTURE(Room, idle_nodes, RoomKind::kIdleNodes)
     ->Arg(100)
     ->Arg(1000)
     ->Iterations(1);
-
-constexpr int kRoomMoves = 8;
-
-// 8 to 24 pods of 4 or 8 GPUs wait, each for itself. The range as above.
-void RoomForMost(benchmark::State& state) {
-  double in = 0, at_most = 0, moves = 0, longest = 0;
-  int optimal = 0;
-  for (auto _ : state) {
-    Random random(12);
-    for (int i = 0; i < kRoomGoals; ++i) {
-      const auto snapshot = RoomCluster(static_cast<std::size_t>(i));
-      const auto begin = steady_clock::now();
-      const auto end = begin + std::chrono::milliseconds(state.range(0));
-      MostWish wish{.ask = {.snapshot = snapshot, .rules = {.now = kRoomNow}}};
-      wish.ask.most_moves = kRoomMoves;
-      for (std::uint64_t pod = 8 + random.Below(17); pod > 0; --pod) {
-        const std::string uid = "goal-" + std::to_string(pod);
-        wish.goals.push_back({.pods = {RoomPod(uid, 1 << (2 + random.Below(2)))}});
-      }
-      if (state.range(0) > 0) {
-        wish.limits = [end]() -> std::optional<SearchLimits> {
-          if (steady_clock::now() >= end) return std::nullopt;
-          SearchLimits limits;
-          limits.enough = [end] { return steady_clock::now() >= end; };
-          return limits;
-        };
-      }
-      const MostRoom most = FindMostRoom(wish);
-      const std::chrono::duration<double, std::milli> took = steady_clock::now() - begin;
-      longest = std::max(longest, took.count());
-      in += static_cast<double>(most.pods);
-      at_most += static_cast<double>(most.at_most);
-      moves += static_cast<double>(most.plan.moves.size());
-      optimal += most.plan.optimal ? 1 : 0;
-    }
-  }
-  state.counters["in"] = in / at_most;
-  state.counters["pods"] = in / kRoomGoals;
-  state.counters["optimal"] = optimal / double(kRoomGoals);
-  state.counters["longest_ms"] = longest;
-  state.counters["moves"] = moves / kRoomGoals;
-}
-
-BENCHMARK(RoomForMost)->Arg(0)->Arg(100)->Arg(1000)->Iterations(1);
 
 }  // namespace
 }  // namespace berth
