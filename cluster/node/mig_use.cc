@@ -163,6 +163,19 @@ GpuMask HeldByClaims(const NodeSpec& node, std::span<const ClaimedGpu> claimed) 
   return held;
 }
 
+GpuMask PlacesHeldByClaims(const GpuPlaces& places, std::span<const ClaimedGpu> claimed) {
+  GpuMask held = 0;
+  for (const ClaimedGpu& device : claimed) {
+    const auto named = std::ranges::find(places.uuids, device.uuid);
+    const bool by_name = !places.uuids.empty() && !device.uuid.empty();
+    const std::ptrdiff_t gpu = by_name ? named - places.uuids.begin() : device.index;
+    if (gpu >= 0 && gpu < std::min(places.gpus, kMaxGpusPerNode)) {
+      held |= GpuBit(static_cast<int>(gpu));
+    }
+  }
+  return held;
+}
+
 std::vector<DeviceGrant> GrantsByClaim(const NodeSpec& node, std::span<const ClaimedGpu> claimed,
                                        const PodRequest& pod) {
   if (node.by_claims.empty()) return {};
@@ -190,6 +203,14 @@ std::vector<MigSlot> SlotsOfClaims(const MigSpec& spec, std::span<const ClaimedG
   std::vector<MigSlot> slots;
   for (const ClaimedGpu& held : claims) {
     const auto profile = ParseMigProfile(held.profile);
+    for (std::size_t gpu = 0; gpu < spec.gpus.size() && held.profile.empty(); ++gpu) {
+      const MigGpu& whole = spec.gpus[gpu];
+      const bool by_name = !whole.uuid.empty() && !held.uuid.empty();
+      if (by_name ? whole.uuid != held.uuid : whole.index != held.index) continue;
+      for (MigSet left = whole.instances; left != 0; left &= left - 1) {
+        slots.push_back({gpu, std::countr_zero(left)});
+      }
+    }
     if (!profile || spec.product == nullptr) continue;
     auto slot = SlotOf(spec, {.start = held.start, .profile = *profile, .uuid = held.uuid});
     if (!slot) {

@@ -24,6 +24,7 @@
 
 namespace berth {
 
+struct GpuPlaces;
 struct NodeSpec;
 struct PodRequest;
 
@@ -54,6 +55,9 @@ struct ClaimedGpu {
 // them: a node may give out some of its GPUs in other ways.
 GpuMask HeldByClaims(const NodeSpec& node, std::span<const ClaimedGpu> claimed);
 
+// The same of GPUs with several users, by the UUIDs or the number that the node says of these.
+GpuMask PlacesHeldByClaims(const GpuPlaces& places, std::span<const ClaimedGpu> claimed);
+
 // The whole GPUs that the pod asked for by the name of a resource and got by a claim, where
 // kube-scheduler gives the node's GPUs so (NodeSpec::by_claims); empty: none is known.
 std::vector<DeviceGrant> GrantsByClaim(const NodeSpec& node, std::span<const ClaimedGpu> claimed,
@@ -69,7 +73,8 @@ struct MigSlot {
 // The device of an exact grant, if the spec has it.
 std::optional<MigSlot> SlotOf(const MigSpec& spec, const MigGrant& grant);
 
-// The devices of the spec that claims hold, if the claims identify them.
+// The devices of the spec that claims hold, if the claims identify them; of a GPU that one holds as
+// a whole all that there are.
 std::vector<MigSlot> SlotsOfClaims(const MigSpec& spec, std::span<const ClaimedGpu> claims);
 
 // The plain rows of the product that satisfy the want, the smallest first; or the one row that it

@@ -196,6 +196,16 @@ const PodRecord* Node::FindPod(std::string_view uid) const {
   return at != pods_.end() && (*at)->pod.id.uid == uid ? at->get() : nullptr;
 }
 
+std::int64_t Node::PlacesOfClaims() const {
+  std::int64_t lost = 0;
+  ForEachGpu(claimed_places(), [&](int gpu) {
+    if (std::ranges::find(spec_->places.unwell, gpu) != spec_->places.unwell.end()) return;
+    const auto index = static_cast<std::size_t>(gpu);
+    lost += spec_->places.each() - (index < places_on_.size() ? places_on_[index] : 0);
+  });
+  return lost;
+}
+
 std::int64_t Node::FreeOtherGpus(const OtherResource& other) const {
   std::int64_t free = other.amount;
   for (const auto& pod : pods_) {
@@ -251,6 +261,9 @@ Status Node::CanTake(const Placement& placement) const {
     const auto index = static_cast<std::size_t>(gpu);
     if (std::ranges::find(spec_->places.unwell, gpu) != spec_->places.unwell.end()) {
       return Fail(Errc::kConflict, "gpu " + std::to_string(gpu) + ": not healthy");
+    }
+    if ((claimed_places() & GpuBit(gpu)) != 0) {
+      return Fail(Errc::kConflict, "gpu " + std::to_string(gpu) + ": held by a claim");
     }
     if (index < on.size() && ++on[index] <= spec_->places.each()) continue;
     return Fail(Errc::kConflict, "gpu " + std::to_string(gpu) + ": has all of its users");

@@ -313,7 +313,12 @@ class Node {
   [[nodiscard]] int free_places() const {
     std::int64_t free = spec_->places.count - spec_->missing - places_taken_;
     for (const int gpu : spec_->places.unwell) free += places_on_[static_cast<std::size_t>(gpu)];
+    if (claims_ != nullptr) free -= PlacesOfClaims();
     return static_cast<int>(std::max<std::int64_t>(free, -kMaxGpuPlaces));
+  }
+  // The GPUs with several users that claims hold: nothing more of them is given.
+  [[nodiscard]] GpuMask claimed_places() const {
+    return claims_ == nullptr ? 0 : PlacesHeldByClaims(spec_->places, *claims_);
   }
   // Of NodeSpec::other_gpus.
   [[nodiscard]] std::int64_t FreeOtherGpus(const OtherResource& other) const;
@@ -406,6 +411,8 @@ class Node {
   void FindGiven();
   void NoteGiven(const PodRecord& pod);
   [[nodiscard]] bool IsGivenAnothers(const PodRecord& pod) const;
+  // Those on GPUs that claims hold and that nobody has.
+  [[nodiscard]] std::int64_t PlacesOfClaims() const;
   void Take(std::span<const DeviceGrant> grants, int sign);
   [[nodiscard]] bool Has(int gpu) const { return spec_->FindGpu(gpu) != nullptr; }
   [[nodiscard]] bool IsAssumed(const PodRecord& pod) const;

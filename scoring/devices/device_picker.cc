@@ -302,6 +302,7 @@ std::vector<GpuMask> HoldersOf(const Node& node, GpuMask idle) {
 std::vector<int> PlacesFor(const Node& node, const RequestShape& shape) {
   if (!node.spec().carries_out) return {};
   const std::vector<int>& unwell = node.spec().places.unwell;
+  const GpuMask claimed = node.claimed_places();
   std::vector<int> on;
   std::vector<int> taken(node.places_on().begin(), node.places_on().end());
   for (int i = 0; i < shape.gpu_count(); ++i) {
@@ -312,6 +313,7 @@ std::vector<int> PlacesFor(const Node& node, const RequestShape& shape) {
     for (std::size_t gpu = 0; gpu < taken.size(); ++gpu) {
       if (taken[gpu] >= node.spec().places.each()) continue;
       if (std::ranges::find(unwell, static_cast<int>(gpu)) != unwell.end()) continue;
+      if ((claimed & GpuBit(static_cast<int>(gpu))) != 0) continue;
       if (best == taken.size() || rank(gpu) < rank(best)) best = gpu;
     }
     if (best == taken.size()) return {};

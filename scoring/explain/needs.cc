@@ -6,6 +6,7 @@
 
 #include "scoring/explain/node_access.h"
 #include "scoring/explain/node_report.h"
+#include "scoring/filters/device_fit.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -261,8 +262,13 @@ std::string Instead(const PodRequest& pod, Need need, const Node& node) {
     case Need::kAccess:
       return AccessOf(pod, node.spec());
     case Need::kModel:
-      if (node.spec().gpu_model.empty()) return "without berth.dev/gpu-model";
-      return "if it accepts GPU model " + node.spec().gpu_model;
+      if (const std::string model = node.spec().IsOfOtherGpus(shape)
+                                        ? OtherModel(node.spec(), shape.gpu_resource)
+                                        : node.spec().gpu_model;
+          !model.empty()) {
+        return "if it accepts GPU model " + model;
+      }
+      return "without berth.dev/gpu-model";
     case Need::kTraits:
       return "in another workload class";
     case Need::kGpuUuids:

@@ -208,8 +208,10 @@ std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
     wanted += (wanted.empty() ? "" : ", ") + std::string(rule.refused ? "none with \"" : "\"") +
               rule.part + "\"" + (rule.refused ? " in its name" : "");
   }
-  return "has " + (spec.gpu_model.empty() ? "GPUs of unknown model" : spec.gpu_model) +
-         ", the pod accepts " + wanted;
+  const bool other = spec.IsOfOtherGpus(shape);
+  std::string model = other ? OtherModel(spec, shape.gpu_resource) : spec.gpu_model;
+  if (model.empty()) model = "GPUs of unknown model";
+  return "has " + model + ", the pod accepts " + wanted;
 }
 
 // How many GPUs the pod accepts by their UUIDs, and why not more.
@@ -270,6 +272,11 @@ std::string DevicesText(const Node& node, const RequestShape& shape) {
   if (const MigSlices* const mig = shape.mig()) return MigText(node, *mig);
   if (shape.is_share()) return ShareText(node, shape);
   const std::string needs = ", needs " + std::to_string(shape.gpu_count());
+  if (node.spec().IsOfOtherGpus(shape)) {
+    const OtherResource& other = *FindOther(node.spec().other_gpus, shape.gpu_resource);
+    return std::to_string(std::max<std::int64_t>(node.FreeOtherGpus(other), 0)) + " of " +
+           std::to_string(other.amount) + " " + other.name + " free" + needs;
+  }
   if (node.spec().places.count > 0) {
     return std::to_string(std::max(node.free_places(), 0)) + " of " +
            CountText(node.spec().places.count, "GPU replica") + " free" + needs;

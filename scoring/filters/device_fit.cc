@@ -6,6 +6,7 @@
 
 #include "scoring/devices/device_picker.h"
 #include "scoring/mig/mig_plan.h"
+#include "topology/gpu_model.h"
 #include "topology/gpu_vendor.h"
 
 namespace berth {
@@ -164,6 +165,13 @@ Reason CheckOtherGpus(const Node& node, const RequestShape& shape) {
   const OtherResource& other = *FindOther(node.spec().other_gpus, shape.gpu_resource);
   if (other.amount < shape.gpu_count()) return Reason::kTooFewGpus;
   if (shape.gpu_count() > 1 && shape.links.limits()) return Reason::kLinksUnknown;
+  // Nobody says whether they have several users.
+  if (shape.isolation >= Isolation::kMemory) return Reason::kSharedSomehow;
+  if (shape.min_gpu_memory_mib > 0) {
+    const std::int64_t mib = OtherMemoryMib(node.spec(), shape.gpu_resource);
+    if (mib == 0) return Reason::kGpuMemoryUnknown;
+    if (mib < shape.min_gpu_memory_mib) return Reason::kGpuTooSmall;
+  }
   return node.FreeOtherGpus(other) < shape.gpu_count() ? Reason::kGpusBusy : Reason::kFits;
 }
 
@@ -314,9 +322,8 @@ Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
   const bool has_gpus = !spec.gpus.empty() || spec.places.count > 0;
   const bool by_name = shape.gpu_resource != kOfClaims;
   if (spec.IsOfOtherGpus(shape)) {
-    return shape.models.empty() && shape.model_rules.empty() && shape.gpu_rules.empty()
-               ? Reason::kFits
-               : Reason::kModelMismatch;
+    const bool suits = shape.Admits(OtherModel(spec, shape.gpu_resource));
+    return suits && shape.gpu_rules.empty() ? Reason::kFits : Reason::kModelMismatch;
   }
   if (has_gpus && by_name && !spec.GivesGpusAs(shape.gpu_resource)) return Reason::kOtherResource;
   if (!shape.wants_gpu()) return Reason::kFits;
@@ -325,7 +332,8 @@ Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
     for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
       admitted += spec.AdmitsModelOf(gpu, shape) ? 1 : 0;
     }
-    if (admitted < shape.gpu_count()) return Reason::kModelMismatch;
+    const bool all = admitted == std::ssize(spec.gpus);  // else these are too few, of whatever model
+    if (admitted < shape.gpu_count() && !all) return Reason::kModelMismatch;
   } else if (!shape.Admits(spec.gpu_model)) {
     return has_gpus || spec.mig.known() ? Reason::kModelMismatch : Reason::kNoGpu;
   }
@@ -333,6 +341,30 @@ Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
   return named && std::popcount(AcceptedGpus(spec, shape)) < shape.gpu_count()
              ? Reason::kGpuMismatch
              : Reason::kFits;
+}
+
+std::string OtherModel(const NodeSpec& spec, std::string_view resource) {
+  const GpuVendor* const vendor = FindGpuVendor(resource);
+  if (vendor == nullptr) return "";
+  for (const std::string_view key : vendor->model_labels) {
+    if (const std::string* const model = FindLabel(spec.labels, key)) return *model;
+  }
+  return std::string(ChipOf(*vendor, resource));
+}
+
+std::int64_t OtherMemoryMib(const NodeSpec& spec, std::string_view resource) {
+  const GpuVendor* const vendor = FindGpuVendor(resource);
+  const GpuResource* const row = FindGpuResource(resource);
+  if (vendor == nullptr || (row != nullptr && IsPart(*row, resource))) return 0;
+  const std::string* const cut = FindLabel(spec.labels, vendor->partitioning_label);
+  const std::string model = OtherModel(spec, resource);
+  if (cut != nullptr && PartsPerGpu(*cut, model) != 1) return 0;
+  for (const std::string_view key : vendor->memory_labels) {
+    const std::string* const text = FindLabel(spec.labels, key);
+    const bool of_each = vendor->memory_unit == MemoryLabelUnit::kMib;
+    if (text != nullptr) return of_each ? MemoryLabelMib(*text) : 0;
+  }
+  return CataloguedMemoryMib(model);
 }
 
 std::string LinkShortage(const Node& node, const RequestShape& shape) {

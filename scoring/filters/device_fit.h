@@ -4,8 +4,10 @@
 // the node as it is, so that no pod is evicted for a pod that would not fit afterwards.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cluster/node/node.h"
 #include "cluster/values/placement.h"
@@ -40,6 +42,10 @@ class GpuModelMatch final : public Filter {
  public:
   [[nodiscard]] Reason Check(const Node& node, const RequestShape& shape) const override;
 };
+
+// What labels say of the GPUs of a resource of NodeSpec::other_gpus: "" / 0 = not known.
+std::string OtherModel(const NodeSpec& spec, std::string_view resource);
+std::int64_t OtherMemoryMib(const NodeSpec& spec, std::string_view resource);
 
 // How far a pod's link requirements were met, in numbers: for logs and metrics. The answer of
 // filter is the constant text of a reason (reason.h).

@@ -131,6 +131,13 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
     std::string text = std::to_string(facts.free_places) + " of " +
                        CountText(places.count, "GPU replica") + " free";
     for (const int gpu : places.unwell) text += ", GPU " + std::to_string(gpu) + " is unhealthy";
+    if (facts.node.claims() != nullptr) {
+      for (const ClaimedGpu& claimed : *facts.node.claims()) {
+        ForEachGpu(PlacesHeldByClaims(places, std::span(&claimed, 1)), [&](int gpu) {
+          text += ", GPU " + std::to_string(gpu) + " is held by claim " + claimed.claim;
+        });
+      }
+    }
     told.push_back({std::move(text), !places.unwell.empty()});
   }
   if (facts.missing > 0) {

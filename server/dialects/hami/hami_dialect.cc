@@ -141,7 +141,13 @@ Status ReadHamiChoices(const PodParts& parts, RequestShape& shape) {
   std::vector<ModelRule> rules;
   for (const std::string_view key : {kUseTypeKey, kNoUseTypeKey}) {
     BERTH_TRY(const std::set<std::string> words, WordsOf(parts, key));
-    for (const std::string& part : words) rules.push_back({key == kNoUseTypeKey, part});
+    for (const std::string& type : words) {
+      std::string part = type;  // as a register writes it, or GFD, or a part of either
+      constexpr std::string_view kVendor = "nvidia-";
+      if (part.size() > kVendor.size() && part.starts_with(kVendor)) part.erase(0, kVendor.size());
+      std::ranges::replace(part, ' ', '-');
+      rules.push_back({key == kNoUseTypeKey, std::move(part)});
+    }
   }
   shape.model_rules = ModelRules(std::move(rules));
   if (shape.gpu_count() > 0) {
