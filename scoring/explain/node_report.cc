@@ -150,9 +150,15 @@ std::string MigText(const Node& node, const MigSlices& ask) {
       text += (text.empty() ? "" : ", ") + std::to_string(free.free) + " " + free.profile;
     }
   }
-  text = (text.empty() ? "no MIG device" : text) + " free on " +
-         CountText(std::ssize(mig->gpus), "partitioned GPU") + ", needs ";
-  return text + AskText(ask);
+  for (std::size_t i = 0; i < mig->shared.size(); ++i) {
+    const MigStock& stock = mig->shared[i];
+    const int free = std::max(stock.count - node.mig().shared_taken()[i], 0);
+    text += (text.empty() ? "" : ", ") + std::to_string(free) + " of " +
+            CountText(stock.count, "replica") + " of " + MigProfileName(stock.resource.profile);
+  }
+  text = (text.empty() ? "no MIG device" : text) + " free";
+  if (!mig->gpus.empty()) text += " on " + CountText(std::ssize(mig->gpus), "partitioned GPU");
+  return text + ", needs " + AskText(ask);
 }
 
 std::string TaintsText(const NodeSpec& spec, const PodRequest& pod) {
@@ -474,6 +480,8 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
       return SelectionText(spec, pod);
     case Reason::kGpusUncertain:
       return spec.gpu_contradiction;
+    case Reason::kOnePlaceEach:
+      return "shares its GPUs, and gives a container one replica";
     case Reason::kGpuTooSmall:
       return GpuMemoryText(spec, shape);
     case Reason::kNoGpu:

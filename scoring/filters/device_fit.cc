@@ -163,6 +163,7 @@ Reason CheckWithMig(const Node& node, const RequestShape& shape) {
 // GPUs of a resource that the node has beside the counted ones.
 Reason CheckOtherGpus(const Node& node, const RequestShape& shape) {
   const OtherResource& other = *FindOther(node.spec().other_gpus, shape.gpu_resource);
+  if (other.amount == 0) return Reason::kNoGpuOffered;
   if (other.amount < shape.gpu_count()) return Reason::kTooFewGpus;
   if (shape.gpu_count() > 1 && shape.links.limits()) return Reason::kLinksUnknown;
   // Nobody says whether they have several users.
@@ -332,7 +333,8 @@ Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
     for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
       admitted += spec.AdmitsModelOf(gpu, shape) ? 1 : 0;
     }
-    const bool all = admitted == std::ssize(spec.gpus);  // else these are too few, of whatever model
+    const bool all =
+        admitted == std::ssize(spec.gpus);  // else these are too few, of whatever model
     if (admitted < shape.gpu_count() && !all) return Reason::kModelMismatch;
   } else if (!shape.Admits(spec.gpu_model)) {
     return has_gpus || spec.mig.known() ? Reason::kModelMismatch : Reason::kNoGpu;

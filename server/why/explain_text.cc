@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "cluster/node/mig_use.h"
+#include "scoring/mig/mig_plan.h"
 #include "server/why/explain_json.h"
 
 namespace berth::wire {
@@ -138,12 +139,29 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
         });
       }
     }
-    told.push_back({std::move(text), !places.unwell.empty()});
+    const int withdrawn =
+        facts.spec().missing - places.each() * static_cast<int>(places.unwell.size());
+    if (withdrawn > 0) text += ", " + std::to_string(withdrawn) + " withdrawn by the device plugin";
+    told.push_back({std::move(text), !places.unwell.empty() || withdrawn > 0});
   }
   if (facts.missing > 0) {
     told.push_back({CountText(facts.missing, "GPU") + (facts.missing == 1 ? " is" : " are") +
                         " unhealthy; nobody says which",
                     true});
+  }
+  if (facts.spec().mig.known()) {
+    for (std::size_t i = 0; i < facts.spec().mig->shared.size(); ++i) {
+      const MigStock& stock = facts.spec().mig->shared[i];
+      told.push_back(
+          {"MIG " + MigProfileName(stock.resource.profile) + ": " +
+           std::to_string(std::max(stock.count - facts.node.mig().shared_taken()[i], 0)) + " of " +
+           CountText(stock.count, "replica") + " free"});
+    }
+  }
+  for (const OtherResource& other : facts.spec().other_gpus) {
+    told.push_back({std::to_string(std::max<std::int64_t>(facts.node.FreeOtherGpus(other), 0)) +
+                        " of " + std::to_string(other.amount) + " " + other.name + " free",
+                    other.amount == 0});
   }
   for (const MigFree& free : facts.mig) {
     told.push_back({"MIG " + free.profile + ": " + std::to_string(free.free) +
@@ -330,6 +348,9 @@ std::vector<NodeLine> LinesOf(const NodeReport& node) {
   std::vector<NodeLine> lines;
   if (spec.gpus_to_come) lines.push_back({LackText(node.node, {}, Reason::kNoGpu), true});
   if (!spec.gpu_contradiction.empty()) lines.push_back({spec.gpu_contradiction, true});
+  if (spec.mig.known() && spec.mig->trouble != MigTrouble::kNone) {
+    lines.push_back({LackText(node.node, {}, ReasonOf(spec.mig->trouble)), true});
+  }
   for (const std::string& ask : node.refused_asks) {
     lines.push_back({"its kubelet rejected the last pods that ask for " + ask, true});
   }

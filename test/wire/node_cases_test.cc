@@ -3,8 +3,8 @@
 // Public reports about one node and its devices, as rows of data: test/cases/nodes.json. Each row
 // names its thread ("source"), what is right and why ("right"), one of the inputs
 //
-//   node     capacity, allocatable (default: capacity), labels, annotations; "pods" that it has and
-//            "asks" of pods that may come: what each asks for, annotations, and "want": fits, or
+//   node     capacity, allocatable (default: capacity), labels, annotations; "claims": GPUs that
+//            ResourceClaims hold, by "uuid" or "index"; "pods" that it has and "asks" of pods that may come: what each asks for, annotations, and "want": fits, or
 //            the code of the reason (scoring/reason.h)
 //   plan     the resources of a container, and "want": what its refusal says; "" = none
 //   file     a text, and "want": what the error says
@@ -109,6 +109,14 @@ void TryNode(const Json& row) {
   const DecodedNode decoded = test::ReadNode(NodeOf(row), config);
   ClusterState state;
   ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{NodeUpserted{decoded.spec}}));
+  GpusClaimed claimed{.node = "n1", .gpus = {}};
+  for (const Json& said : row.value("claims", Json::array())) {
+    claimed.gpus.push_back({.claim = "team/claim",
+                            .device = "gpu",
+                            .uuid = said.value("uuid", ""),
+                            .index = said.value("index", -1)});
+  }
+  ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{std::move(claimed)}));
   const PodRules rules(dialects::AllDialects(config), config.resources);
   const auto read = [&rules](const Json& pod) {
     auto observed = DecodeObservedPod(test::Padded(pod.dump()), rules);

@@ -125,11 +125,12 @@ void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
   const DeviceCount* const most = wire::CountedOf(draft.devices);
   if (most == nullptr) return;
   for (const DeviceCount& other : draft.devices) {
-    if (&other == most || other.allocatable == 0) continue;
+    if (&other == most) continue;
     if (!draft.shared && AreOtherGpus(other.resource, most->resource)) {
-      draft.others.push_back(other);
+      if (other.allocatable > 0 || other.capacity > 0) draft.others.push_back(other);
       continue;
     }
+    if (other.allocatable == 0) continue;
     draft.AddProblem("allocatable " + other.resource + ": want GPUs of one resource on a node, " +
                      "those of " + most->resource + " count alone");
   }

@@ -303,7 +303,9 @@ class HamiNode final : public wire::NodeReading {
         register_text_(facts.Annotation(kHamiRegisterAnnotation)),
         register_(ParseHamiList(register_text_)),
         gives_devices_(gives_devices),
-        mig_(ReadMig(facts, gives_devices)) {}
+        product_(facts.product),
+        mig_(ReadMig(facts, gives_devices)),
+        others_(mig_ && gives_devices ? mig_->others.size() : 0) {}
 
   // HAMi announces each GPU as several devices.
   void CountGpus(wire::GpuDraft& draft) override {
@@ -315,7 +317,7 @@ class HamiNode final : public wire::NodeReading {
   }
 
   std::optional<wire::AnnouncedLinks> Links() override {
-    if (scores_.empty()) return std::nullopt;
+    if (scores_.empty()) return NumaAlone();
     wire::AnnouncedLinks links{.annotation = kHamiScoreAnnotation, .matrix = {}, .uuids = {}};
     auto read = register_ ? ParseHamiLinks(scores_, *register_)
                           : Result<HamiLinks>(tl::unexpected(
@@ -339,18 +341,41 @@ class HamiNode final : public wire::NodeReading {
   }
 
  private:
+  // Its agent writes scores where it is told to, and NUMA nodes always. The links stay those of the
+  // product.
+  std::optional<wire::AnnouncedLinks> NumaAlone() {
+    auto gpus = register_ && others_ > 1 ? ReadRegister(*register_)
+                                         : Result<Registered>(tl::unexpected(Error()));
+    if (!gpus || gpus->numa.size() != others_) return std::nullopt;
+    auto matrix = LinksOfProduct(product_, static_cast<int>(others_));
+    if (!matrix) {
+      std::vector<std::string> names;
+      for (std::size_t i = 0; i < others_; ++i) names.push_back("GPU" + std::to_string(i));
+      auto unknown = MakeLinkMatrix(std::move(names), {});
+      if (!unknown) return std::nullopt;
+      matrix = *std::move(unknown);
+    }
+    matrix->numa_affinity = std::move(gpus->numa);
+    return wire::AnnouncedLinks{.annotation = kHamiRegisterAnnotation,
+                                .matrix = *std::move(matrix),
+                                .uuids = std::move(gpus->uuids)};
+  }
+
   // Those that it does not cut are Berth's to give.
   void Share(wire::GpuDraft& draft) {
     if (draft.shared) return;
+    const auto count =
+        std::ranges::find(draft.devices, kHamiWords.number, &wire::DeviceCount::resource);
+    if (count == draft.devices.end()) {  // its agent calls them otherwise (resourceCountName)
+      draft.served_by_other = draft.shared_by_other = true;
+      return;
+    }
     draft.shared = wire::SharedGpus{.agent = std::string(kHamiAgent),
                                     .resource = std::string(kHamiWords.number),
                                     .isolation = Isolation::kMemory,
                                     .gpus = std::move(mig_->others),
                                     .models = std::move(mig_->models)};
-    const auto count =
-        std::ranges::find(draft.devices, kHamiWords.number, &wire::DeviceCount::resource);
-    const std::int64_t offered = count == draft.devices.end() ? 0 : count->allocatable;
-    CloseWithdrawn(offered - mig_->devices, *draft.shared);
+    CloseWithdrawn(count->allocatable - mig_->devices, *draft.shared);
   }
 
   Result<HamiMig> ReadMig(const wire::NodeFacts& facts, bool gives_devices) {
@@ -374,7 +399,9 @@ class HamiNode final : public wire::NodeReading {
   const std::string_view register_text_;
   const Result<wire::Json> register_;
   const bool gives_devices_;
+  const std::string product_;
   Result<HamiMig> mig_;
+  const std::size_t others_;  // GPUs that it does not cut
 };
 
 // A node whose GPUs, of another vendor than NVIDIA or by an old agent, HAMi hands out in parts:
