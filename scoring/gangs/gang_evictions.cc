@@ -125,6 +125,7 @@ class AfterClearing final : public BesideKept {
     OnNode& on = nodes_.try_emplace(place.node, OnNode{node, node}).first->second;
     auto with = WithPod(*on.now, pod);
     const bool one_by_one = clearing_.nominated != nullptr;
+    if (with == nullptr && !pod.may_preempt) return false;  // nobody is evicted for it
     if (with == nullptr && one_by_one && !AreNamed(place, on)) return false;
     if (!BesideKept::Take(place)) return false;
     if (with == nullptr || (one_by_one && clearing_.nominated->contains(pod.id.uid))) {

@@ -41,11 +41,11 @@ namespace {
 
 // Whether the node takes such a pod at no time, as long as it is what it is.
 bool IsNever(Reason reason) {
-  constexpr std::array kNever = {Reason::kNoGpu,          Reason::kOtherResource,
-                                 Reason::kGpusForeign,    Reason::kGpuTooSmall,
-                                 Reason::kModelMismatch,  Reason::kTraitMissing,
-                                 Reason::kTraitForbidden, Reason::kGpuMismatch,
-                                 Reason::kTooFewGpus,     Reason::kNodeNotSelected};
+  constexpr std::array kNever = {
+      Reason::kNoGpu,           Reason::kOtherResource, Reason::kGpusForeign,
+      Reason::kGpuTooSmall,     Reason::kModelMismatch, Reason::kTraitMissing,
+      Reason::kTraitForbidden,  Reason::kGpuMismatch,   Reason::kTooFewGpus,
+      Reason::kNodeNotSelected, Reason::kTooFewCpus,    Reason::kTooLittleMemory};
   return std::ranges::find(kNever, reason) != kNever.end();
 }
 
@@ -54,6 +54,20 @@ bool IsNever(Reason reason) {
 std::string TextOf(const Snapshot& snapshot, const PodRequest& pod, Reason reason,
                    std::int64_t nodes) {
   if (reason == Reason::kNodeNotSelected && !PoolOf(pod).empty()) return SelectedNowhere(pod);
+  if (reason == Reason::kTooFewCpus || reason == Reason::kTooLittleMemory) {
+    std::int64_t cpus = 0, memory = 0;
+    for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+      const NodeSpec& spec = snapshot.node(i).spec();
+      if (Admits(spec, pod) != Reason::kFits) continue;
+      cpus = std::max(cpus, spec.cpu_milli);
+      memory = std::max(memory, spec.memory_bytes);
+    }
+    return reason == Reason::kTooFewCpus
+               ? "it asks for " + CpuText(pod.shape.cpu_milli) +
+                     " CPUs, and no node that it may use has more than " + CpuText(cpus)
+               : "it asks for " + MemoryText(pod.shape.memory_bytes) +
+                     " of memory, and no node that it may use has more than " + MemoryText(memory);
+  }
   if (reason != Reason::kTaintNotTolerated) return berth::TextOf(reason, nodes);
   std::map<std::string, std::int64_t> taints;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
@@ -72,7 +86,17 @@ std::string TextOf(const Snapshot& snapshot, const PodRequest& pod, Reason reaso
 
 }  // namespace
 
-GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask) {
+GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const TopologyLevels& levels,
+                   const GangToPlan& ask) {
+  const auto is_refused = [](const auto& pod) { return !pod->refusal.empty(); };
+  const auto refused = std::ranges::find_if(ask.members, is_refused);
+  if (std::ssize(ask.members) - std::ranges::count_if(ask.members, is_refused) < ask.minimum) {
+    const std::string& name = (*refused)->id.name;
+    return {name + " must be changed: " + (*refused)->refusal, name, true};
+  }
+  const std::optional<std::size_t> level = ask.members.front()->domain.required;
+  const bool in_domain = level && *level < tree.levels();
+  const std::string name_of_level = in_domain ? levels[*level].name : "";
   struct Kind {
     const PodRequest* pod = nullptr;
     std::int64_t never = 0;  // nodes
@@ -91,20 +115,28 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask) {
   }
   std::ranges::sort(asks);
   asks.resize(std::min(asks.size(), static_cast<std::size_t>(ask.minimum)));
-  std::int64_t there = 0;
+  std::map<TopologyDomain, std::int64_t> gpus_there, gpus_open;  // open: to one of the kinds now
+  std::map<Reason, std::int64_t> closed;                         // why others are not
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
-    bool is_accepted = false;
+    bool is_accepted = false, is_open = false;
+    Reason closed_for = Reason::kFits;
     for (Kind& kind : kinds) {
       Reason reason = Admits(node.spec(), *kind.pod);
       const Reason devices = FirstObjection(node, kind.pod->shape);
       if (!IsNever(reason) && (reason == Reason::kFits || IsNever(devices))) reason = devices;
       IsNever(reason) ? void(++kind.never) : void(is_accepted = true);
+      const bool takes = VerdictOf(reason) != Verdict::kUnresolvable;
+      takes ? void(is_open = true) : void(closed_for = IsNever(reason) ? closed_for : reason);
       reason == Reason::kFits ? void(kind.fits = true) : void(++kind.nodes[reason]);
     }
     // Of parts there may be any number.
     counts_gpus = counts_gpus && !(is_accepted && node.spec().gives_parts());
-    if (is_accepted && counts_gpus) there += std::ssize(node.gpus()) / asks.front() * asks.front();
+    const TopologyDomain domain = in_domain ? tree.DomainOf(i, *level) : DomainTree::kCluster;
+    if (!is_accepted || !counts_gpus || (in_domain && !tree.named(domain))) continue;
+    const std::int64_t gpus = std::ssize(node.gpus()) / asks.front() * asks.front();
+    gpus_there[domain] += gpus;
+    is_open ? void(gpus_open[domain] += gpus) : void(++closed[closed_for]);
   }
   const auto most_of = [](const Kind& kind, bool for_good) {
     std::pair<Reason, std::int64_t> most{Reason::kFits, 0};
@@ -122,15 +154,39 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask) {
         name, true};
   }
   const std::int64_t needed = std::accumulate(asks.begin(), asks.end(), std::int64_t{0});
+  const auto most_in = [](const std::map<TopologyDomain, std::int64_t>& gpus) {
+    std::int64_t most = 0;
+    for (const auto& [domain, number] : gpus) most = std::max(most, number);
+    return most;
+  };
+  const PodRequest& first = *kinds.front().pod;
+  const bool alike = kinds.size() == 1;
+  const std::string of =
+      first.shape.models.empty() || !alike ? "" : " of " + Join(first.shape.models, " or ");
+  const std::string asked = "its pods ask for " + std::to_string(needed) + " GPUs" + of +
+                            (in_domain ? " in one " + name_of_level : "");
+  if (in_domain) {
+    const auto [begin, end] = tree.Level(*level);
+    bool some = false;
+    for (TopologyDomain domain = begin; domain < end; ++domain) some |= tree.named(domain);
+    if (!some) {
+      return {"never on these nodes: it has to be in one " + name_of_level +
+                  ", and no node has a label of that level",
+              "", true};
+    }
+  }
+  const std::int64_t there = most_in(gpus_there), open = most_in(gpus_open);
   if (counts_gpus && needed > there) {
-    const PodRequest& first = *kinds.front().pod;
-    std::string of = Join(first.shape.models, " or ");
-    if (!of.empty()) of.insert(0, " of ");
-    const bool alike = kinds.size() == 1;
-    return {"never on these nodes: its pods ask for " + std::to_string(needed) + " GPUs" +
-                (alike ? of : "") + ", and the nodes" + (alike ? PoolOf(first) : "") +
-                " that they accept have " + std::to_string(there),
-            "", true};
+    const std::string where =
+        in_domain ? "the largest has "
+                  : "the nodes" + (alike ? PoolOf(first) : "") + " that they accept have ";
+    return {"never on these nodes: " + asked + ", and " + where + std::to_string(there), "", true};
+  }
+  if (counts_gpus && needed > open && !closed.empty()) {
+    const auto most =
+        std::ranges::max_element(closed, {}, [](const auto& of) { return of.second; });
+    return {asked + ", and the nodes open to them " + (in_domain ? "there " : "") + "have " +
+            std::to_string(open) + "; " + TextOf(snapshot, first, most->first, most->second)};
   }
   // Where all have to start, the first that no node takes is what is missing. Of members that are
   // alike the number says it where they lack GPUs on some node: the text names who holds them.

@@ -58,7 +58,8 @@ struct NoGangPlan {
 };
 
 // Why none is found.
-GangLack WhyNoPlan(const Snapshot& snapshot, const GangToPlan& ask);
+GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const TopologyLevels& levels,
+                   const GangToPlan& ask);
 
 // Any thread may call it.
 class GangPlanning {

@@ -257,7 +257,10 @@ void GangPlans::Refuse(GangUnit& unit, const NoGangPlan& none, const GangToPlan&
                        wait.refused_change == ask.change &&
                        none.ground.snapshot->SameNodes(*wait.refused_on.snapshot);
   if (!is_same || now - wait.lack_at >= gangs::kBetweenHopes) {
-    wait.lack = none.claims_left.empty() ? WhyNoPlan(*none.ground.snapshot, ask) : GangLack();
+    const auto& snapshot = none.ground.snapshot;
+    wait.lack = none.claims_left.empty() ? WhyNoPlan(*snapshot, *parts_.domains.Of(snapshot),
+                                                     parts_.domains.levels(), ask)
+                                         : GangLack();
     wait.lack_at = now;
   }
   wait.hopeless = wait.lack.for_good ? wait.hopeless + 1 : 0;

@@ -212,6 +212,12 @@ GangRoster GangRosters::Count(GangUnit& unit, Instant now) {
     if (wait.asked.contains(id.uid) || unit.plan.members.contains(id.uid)) continue;
     wait.asleep.emplace(id.uid, id);
   }
+  // What a gang that has begun lacks is planned for as soon as it is there.
+  for (const auto& pod : roster.waiting) {
+    const std::string& uid = pod->id.uid;
+    if (!unit.roll.began || wait.asked.contains(uid) || unit.plan.members.contains(uid)) continue;
+    wait.asleep.emplace(uid, pod->id);
+  }
   return roster;
 }
 

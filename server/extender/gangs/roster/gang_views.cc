@@ -94,7 +94,8 @@ std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) 
   std::vector<std::string> facts = {lacks_room, wait.lack.text, out};
   // Where no node takes one of its pods the number of places says nothing.
   const bool has_none = wait.shortage && wait.shortage->fits == 0 && !wait.lack.text.empty();
-  if (wait.lack.for_good || has_none) std::swap(facts[0], facts[1]);
+  const bool of_all = wait.lack.member.empty();
+  if (wait.lack.for_good || has_none || of_all) std::swap(facts[0], facts[1]);
   std::erase(facts, "");
   const std::string why = Join(facts, "; ");
   if (why.empty() && wait.asked.empty()) return "kube-scheduler has not asked Berth about its pods";
