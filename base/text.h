@@ -62,6 +62,14 @@ inline std::string Shortened(std::string_view text, std::size_t most) {
   return std::string(text.substr(0, size)).append(kMore);
 }
 
+// The text with blanks for control characters: nothing moves a terminal's cursor, nothing begins a
+// line.
+inline std::string OnOneLine(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
 // The parts between separators, trimmed; empty ones are left out. Views of the text.
 inline std::vector<std::string_view> PartsOf(std::string_view text, char separator) {
   std::vector<std::string_view> parts;

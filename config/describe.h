@@ -221,8 +221,8 @@ void Describe(Visitor& v, TraitConfig& trait) {
 template <class Visitor>
 void Describe(Visitor& v, WishConfig& wish) {
   v.Field("trait", wish.trait, AnyText{},
-          "rdma, nvlink, nvswitch, nvme, spot, leaving, mig, shared, `family=F` or one of "
-          "`traits`; in `prefer` also price");
+          "rdma, nvlink, nvswitch, nvme, spot, leaving, mig, shared, `family=F`, "
+          "`image=V` or one of `traits`; in `prefer` also price");
   v.Field("weight", wish.weight, Integers{1, kMaxWishWeight},
           "how much idle GPU capacity the preference may cost, in % of the pod's GPUs; for price: "
           "per unit of money and GPU-hour");

@@ -308,10 +308,11 @@ class ClassTraits {
  private:
   void Check(const std::string& trait, const std::string& path, bool takes_price) {
     const bool is_price = takes_price && trait == kPriceWish;
-    if (!IsFamily(trait) && !is_price && !known_.contains(trait)) {
-      problems_.push_back(
-          path + ": want one of " + Join(known_, " ") + " " + std::string(kFamilyPrefix) + "F" +
-          (takes_price ? " " + std::string(kPriceWish) : "") + ", got \"" + trait + "\"");
+    if (!HasValue(trait) && !is_price && !known_.contains(trait)) {
+      problems_.push_back(path + ": want one of " + Join(known_, " ") + " " +
+                          std::string(kFamilyPrefix) + "F " + std::string(kImagePrefix) + "V" +
+                          (takes_price ? " " + std::string(kPriceWish) : "") + ", got \"" + trait +
+                          "\"");
     } else if (!named_.insert(trait).second) {
       problems_.push_back(path + ": the class names \"" + trait + "\" twice");
     }

@@ -30,9 +30,12 @@ inline constexpr std::array kBuiltinTraits = {kTraitRdma, kTraitNvlink, kTraitNv
                                               kTraitNvme, kTraitSpot,   kTraitLeaving,
                                               kTraitMig,  kTraitShared};
 inline constexpr std::string_view kFamilyPrefix = "family=";  // before that of a machine type
+inline constexpr std::string_view kImagePrefix = "image=";    // before the version of its image
 
-inline bool IsFamily(std::string_view trait) {
-  return trait.starts_with(kFamilyPrefix) && trait.size() > kFamilyPrefix.size();
+// Whether it is one of the traits that have a value.
+inline bool HasValue(std::string_view trait) {
+  return (trait.starts_with(kFamilyPrefix) && trait.size() > kFamilyPrefix.size()) ||
+         (trait.starts_with(kImagePrefix) && trait.size() > kImagePrefix.size());
 }
 
 // The one wish that is not about a trait: it is for every unit of money that a GPU of the node

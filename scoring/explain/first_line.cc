@@ -57,16 +57,16 @@ std::string LineOf(std::span<const LinePart> parts, std::size_t most) {
       if (parts[i].rank == rank && HasItsGround(parts, texts, i)) Add(parts, i, most, texts);
     }
   }
-  return Shortened(Joined(parts, texts), most);
+  return OnOneLine(Shortened(Joined(parts, texts), most));
 }
 
 std::string ShortName(std::string_view name, std::size_t most) {
   constexpr std::string_view kGap = "...";
-  if (name.size() <= most) return std::string(name);
+  if (name.size() <= most) return OnOneLine(std::string(name));
   const std::size_t end = (most - kGap.size()) / 2;
   std::string text(name.substr(0, most - kGap.size() - end));
   text += kGap;
-  return text.append(name.substr(name.size() - end));
+  return OnOneLine(text.append(name.substr(name.size() - end)));
 }
 
 std::size_t RoomBehind(std::string_view name) {

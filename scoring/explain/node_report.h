@@ -54,6 +54,8 @@ struct NodeReport {
   std::vector<std::string> refused_asks = {};  // NodeSpec, one text each
   // "550.54.15" and "12.4", the newest CUDA that it runs; empty: the node does not say it.
   std::string driver = {}, cuda = {};
+  // "driver 535.54.15, other nodes with this GPU model have 550.90.7"; ReportOf leaves it empty.
+  std::string odd_driver = {};
   std::vector<std::string> taints = {};  // "key=value:NoSchedule"
   std::vector<GpuFacts> gpus = {};       // one of each of the node's
   int idle_gpus = 0;                     // that can be given whole now

@@ -130,8 +130,7 @@ Status ClusterOfFile::Load(const std::string& path, std::string* slim) {
                                                  .gangs = &gangs_,
                                                  .waiting = &waiting_},
                                  PolicyOf(config_, EngineFor(config_, mix_, *state_.Current())));
-  extender_->TakeOverGangs();
-  extender_->LookAtGangs();
+  extender_->TakeStock();
   live_ = std::make_unique<const Live>(Live{.extender = *extender_,
                                             .state = state_,
                                             .waiting = waiting_,

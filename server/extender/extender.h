@@ -70,6 +70,7 @@ class Extender {
   static constexpr std::size_t kMaxPendingPods = 1 << 16;  // and PendingPods::kMostBytes
   // Members of gangs that the waker had no room for; of more the others are not woken.
   static constexpr std::size_t kMostOwedWakes = 1 << 16;
+  static constexpr Duration kLongestStock = std::chrono::seconds(5);
 
   // References: they outlive the Extender.
   struct Parts {
@@ -203,6 +204,9 @@ class Extender {
   // What is kept for pods that wait, at this moment: to be called some times a second.
   void LookAtEarmarks();
   void TakeOverGangs();
+  // Of a cluster that stands still, before there are verbs: takes over its gangs, and looks until
+  // each was looked at once. Ends after kLongestStock, whatever is left then.
+  void TakeStock();
   void LetGoOfGangs(const Error& why);
   // Asks the cluster for what gangs may lack because it has ended: one question a call, so that
   // what else its thread does waits for no more. Blocks.

@@ -130,6 +130,14 @@ void Extender::TakeOverGangs() {
   Do(std::move(actions));
 }
 
+void Extender::TakeStock() {
+  TakeOverGangs();
+  if (parts_.gangs == nullptr) return;
+  const Instant until = parts_.clock.Now() + kLongestStock;
+  std::size_t left = parts_.gangs->Views(parts_.clock.Now()).size() / gangs::kPlansOfALook + 1;
+  for (; left > 0 && parts_.clock.Now() < until; --left) LookAtGangs();
+}
+
 void Extender::LearnOfGangs() {
   if (parts_.gangs == nullptr || parts_.history == nullptr) return;
   const auto namespace_name = parts_.gangs->Unsure(parts_.clock.Now());

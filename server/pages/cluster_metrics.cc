@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,9 +66,10 @@ void AddPlacesOf(const Node& node, Totals& totals) {
 }
 
 struct AllTotals {
-  int contradictions = 0;     // nodes
-  TotalsByName gpus, places;  // by model
-  TotalsByName vendors;       // of both
+  int contradictions = 0;                                 // nodes
+  TotalsByName gpus, places;                              // by model
+  TotalsByName vendors;                                   // of both
+  std::map<std::string, std::set<Version>> drivers = {};  // by model, where nodes say it
 };
 
 AllTotals TotalsOf(const Snapshot& snapshot) {
@@ -79,6 +81,9 @@ AllTotals TotalsOf(const Snapshot& snapshot) {
     all.contradictions += spec.gpu_contradiction.empty() ? 0 : 1;
     if (has_gpus) AddGpusOf(node, all.gpus[spec.gpu_model]);
     if (has_places) AddPlacesOf(node, all.places[spec.gpu_model]);
+    if (const auto driver = VersionOf(spec.labels, Versioned::kDriver); driver && spec.has_gpus()) {
+      all.drivers[spec.gpu_model].insert(*driver);
+    }
     if (!has_gpus && !has_places) continue;
     Totals& vendor = all.vendors[std::string(VendorOf(spec.gpu_resource))];
     AddGpusOf(node, vendor);
@@ -126,6 +131,9 @@ void AddGpuMetrics(const AllTotals& all, MetricsText& text) {
   text.Gauge("berth_nodes_with_gpu_contradiction",
              "Nodes that contradict themselves about how many GPUs they have; the log names each")
       .Sample(all.contradictions);
+  text.Gauge("berth_gpu_drivers",
+             "Driver versions among the nodes with a GPU model, where their labels say it");
+  for (const auto& [model, drivers] : all.drivers) text.Sample(drivers.size(), {{"model", model}});
   text.Gauge("berth_vendor_gpus", "GPUs as in berth_gpus, by vendor and state");
   AddStates(all.vendors, "vendor", kGpuStates, text);
 }

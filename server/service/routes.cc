@@ -255,6 +255,8 @@ constexpr Row kRows[] = {
      Shared<SnapshotPage>},
     {kDebug, "GET", "/debug/pods/NAMESPACE/NAME", "why this pod is on its node, or why it waits",
      Explained<ExplainPodPage>},
+    {kDebug, "GET", "/debug/pods", "the pods on nodes with the text behind ? in their names",
+     Explained<FindPodsPage>},
     {kDebug, "GET", "/debug/nodes/NAME", "one node: its GPUs and the pods on them",
      Explained<ExplainNodePage>},
     {kDebug, "GET", "/debug/gangs/NAMESPACE/NAME", "one gang: its pods, and why it waits",

@@ -121,6 +121,7 @@ class Service {
     }
     extender_.Use(PolicyNow());
     BERTH_TRY_STATUS(AssignBound());
+    extender_.TakeStock();
     ReturnFreedMemory();
     log_.Write(LogLevel::kInfo, "cluster_loaded",
                {{"file", cluster_file}, {"nodes", state_.Current()->size()}});
@@ -192,7 +193,9 @@ class Service {
   }
   bool IsToLook() { return look_soon_.exchange(false); }
 
+  // The cluster of a file stands still until somebody schedules: no hold of a gang ends.
   void LookAtGangs() {
+    if (!kube_ && extender_.pending().Schedulers().empty()) return;
     extender_.LookAtGangs();
     extender_.LookAtEarmarks();
   }

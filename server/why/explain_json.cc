@@ -309,6 +309,7 @@ std::string EncodeReport(const PodReport& report) { return TextOfJson(ReportJson
 std::string EncodeReport(const NodeReport& node) {
   Json json = {{"version", kVersion}};
   json.update(FactsJson(node));
+  json["notes"] = NotesOn(node);
   for (const KeptFor& kept : node.kept_for) {
     json["kept_for"].push_back({{kept.is_gang ? "gang" : "pod", kept.name},
                                 {"gpus", kept.gpus},
@@ -364,6 +365,13 @@ std::string EncodeReport(const NodesReport& report) {
                      {"gpu_nodes", report.gpu_nodes},
                      {"fine", report.gpu_nodes - report.rows.size()},
                      {"nodes", std::move(rows)}});
+}
+
+std::string EncodeReport(const FoundPods& found) {
+  Json pods = ListOf(found.pods, [](const auto& at) -> Json {
+    return {{"pod", at.first}, {"node", at.second}};
+  });
+  return TextOfJson({{"version", kVersion}, {"pods", std::move(pods)}, {"more", found.beyond}});
 }
 
 std::string EncodeReport(const UseReport& report) {

@@ -95,10 +95,17 @@ struct WaitingReport {
 struct NodesReport {
   struct Row {
     std::string node, model;
-    std::vector<std::string> notes;  // NotesOn, and in what it is unlike other nodes
+    std::vector<std::string> notes;  // NotesOn
   };
   std::size_t gpu_nodes = 0;  // these too
   std::vector<Row> rows;      // by name
+};
+
+// Pods on nodes with a text in "namespace/name".
+struct FoundPods {
+  static constexpr std::size_t kMost = 20;
+  std::vector<std::pair<std::string, std::string>> pods;  // with their nodes
+  std::size_t beyond = 0;                                 // more pods
 };
 
 // Of what is said of the node: what closes it or GPUs of it, and for whom it is kept.
@@ -111,6 +118,7 @@ std::string EncodeReport(const TopReport& report);
 std::string EncodeReport(const UseReport& report);
 std::string EncodeReport(const WaitingReport& report);
 std::string EncodeReport(const NodesReport& report);
+std::string EncodeReport(const FoundPods& found);
 
 // What /debug/gangs answers:
 //

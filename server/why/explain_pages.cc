@@ -18,6 +18,7 @@
 #include "scoring/explain/other_limits.h"
 #include "server/extender/inquiry.h"
 #include "server/why/waiting_whys.h"
+#include "server/wire/node/node_gpu_facts.h"
 
 namespace berth {
 namespace {
@@ -215,6 +216,11 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
   PodSaid said;
   if (waiting) said = SaidOf(live, *waiting);
   wire::PodReport report{.told = Inquiry(live.extender, now).Explain(pod, said), .sentence = {}};
+  for (NearNodeFacts& at : report.told.nearest) {
+    if (at.near.reason != Reason::kNoMig) continue;
+    const std::string cure = wire::CureOfNoMig(at.facts.spec());
+    if (!cure.empty()) at.near.lack += "; " + cure;
+  }
   report.scheduler = pod.scheduler;
   report.not_bound = live.extender.NotBound(pod.id);
   report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
@@ -302,6 +308,16 @@ HttpResponse UsePage(const Live& live, Owner by, const std::string& path,
                 query);
 }
 
+// NodeReport::odd_driver. "": it has what most have, or says none.
+std::string OddDriver(const NodeSpec& spec, std::span<const ModelSummary> models) {
+  const auto model = std::ranges::find(models, spec.gpu_model, &ModelSummary::model);
+  const auto has = VersionOf(spec.labels, Versioned::kDriver);
+  if (!has || model == models.end()) return "";
+  const auto most = std::ranges::max_element(model->drivers, {}, &std::pair<Version, int>::second);
+  if (most->first == *has) return "";
+  return "driver " + TextOf(*has) + ", other nodes with this GPU model have " + TextOf(most->first);
+}
+
 }  // namespace
 
 wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const WaitingPod& waiting) {
@@ -339,6 +355,27 @@ HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std
                                       "and asks for no GPU");
 }
 
+HttpResponse FindPodsPage(const Live& live, const std::string&, const std::string& query) {
+  if (auto unready = NotReady(live)) return *std::move(unready);
+  if (query.empty()) return http::ErrorResponse(400, "want /debug/pods?TEXT, a part of a name");
+  wire::FoundPods found;
+  const auto snapshot = live.extender.Current();
+  for (NodeIndex i = 0; i < snapshot->size(); ++i) {
+    for (const auto& pod : snapshot->node(i).pods()) {
+      std::string name = pod->pod.id.full_name();
+      if (name.find(query) == name.npos) continue;
+      if (found.pods.size() == found.kMost) {
+        ++found.beyond;
+      } else {
+        found.pods.emplace_back(std::move(name), pod->placement.node);
+      }
+    }
+  }
+  HttpResponse response;
+  response.body = wire::EncodeReport(found);
+  return response;
+}
+
 HttpResponse ExplainNodePage(const Live& live, const std::string& path, const std::string& query) {
   if (auto unready = NotReady(live)) return *std::move(unready);
   const std::string_view name = NameIn(path, 1);
@@ -349,6 +386,7 @@ HttpResponse ExplainNodePage(const Live& live, const std::string& path, const st
   }
   NodeReport report = ReportOf(now.snapshot->node(node));
   report.kept_for = KeptOn(now.reservations, *now.snapshot, node);
+  report.odd_driver = OddDriver(report.spec(), SummarizeModels(*now.snapshot));
   return Answer(report, query);
 }
 
@@ -403,16 +441,6 @@ std::string AsksOf(const Live& live, const GangView& gang, const std::string& sc
   return CountText(gang.waiting, "pod") + " with " + Join(asks, " or ");
 }
 
-// "driver 535.54.15, other nodes ... have 550.90.7"; "": it has what most have, or says none.
-std::string OddDriver(const NodeSpec& spec, std::span<const ModelSummary> models) {
-  const auto model = std::ranges::find(models, spec.gpu_model, &ModelSummary::model);
-  const auto has = VersionOf(spec.labels, Versioned::kDriver);
-  if (!has || model == models.end()) return "";
-  const auto most = std::ranges::max_element(model->drivers, {}, &std::pair<Version, int>::second);
-  if (most->first == *has) return "";
-  return "driver " + TextOf(*has) + ", other nodes with this GPU model have " + TextOf(most->first);
-}
-
 }  // namespace
 
 HttpResponse WaitingPage(const Live& live, const std::string&, const std::string& query) {
@@ -454,8 +482,8 @@ HttpResponse NodesPage(const Live& live, const std::string&, const std::string& 
     ++report.gpu_nodes;
     NodeReport node = ReportOf(now.snapshot->node(i));
     node.kept_for = KeptOn(now.reservations, *now.snapshot, i);
+    node.odd_driver = OddDriver(spec, models);
     std::vector<std::string> notes = wire::NotesOn(node);
-    if (std::string odd = OddDriver(spec, models); !odd.empty()) notes.push_back(std::move(odd));
     if (!notes.empty()) report.rows.push_back({spec.name, spec.gpu_model, std::move(notes)});
   }
   return Answer(report, query);

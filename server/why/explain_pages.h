@@ -29,6 +29,9 @@ http::HttpResponse ExplainNodePage(const Live& live, const std::string& path,
                                    const std::string& query);
 http::HttpResponse ExplainGangPage(const Live& live, const std::string& path,
                                    const std::string& query);
+// Those on nodes whose "namespace/name" has the query, as JSON alone.
+http::HttpResponse FindPodsPage(const Live& live, const std::string& path,
+                                const std::string& query);
 // Of a namespace or class that holds nothing too: which ones there are is not known.
 http::HttpResponse NamespacePage(const Live& live, const std::string& path,
                                  const std::string& query);

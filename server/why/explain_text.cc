@@ -32,7 +32,7 @@ std::string TableOf(const std::vector<Row>& rows, std::string_view indent = "  "
   for (const Row& row : rows) {
     std::string line(indent);
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
+      line += OnOneLine(row[i]);
       line.append(widths[i] - row[i].size() + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -239,10 +239,11 @@ std::string BestText(const PodExplanation& told) {
 std::string DetailLines(const PodReport& report) {
   const PodExplanation& told = report.told;
   std::string text;
-  const auto add = [&](const char* what, const std::string& whole) {
+  const auto add = [&](const char* what, const std::string& said) {
+    const std::string whole = OnOneLine(said);
     if (report.sentence.find(whole) == std::string::npos) text += what + whole + "\n";
   };
-  if (told.pod.full_name().size() > kLongestName) text += "Pod: " + told.pod.full_name() + "\n";
+  if (told.pod.full_name().size() > kLongestName) add("Pod: ", told.pod.full_name());
   add("The pod must be changed: ", told.refusal);
   add("Devices: ", told.devices);
   if (!told.placed && told.shape.wants_gpu())
@@ -255,7 +256,7 @@ std::string GangLine(const GangView& gang) {
                      std::to_string(gang.placed) + " placed, " + std::to_string(gang.waiting) +
                      " waiting, " + std::to_string(gang.minimum) + " must start together";
   if (!gang.why.empty()) text += "; " + gang.why;
-  return text + "\n";
+  return OnOneLine(std::move(text)) + "\n";
 }
 
 std::string HoldersText(const GpuHolders& holders) {
@@ -351,6 +352,12 @@ std::vector<NodeLine> LinesOf(const NodeReport& node) {
   if (spec.mig.known() && spec.mig->trouble != MigTrouble::kNone) {
     lines.push_back({LackText(node.node, {}, ReasonOf(spec.mig->trouble)), true});
   }
+  if (!spec.part_agent.empty() && !spec.part_agent_ready) {
+    lines.push_back({"agent " + spec.part_agent +
+                         " is not ready, as its condition says: the node takes no GPU shares",
+                     true});
+  }
+  if (!node.odd_driver.empty()) lines.push_back({node.odd_driver, true});
   for (const std::string& ask : node.refused_asks) {
     lines.push_back({"its kubelet rejected the last pods that ask for " + ask, true});
   }

@@ -319,5 +319,53 @@ TEST(Documents, SayWhatToDoForEveryAlert) {
   EXPECT_EQ(headings, alerts);
 }
 
+// The literals of a row of `kKinds`: the name first.
+std::vector<std::string> LiteralsOf(std::string_view row) {
+  std::vector<std::string> literals;
+  for (std::size_t at = row.find('"'); at != row.npos; at = row.find('"', at)) {
+    const std::size_t end = row.find('"', at + 1);
+    literals.emplace_back(row.substr(at + 1, end - at - 1));
+    at = end + 1;
+  }
+  return literals;
+}
+
+TEST(Documents, SayOfEachKindOfClusterWhatDoctorSays) {
+  const fs::path root = SourceDir();
+  const std::string source = ReadText(root / "server/commands/doctor_command.cc");
+  const std::size_t begin = source.find("kKinds[] = {");
+  std::string_view kinds =
+      std::string_view(source).substr(begin, source.find("\n};", begin) - begin);
+  const std::vector<std::string> lines = LinesOf(ReadText(root / "docs/clusters.md"));
+  std::size_t values = 0, rows = 0;
+  for (std::size_t at = kinds.find("\n    {"); at != kinds.npos;
+       at = kinds.find("\n    {", at + 1)) {
+    const auto literals = LiteralsOf(kinds.substr(at, kinds.find("},\n", at) - at));
+    ASSERT_GE(literals.size(), 3U);
+    const std::string& name = literals[0];
+    if (name.starts_with("of an unknown")) continue;
+    ++rows;
+    std::string told;
+    for (const std::string& line : lines) {
+      const std::string cell = line.starts_with("| ") ? line.substr(0, line.find(" |", 2)) : "";
+      if (cell.find(name) != cell.npos) told += line + "\n";
+    }
+    EXPECT_NE(told, "") << "docs/clusters.md has no row of " << name;
+    const std::string agent = literals.size() > 4 ? literals[4] : "";
+    for (std::string_view rest = agent; !rest.empty();) {
+      const std::size_t end = std::min(rest.find("\\n"), rest.size());
+      EXPECT_NE(told.find(rest.substr(0, end)), told.npos) << name << ": " << rest.substr(0, end);
+      ++values;
+      rest.remove_prefix(std::min(end + 2, rest.size()));
+    }
+    const bool by_page = literals.size() > 3 && literals[3].starts_with("docs/clusters.md, ");
+    const bool names_itself =
+        literals.size() > 3 && literals[3].starts_with("docs/clusters.md, " + name + ": ");
+    EXPECT_EQ(by_page, names_itself) << name;
+  }
+  EXPECT_GT(rows, 8U);
+  EXPECT_GE(values, 3U);
+}
+
 }  // namespace
 }  // namespace berth::test::docs_test

@@ -172,6 +172,64 @@ func TestSearchNarrowsEverythingDown(t *testing.T) {
 	w.await(t, `byId("detail").innerText.includes("is on h100-01 with GPU 2")`)
 }
 
+func TestSearchFindsPodsThatRunAndNamespaces(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "")
+	search := func(text string) {
+		eval[any](t, w.Tab, fmt.Sprintf(`(byId("query").value = %q, byId("query").oninput(), 0)`, text))
+	}
+	search("train-01")
+	w.await(t, `/\d+ pods? with a node found/.test(byId("found").innerText) && map.matches?.has("h100-01")`)
+	w.await(t, `[...document.querySelectorAll("#found a")].some(one => one.textContent === "team-b/train-01-2" && one.hash === "#pod=team-b/train-01-2")`)
+	w.sees(t, "#found", "h100-01")
+	search("lab/notebook")
+	w.await(t, `byId("found").innerText.includes("more") && document.querySelectorAll("#found a").length === 16`)
+	search("team-b")
+	w.await(t, `byId("found").innerText.includes("1 namespace")`)
+	search("nobody has this")
+	w.await(t, `byId("found").innerText.includes("Nothing found")`)
+}
+
+func TestSmallGroupsStandSideBySide(t *testing.T) {
+	var c Cluster
+	for i, model := range []string{"NVIDIA-L4", "NVIDIA-L40S", "NVIDIA-A10", "Tesla-T4"} {
+		c.node(fmt.Sprintf("n%d", i), model, Object{"nvidia.com/gpu": "4"}, nil)
+	}
+	w := newWorld(t, c, alone)
+	w.open(t, "")
+	w.await(t, `map.groups.length === 4`)
+	if tops := eval[int](t, w.Tab, `new Set(map.groups.map(group => group.box.getBoundingClientRect().top)).size`); tops != 1 {
+		t.Errorf("want four groups of one node beside each other, got %d lines", tops)
+	}
+	w.sees(t, "#map", "NVIDIA-L40S 1 node, 4 of 4 GPUs idle")
+}
+
+func TestWideTablesFit(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "")
+	for _, table := range []string{"models", "waiting", "nodes", "namespaces"} {
+		fits := fmt.Sprintf(`(box => box.scrollWidth <= box.clientWidth)(document.querySelector("#%s-table .scroll"))`, table)
+		if !eval[bool](t, w.Tab, fits) {
+			t.Errorf("the table %s is wider than its box at 1440 px", table)
+		}
+	}
+}
+
+func TestADayIsACurve(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "")
+	w.await(t, `samples.length === 1 && !document.querySelector("#sums .day")`)
+	eval[any](t, w.Tab, `(localStorage.setItem(kSamplesKey, JSON.stringify([...Array(400).keys()].map(i => [samples[0][0] - 5 * (400 - i), i % 7, i % 90]))), 0)`)
+	w.open(t, "")
+	w.await(t, `document.querySelectorAll("#sums svg.day").length === 2 && samples.length <= kSamples`)
+	if label := eval[string](t, w.Tab, `document.querySelector("#sums svg.day").getAttribute("aria-label")`); !strings.Contains(label, "waiting pods of the last day") || !strings.Contains(label, ": 0 to ") {
+		t.Errorf("the curve says %q", label)
+	}
+	eval[any](t, w.Tab, `(localStorage.setItem(kSamplesKey, "[[1],{}]"), 0)`)
+	w.open(t, "")
+	w.await(t, `samples.length === 1`)
+}
+
 func TestTablesAreSorted(t *testing.T) {
 	w := newWorld(t, SomeOfEverything(), alone)
 	w.open(t, "")
@@ -380,6 +438,8 @@ func TestAViewIsOneNamespaceOrClass(t *testing.T) {
 	w.open(t, "?namespace=team-b")
 	w.await(t, `byId("view-sum").innerText.includes("on 8 nodes")`)
 	w.sees(t, "#view-sum", "Namespace team-b: ", "3 pods wait for 12 GPUs.")
+	w.await(t, `/^3\s+pods wait, for 12 GPUs/.test(byId("sums").innerText.trim())`)
+	w.sees(t, "#sums", "held by team-b")
 	w.sees(t, "#nodes-sum", "8 of 43 nodes")
 	w.await(t, `map.matches.size === 8 && map.matches.has("h100-01") && !map.matches.has("h100-02")`)
 	if seen := w.Text("#waiting-table"); strings.Contains(seen, "team-a/") {
@@ -396,6 +456,9 @@ func TestAViewIsOneNamespaceOrClass(t *testing.T) {
 	w.await(t, `byId("view").value === "class inference"`)
 	eval[any](t, w.Tab, `(byId("view").value = "", byId("view").onchange(), 0)`)
 	w.await(t, `byId("view-sum").hidden && map.matches === null && location.search === ""`)
+	if seen := w.Text("#sums"); strings.Contains(seen, "held by") {
+		t.Errorf("the whole cluster: %q", seen)
+	}
 }
 
 func TestPaperHasTheWholeMap(t *testing.T) {

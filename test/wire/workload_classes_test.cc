@@ -233,7 +233,7 @@ TEST(WorkloadClasses, APodMayPreferTraitsItself) {
   EXPECT_EQ(
       RequestOf(pod, DefaultConfig()).refusal,
       "annotation berth.dev/prefer: want traits of nodes: rdma, nvlink, nvswitch, nvme, spot, "
-      "leaving, mig, shared, family=F or one of the configuration, got \"fast\"");
+      "leaving, mig, shared, family=F, image=V or one of the configuration, got \"fast\"");
 }
 
 TEST(CheckpointedAt, IsATimeThatThePodSays) {

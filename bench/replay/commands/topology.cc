@@ -102,7 +102,12 @@ Result<GpuMask> ParseGpus(const char* flag, std::string_view text, int gpus) {
     const std::size_t end = std::min(text.find(','), text.size());
     const auto gpu = ParseInt(text.substr(0, end), 0, gpus - 1);
     if (!gpu) return tl::unexpected(Error(gpu.error()).Within(flag));
-    set |= GpuBit(static_cast<int>(*gpu));
+    const GpuMask bit = GpuBit(static_cast<int>(*gpu));
+    if ((set & bit) != 0) {
+      return Invalid(std::string(flag) + ": want each GPU once, got " + std::to_string(*gpu) +
+                     " twice");
+    }
+    set |= bit;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return set;

@@ -158,9 +158,23 @@ const char* WordOf(Outcome outcome) {
   return outcome == Outcome::kPass ? "PASS" : "FAIL";
 }
 
+// --only: whether it is the number of a case, or a verb as it is configured.
+bool IsKnown(const ConformOptions& options, const std::string& name) {
+  const auto is_number = [&name](const auto& of) { return std::to_string(of.number) == name; };
+  const auto is_verb = [&name](const auto& verb) { return verb.second == name; };
+  return std::ranges::any_of(ConformCases(), is_number) ||
+         std::ranges::any_of(UntriedCases(), is_number) ||
+         std::ranges::any_of(options.verbs, is_verb);
+}
+
 }  // namespace
 
 Result<std::vector<ConformLine>> Conform(const ConformOptions& options) {
+  for (const std::string& name : options.only) {
+    if (IsKnown(options, name)) continue;
+    return Invalid("--only: want numbers of cases and verbs, as in 5,16,bind, got \"" + name +
+                   "\"");
+  }
   BERTH_TRY(ExtenderUrl url, ParseExtenderUrl(options.url));
   Runner runner(options, std::move(url));
   BERTH_TRY_STATUS(runner.FindVerbs());

@@ -35,7 +35,8 @@ struct ConformLine {
   std::string sent, wanted, got, why;
 };
 
-// Error: the URL is none, nothing listens there, or no verb is there.
+// Error: `only` names what is no case and no verb, the URL is none, nothing listens there, or no
+// verb is there.
 Result<std::vector<ConformLine>> Conform(const ConformOptions& options);
 
 // How many lines have that outcome.

@@ -20,6 +20,7 @@ using wire::NodeFacts;
 // Of GKE: how GPUs are shared, and by how many.
 // (docs.cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus)
 constexpr std::string_view kGkeStrategy = "cloud.google.com/gke-gpu-sharing-strategy";
+constexpr std::string_view kMpsCapable = "nvidia.com/mps.capable";
 constexpr std::string_view kGkeClients = "cloud.google.com/gke-max-shared-clients-per-gpu";
 
 std::string_view LabelOf(const Labels& labels, std::string_view key) {
@@ -77,8 +78,9 @@ GpuSharing SharingOf(const Labels& labels) {
   std::string_view strategy = LabelOf(labels, "nvidia.com/gpu.sharing-strategy");
   if (strategy.empty() || strategy == "none") strategy = LabelOf(labels, kGkeStrategy);
   if (strategy == "time-slicing" || strategy == "time-sharing") return GpuSharing::kTimeSlicing;
-  const bool mps = strategy.empty() && LabelOf(labels, "nvidia.com/mps.capable") == "true";
-  return mps || strategy == "mps" ? GpuSharing::kMps : GpuSharing::kUnknown;
+  const std::string_view capable = LabelOf(labels, kMpsCapable);
+  const bool mps = strategy.empty() ? capable == "true" : strategy == "mps" && capable != "false";
+  return mps ? GpuSharing::kMps : GpuSharing::kUnknown;
 }
 
 std::int64_t MostClients(const Labels& labels) {
@@ -92,6 +94,12 @@ void FillPlaces(const NodeFacts& facts, const GpuInventory& found, GpuDraft& dra
   GpuPlaces& places = draft.places;
   const bool nvidias = MayBeNvidias(draft.resource);
   if (nvidias) places.sharing = SharingOf(facts.labels);
+  if (nvidias && LabelOf(facts.labels, "nvidia.com/gpu.sharing-strategy") == "mps" &&
+      places.sharing != GpuSharing::kMps) {
+    draft.AddProblem("label " + std::string(kMpsCapable) +
+                     ": want true where MPS shares the GPUs, got false, so nothing keeps their " +
+                     "users apart; look at MPS' control daemon");
+  }
   if (found.gpus <= 0) return;
   places.gpus = static_cast<int>(found.gpus);
   places.several =

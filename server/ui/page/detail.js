@@ -61,6 +61,7 @@ function nodePanel(told, node) {
       ["Memory free", `${gib(told.free_memory_bytes)} of ${gib(told.memory_bytes)}`],
       ["Ephemeral storage free", told.ephemeral_bytes === undefined ? "" : `${gib(told.free_ephemeral_bytes)} of ${gib(told.ephemeral_bytes)}`],
       ["Taints", told.taints.join(", ")],
+      ["Notes", (told.notes || []).join("; ")],
       ["Kept", (told.kept_for || []).map(kept => kept.text).join("; ")],
       ["Free GPU replicas", told.places ? `${told.places.free} of ${told.places.count}` : ""],
       ["Namespaces", [...spaces].map(([space, pods]) => `${space} (${pods})`).join(", ")],

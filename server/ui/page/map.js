@@ -213,7 +213,7 @@ function layOut(key, nodes, width, position) {
   group.size = [cssWidth, cssHeight];
   group.plan = make("div", {class: "plan"}, group.canvas);
   group.head = make("span", {});
-  group.box = make("div", {class: "group"}, make("h3", {}, key, group.head), group.plan);
+  group.box = make("div", {class: "group"}, make("h3", {}, key, " ", group.head), group.plan);
   labelGroup(group);
   return group;
 }

@@ -34,20 +34,24 @@ function matching(rows, texts) {
   });
 }
 
+// In a view those of its pods; what is idle or unhealthy is the cluster's.
 function drawSums(picture) {
-  const sum = sumUp(picture.nodes);
-  const held = sum.held + sum.gang + sum.part;
-  const asked = picture.waiting.reduce((gpus, row) => gpus + (row.gated ? 0 : row.gpus || 0), 0);
-  const oldest = Math.min(...picture.waiting.filter(row => row.since && !row.gated).map(row => row.since));
-  const card = (number, text) => make("div", {class: "sum"}, make("b", {}, number), make("span", {}, text));
+  const sum = sumUp(picture.nodes), mine = inView(picture.waiting);
+  const held = view.kind ? view.told?.gpus || 0 : sum.held + sum.gang + sum.part;
+  const waiting = view.kind ? mine.length : picture.waiting_in_all;
+  const asked = mine.reduce((gpus, row) => gpus + (row.gated ? 0 : row.gpus || 0), 0);
+  const oldest = Math.min(...mine.filter(row => row.since && !row.gated).map(row => row.since));
+  const card = (number, text, more) => make("div", {class: "sum"}, make("b", {}, number), make("span", {}, text), more || "");
   const cards = [
-    card(picture.waiting_in_all.toLocaleString("en"), (picture.waiting_in_all === 1 ? "pod waits" : "pods wait") + (asked > 0 ? `, for ${count(Math.round(asked * 10) / 10, "GPU")}` : "") + (isFinite(oldest) ? `; the oldest ${since(oldest)}` : "")),
-    card(percent(held, sum.gpus), `${short(held)} of ${count(sum.gpus, "GPU")} held`),
+    card(waiting.toLocaleString("en"), (waiting === 1 ? "pod waits" : "pods wait") + (asked > 0 ? `, for ${count(Math.round(asked * 10) / 10, "GPU")}` : "") + (isFinite(oldest) ? `; the oldest ${since(oldest)}` : ""),
+      view.kind ? "" : lineOfDay("waiting pods", sample => sample[1])),
+    card(percent(held, sum.gpus), `${short(held)} of ${count(sum.gpus, "GPU")} held${view.kind ? " by " + view.name : ""}`,
+      view.kind ? "" : lineOfDay("GPUs held, in %", sample => sample[2])),
     card(sum.idle.toLocaleString("en"), "idle and usable"),
     card(sum.useless.toLocaleString("en"), "idle but unusable now"),
     card(sum.sick.toLocaleString("en"), "unhealthy"),
   ];
-  if (sum.mig > 0) cards.push(card(percent(sum.unitsHeld, sum.units), `of ${count(sum.mig, "partitioned GPU")} held`));
+  if (sum.mig > 0 && !view.kind) cards.push(card(percent(sum.unitsHeld, sum.units), `of ${count(sum.mig, "partitioned GPU")} held`));
   const split = [["held", sum.held], ["gang", sum.gang], ["part", sum.part], ["plan", sum.planned], ["idle", sum.idle], ["useless", sum.useless], ["sick", sum.sick]];
   const bar = make("div", {class: "split", "aria-hidden": "true"}, split.filter(([, gpus]) => gpus > 0).map(([colour, gpus]) => {
     const part = make("i");
@@ -55,8 +59,51 @@ function drawSums(picture) {
     part.style.background = `var(--${colour})`;
     return part;
   }));
-  const shown = sum.gpus > 0 ? [...cards, bar] : cards;
+  const shown = sum.gpus > 0 && !view.kind ? [...cards, bar] : cards;
   byId("sums").replaceChildren(...shown);
+}
+
+// The last day as this browser has seen it: [minute, waiting pods, % of GPUs held] every five minutes.
+const kSampleEvery = 5, kSamples = 288, kSamplesKey = "berth-day " + location.pathname;
+let samples = [];
+function takeSample(picture) {
+  if (picture.not_ready) return;
+  const sum = sumUp(picture.nodes), minute = Math.floor(Date.now() / 60000), last = samples[samples.length - 1];
+  if (last && minute - last[0] < kSampleEvery) return;
+  samples = [...samples, [minute, picture.waiting_in_all, sum.gpus > 0 ? Math.round(100 * (sum.held + sum.gang + sum.part) / sum.gpus) : 0]]
+    .filter(sample => minute - sample[0] < kSamples * kSampleEvery);
+  try {
+    localStorage.setItem(kSamplesKey, JSON.stringify(samples));
+  } catch { /* a browser that keeps nothing: what this tab has seen */ }
+  drawSums(picture);
+}
+function keptSamples() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(kSamplesKey));
+    return Array.isArray(kept) ? kept.slice(-kSamples).filter(one => Array.isArray(one) && one.length === 3 && one.every(Number.isFinite)) : [];
+  } catch {
+    return [];
+  }
+}
+
+// A curve with gaps where nobody looked; "": there is too little to see.
+function lineOfDay(what, read) {
+  if (!isLive || samples.length < 3) return "";
+  const wide = 120, high = 22, end = samples[samples.length - 1][0], most = Math.max(1, ...samples.map(read));
+  let path = "", before = null;
+  for (const sample of samples) {
+    const x = wide * (1 - (end - sample[0]) / (kSamples * kSampleEvery)), y = high - 1 - (high - 2) * read(sample) / most;
+    path += (before !== null && sample[0] - before <= 3 * kSampleEvery ? "L" : "M") + x.toFixed(1) + " " + y.toFixed(1);
+    before = sample[0];
+  }
+  const values = samples.map(read), text = `${what} of the last day, as this browser saw them: ${Math.min(...values)} to ${Math.max(...values)}`;
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  for (const [key, value] of Object.entries({class: "day", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": text})) svg.setAttribute(key, value);
+  const line = document.createElementNS(svg.namespaceURI, "path"), title = document.createElementNS(svg.namespaceURI, "title");
+  line.setAttribute("d", path);
+  title.textContent = text;
+  svg.append(title, line);
+  return svg;
 }
 
 function draw() {
@@ -69,7 +116,7 @@ function draw() {
   drawMap(picture, byId("group-by").value, Number(byId("size").value));
   const hidden = picture.without_gpus ? `, ${count(picture.without_gpus, "node")} without GPUs left out` : "";
   setText(byId("map-sum"), count(picture.nodes.length, "node") + hidden);
-  setText(byId("made"), `Berth ${picture.berth || ""}`);
+  setText(byId("made"), `Berth ${picture.berth || ""}. What to do about alerts: docs/alerts.md; dashboards for Grafana: docs/monitoring.md.`);
   setText(byId("cluster"), picture.cluster || "");
   const title = picture.cluster ? picture.cluster + " \u00b7 Berth" : "Berth";
   if (document.title !== title) document.title = title;
@@ -106,8 +153,10 @@ function drawLists() {
   const listed = picture.waiting.length < picture.waiting_in_all ? `the ${picture.waiting.length.toLocaleString("en")} that have waited longest, of ${picture.waiting_in_all.toLocaleString("en")}` : "";
   setText(byId("waiting-sum"), listed);
   setText(byId("nodes-sum"), narrows ? `${nodes.length.toLocaleString("en")} of ${count(picture.nodes.length, "node")}` : "");
-  highlight(narrows && nodes.length > 0 ? new Set(nodes.map(node => node.name)) : null);
-  sayFound(looks, waiting.length, nodes.length, bound.length);
+  const theirs = looks && running.text === wanted() ? running.pods.map(pod => pod.node) : [];
+  const shown = new Set([...nodes.map(node => node.name), ...theirs]);
+  highlight(narrows && shown.size > 0 ? shown : null);
+  sayFound(looks, [[waiting.length, "waiting pod"], [nodes.length, "node"], [namespaces.length, "namespace"], [groups.length, "gang"], [bound.length, "decision"]]);
 }
 
 // Of a plan that has ended the last state of its moves stays.
@@ -119,14 +168,31 @@ function drawRoom(room) {
   setText(byId("room-sum"), !room.ended ? `for ${goal}, begun ${since(room.since)} ago` : `for ${goal}: ${room.done ? "done" : "given up"}, ${room.ended}`);
 }
 
-function sayFound(looks, waiting, nodes, bound) {
+// Pods that run are in no table: the server is asked for their names once the text stays for a moment.
+const running = {text: "", pods: [], more: 0};
+async function findRunning() {
+  const text = wanted();
+  if (!isLive || running.text === text) return;
+  Object.assign(running, {text, pods: [], more: 0});
+  if (!/^[a-z0-9./-]{2,}$/.test(text)) return;
+  try {
+    const answer = await fetch("debug/pods?" + text, {cache: "no-store"});
+    if (!answer.ok || wanted() !== text) return;
+    const told = await answer.json();
+    Object.assign(running, {pods: told.pods, more: told.more});
+    drawLists();
+  } catch { /* the page says that the server does not answer */ }
+}
+
+function sayFound(looks, numbers) {
   const found = byId("found");
   found.hidden = !looks;
   if (!looks) return;
-  const text = byId("query").value.trim();
-  const parts = [`${count(waiting, "waiting pod")}, ${count(nodes, "node")} and ${count(bound, "decision")} match. `];
-  if (/^[^\s/]+\/[^\s/]+$/.test(text) && isLive) parts.push(make("a", {href: addressOf("pod", text)}, "Open pod " + text));
-  found.replaceChildren(...parts);
+  const {pods, more} = running.text === wanted() ? running : {pods: [], more: 0};
+  const all = [...numbers.filter(([number]) => number > 0).map(([number, what]) => count(number, what)), pods.length > 0 ? count(pods.length + more, "pod") + " with a node" : ""].filter(Boolean);
+  const links = pods.slice(0, 8).flatMap(({pod, node}) => [linkTo("pod", pod), " on ", linkTo("node", node), ", "]).slice(0, -1);
+  const rest = pods.length + more - Math.min(pods.length, 8);
+  found.replaceChildren(all.length > 0 ? all.join(", ") + " found. " : "Nothing found. ", ...links, rest > 0 ? ` and ${rest.toLocaleString("en")} more` : "");
 }
 
 // Enter opens what is meant without doubt.
@@ -137,7 +203,7 @@ function openFound() {
   if (page.picture.waiting.some(row => row.pod === text) || (isLive && /^[^\s/]+\/[^\s/]+$/.test(text))) {
     return void (location.hash = addressOf("pod", text));
   }
-  const pods = tables.waiting.rows.filter(row => row.pod);
+  const pods = [...tables.waiting.rows.filter(row => row.pod), ...(running.text === wanted() ? running.pods : [])];
   const rows = [...pods.map(row => ["pod", row.pod]), ...tables.nodes.rows.map(row => ["node", row.name])];
   if (rows.length === 1) location.hash = addressOf(...rows[0]);
 }
@@ -197,6 +263,7 @@ async function ask() {
     page.at = Date.now();
     page.failures = 0;
     lookAtView();
+    takeSample(page.picture);
     if (page.picture.explains_more) pause = kSoon;
   } catch (problem) {
     page.failures += 1;
@@ -270,13 +337,14 @@ function setPrinting(prints) {
 function start() {
   map.box = byId("map");
   map.onOpen = name => { location.hash = addressOf("node", name); };
+  samples = keptSamples();
   readView();
   openTables();
   setTheme(keptTheme());
   byId("theme").onclick = () => setTheme(kThemes[(kThemes.indexOf(theme) + 1) % kThemes.length]);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaintMap);
   let later = null;
-  byId("query").oninput = () => { clearTimeout(later); later = setTimeout(() => page.picture && drawLists(), 120); };
+  byId("query").oninput = () => { clearTimeout(later); later = setTimeout(() => { if (page.picture) { drawLists(); findRunning(); } }, 120); };
   byId("query").onkeydown = event => { if (event.key === "Enter") openFound(); };
   byId("group-by").onchange = byId("size").onchange = draw;
   byId("waiting-by").onchange = () => page.picture && drawLists();

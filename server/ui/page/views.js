@@ -46,6 +46,7 @@ async function lookAtView() {
     const told = await answer.json();
     if (view.kind !== kind || view.name !== name) return;  // another one was chosen meanwhile
     view.told = told;
+    drawSums(page.picture);
     drawLists();
   } catch { /* the page says that the server does not answer */ }
 }
@@ -65,8 +66,8 @@ function drawView(waiting) {
   said.hidden = !view.kind;
   if (!view.kind) return;
   const {told} = view, asked = waiting.reduce((gpus, row) => gpus + (row.gpus || 0), 0);
-  const holds = told ? `${short(told.gpus)} GPUs${told.mig_devices ? " and " + count(told.mig_devices, "MIG device") : ""} held by ${count(told.pods, "pod")} on ${count(told.nodes.length, "node")}; ` : "";
-  setText(said, `${kViews[view.kind].title} ${view.name}: ${holds}${count(waiting.length, "pod")} ${waiting.length === 1 ? "waits" : "wait"}${asked ? ` for ${short(asked)} GPUs` : ""}.`);
+  const holds = told ? `${gpusText(told.gpus)}${told.mig_devices ? " and " + count(told.mig_devices, "MIG device") : ""} held by ${count(told.pods, "pod")} on ${count(told.nodes.length, "node")}; ` : "";
+  setText(said, `${kViews[view.kind].title} ${view.name}: ${holds}${count(waiting.length, "pod")} ${waiting.length === 1 ? "waits" : "wait"}${asked ? ` for ${gpusText(asked)}` : ""}.`);
 }
 
 // The rows of the tables by namespace and by class: what is held, and what waits.

@@ -25,7 +25,7 @@ function groupOf(key, pods, children) {
     since: ages.length > 0 ? Math.min(...ages) : null,
     priority: common(pods, row => row.priority || 0, 0),
     gang: common(pods, row => row.gang || "", ""), gangs: gangs.size,
-    gated: longest.gated, why: longest.why, fits: common(pods, row => row.fits || "", ""),
+    gated: longest.gated, why: common(pods, row => row.why, longest.why ? "the oldest: " + longest.why : ""), fits: common(pods, row => row.fits || "", ""),
   };
 }
 

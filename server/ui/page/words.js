@@ -26,6 +26,8 @@ const count = (number, what) => number.toLocaleString("en") + " " + what + (numb
 // 12.5 for 12.53; 12 for 12.0.
 const short = number => (Math.round(number * 10) / 10).toLocaleString("en");
 
+const gpusText = number => short(number) + (number === 1 ? " GPU" : " GPUs");
+
 const percent = (part, whole) => whole > 0 ? Math.round(100 * part / whole) + " %" : "0 %";
 
 // "42 s", "7 min", "3 h", "5 d": as old as that, rounded down.

@@ -509,6 +509,25 @@ Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
 
 }  // namespace
 
+void OpenLists(Json& cluster) {
+  Json opened = Json::array();
+  for (Json& item : cluster["items"]) {
+    const std::string kind = KindOf(item);
+    if (!kind.ends_with("List") || !In(item, {"items"}).is_array()) {
+      opened.push_back(std::move(item));
+      continue;
+    }
+    for (Json& inner : item["items"]) {
+      if (inner.is_object() && !inner.contains("kind")) {  // the list says it for all
+        inner["kind"] = kind.substr(0, kind.size() - std::string_view("List").size());
+        inner["apiVersion"] = In(item, {"apiVersion"});
+      }
+      opened.push_back(std::move(inner));
+    }
+  }
+  cluster["items"] = std::move(opened);
+}
+
 // Documents of YAML are items of one List, and so are the elements of a list of JSON.
 Result<std::string> ClusterAsJson(std::string text) {
   if (const std::string is = MistakenFor(text); !is.empty()) {
@@ -563,7 +582,7 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
 Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, const PodRules* pods,
                                   PodGroups* groups, const TakeOther& take_other) {
   BERTH_TRY(text, ClusterAsJson(std::move(text)));
-  const Json json = Json::parse(text, nullptr, false);
+  Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid(WrongJson(text));
   const auto kind = json.is_object() ? json.find("kind") : json.end();
   if (kind != json.end() && kind->is_string()) {
@@ -572,6 +591,7 @@ Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, cons
     }
     if (pods != nullptr && IsListOfObjects(json)) {
       BERTH_TRY_STATUS(CheckJson(text));  // bounds the levels, which are gone through below
+      OpenLists(json);
       return ObjectReader(rules, *pods, groups, take_other).Read(json["items"]);
     }
     BERTH_TRY(std::vector<DecodedNode> nodes, DecodeNodeList(PaddedText(std::move(text)), rules));

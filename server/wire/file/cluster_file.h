@@ -52,6 +52,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -95,6 +96,10 @@ using TakeOther =
 
 // The text of such a file as JSON. Error: kInvalidArgument for what is neither JSON nor YAML.
 Result<std::string> ClusterAsJson(std::string text);
+
+// Of a List: lists among its items, as documents of YAML may be, give way to their own items.
+// Requires: "items" is a list.
+void OpenLists(nlohmann::ordered_json& cluster);
 
 // Reservations are left out, as a restart leaves them out.
 // Error: kInvalidArgument with the path of the field: an unknown key, a wrong type, a node that is

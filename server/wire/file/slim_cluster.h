@@ -2,8 +2,9 @@
 //
 // SlimCluster: the cluster of a file for somebody else's eyes. Left out are environment, commands,
 // arguments, images, probes and messages of containers, what volumes mount, names of pull secrets,
-// managedFields, annotations that no dialect reads, and objects of kinds that nobody reads. Names,
-// labels, amounts and times stay, so that every answer about it is the same.
+// messages of conditions, annotations that no dialect reads, fields of Nodes, Pods and metadata
+// that nobody reads, and objects of kinds that nobody reads. Names, labels, amounts and times stay,
+// so that every answer about it is the same.
 #pragma once
 
 #include <functional>

@@ -174,4 +174,26 @@ NodeGpuFacts ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
   return facts;
 }
 
+std::string CureOfNoMig(const NodeSpec& spec) {
+  const auto label = [&spec](std::string_view key) {
+    const std::string* const value = FindLabel(spec.labels, key);
+    return value == nullptr ? std::string_view() : std::string_view(*value);
+  };
+  const bool of_aks_pool = !label("kubernetes.azure.com/gpu-instance-profile").empty();
+  if (spec.mig.known() || (!of_aks_pool && label("nvidia.com/mig.capable") != "true")) return "";
+  const std::string_view os = label("kubernetes.azure.com/os-sku");
+  if (os == "AzureLinux" || os == "Mariner" || os == "CBLMariner") {
+    return "AKS has no MIG on Azure Linux; use a node pool with --os-sku Ubuntu";
+  }
+  if (of_aks_pool) {
+    return "its pool has a MIG profile; set MIG_STRATEGY=mixed on its device plugin";
+  }
+  if (spec.gpus.empty()) {
+    return "its device plugin offers nothing; look at label nvidia.com/mig.config.state and at "
+           "the plugin's log";
+  }
+  return "its GPUs are not partitioned; label it nvidia.com/mig.config=all-1g.5gb, or another "
+         "layout";
+}
+
 }  // namespace berth::wire

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cluster/node/node.h"
 #include "cluster/values/labels.h"
 #include "config/config.h"
 #include "server/wire/pod/dialect.h"
@@ -37,6 +38,10 @@ int LabelledGpus(const Labels& labels, const GpuVendor& vendor);
 
 // Whether the labels say that the machine has GPUs, which nobody on it may offer yet.
 bool IsGpuMachine(const Labels& labels, const MachineTypes& types);
+
+// What to do where somebody wants MIG devices of a node that has none, by its labels; "": nothing
+// that they tell.
+std::string CureOfNoMig(const NodeSpec& spec);
 
 // counted: the resource by which the node has GPUs; nullptr = none. What a label that cannot be
 // read would say is not known.

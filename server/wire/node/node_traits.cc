@@ -36,6 +36,9 @@ constexpr std::array<LabelValue, 2> kNvmeLabels = {{
 // Its value is the size in GiB (karpenter.sh/docs, Well-Known Labels).
 constexpr std::string_view kKarpenterNvme = "karpenter.k8s.aws/instance-local-nvme";
 
+// learn.microsoft.com/azure/aks/node-image-upgrade.
+constexpr std::string_view kAksImage = "kubernetes.azure.com/node-image-version";
+
 template <class Rows>
 bool HasAny(const Labels& labels, const Rows& rows) {
   return std::ranges::any_of(rows, [&](const auto& row) {
@@ -149,6 +152,9 @@ std::string NodeTraits::AddTo(NodeSpec& spec, std::span<const std::string> resou
   add(kTraitShared, spec.places.count > spec.places.gpus || !spec.share_agent.empty());
   if (type_name != nullptr && !type_name->empty()) {
     add(std::string(kFamilyPrefix).append(MachineFamily(*type_name)), true);
+  }
+  if (const std::string* const image = FindLabel(spec.labels, kAksImage)) {
+    add(std::string(kImagePrefix).append(*image), !image->empty());
   }
   for (const OwnTrait& own : own_) {
     const bool offers =

@@ -14,6 +14,7 @@
 //   mig        some of its GPUs are partitioned
 //   shared     its GPUs have several users each, or an agent gives parts of them
 //   family=F   of its machine type: family=ND, family=p5, family=a3, family=BM.GPU.H100
+//   image=V    the version of its image, by AKS' label: image=AKSUbuntu-2204-202511.20.0
 //
 // And those of the configuration (traits). The price is that of the label nodeLabels.pricePerHour,
 // else that of its machine type, by the number of its GPUs.

@@ -87,12 +87,12 @@ Status WorkloadClasses::Prefer(const std::string& said, NodeWishes& nodes) const
   for (const std::string_view word : words) {
     const std::string trait(word);
     const bool known = std::ranges::find(kBuiltinTraits, trait) != kBuiltinTraits.end() ||
-                       std::ranges::find(traits_, trait) != traits_.end() || IsFamily(trait);
+                       std::ranges::find(traits_, trait) != traits_.end() || HasValue(trait);
     if (!known) {
-      return WrongAnnotation(kPreferKey, "want traits of nodes: " + Join(kBuiltinTraits, ", ") +
-                                             ", " + std::string(kFamilyPrefix) +
-                                             "F or one of the configuration, got \"" +
-                                             trait.substr(0, 80) + "\"");
+      return WrongAnnotation(
+          kPreferKey, "want traits of nodes: " + Join(kBuiltinTraits, ", ") + ", " +
+                          std::string(kFamilyPrefix) + "F, " + std::string(kImagePrefix) +
+                          "V or one of the configuration, got \"" + trait.substr(0, 80) + "\"");
     }
     std::erase_if(nodes.wishes, [&](const TraitWish& wish) { return wish.trait == trait; });
     nodes.wishes.push_back({trait, WishConfig().weight});

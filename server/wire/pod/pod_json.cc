@@ -388,9 +388,8 @@ class PodReader {
       if (type == "PodResizePending") infeasible_ = reason == "Infeasible";
       if (type != "PodScheduled") continue;
       fields_.unschedulable = reason == "Unschedulable";
-      fields_.scheduler_said = fields_.unschedulable ? Shortened(message, kMostSaid) : "";
-      std::ranges::replace_if(  // nothing that moves a terminal's cursor
-          fields_.scheduler_said, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+      fields_.scheduler_said =
+          fields_.unschedulable ? OnOneLine(Shortened(message, kMostSaid)) : "";
     }
   }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The commands on what kubectl prints of a cluster, in the place of a running Berth.
+#include <filesystem>
+#include <regex>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "test/support/child_process.h"
+#include "test/support/data_dir.h"
 #include "test/support/running_berth.h"
 
 namespace berth::test::cluster_file_cli_test {
@@ -33,6 +36,14 @@ constexpr char kListed[] = R"({"kind":"List","apiVersion":"v1","items":[
    "spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClassName":"gpu.nvidia.com"}}]}},
    "status":{"allocation":{"devices":{"results":[
       {"request":"gpu","driver":"gpu.nvidia.com","pool":"n1","device":"gpu-1"}]}}}}]})";
+
+// Without the seconds that a pod has waited, which go on, and without the moves, which are looked
+// for within a time.
+std::string Still(const std::string& answer) {
+  static const std::regex kWaited(R"((_seconds": )\d+|\b(\d+(d|h|m|s|min))+\b)");
+  static const std::regex kRoom(R"(\n *"room": \{[^}]*\},|\nRoom: [^\n]*)");
+  return std::regex_replace(std::regex_replace(answer, kWaited, "$1N"), kRoom, "");
+}
 
 class ClusterFiles : public testing::Test {
  protected:
@@ -120,6 +131,28 @@ TEST_F(ClusterFiles, APlanLeavesEveryAnswerAsItWas) {
   EXPECT_EQ(answers(), before);
 }
 
+TEST_F(ClusterFiles, RunningPodsAreFoundByAPartOfTheirNames) {
+  std::string listed(kListed), more;
+  for (int i = 0; i < 25; ++i) {
+    more +=
+        R"(,{"kind":"Pod","apiVersion":"v1","metadata":{"name":"job-)" + std::to_string(i) +
+        R"(","namespace":"other","uid":"j)" + std::to_string(i) +
+        R"("},"spec":{"nodeName":"n1","containers":[{"name":"c"}]},"status":{"phase":"Running"}})";
+  }
+  listed.insert(listed.size() - 2, more);
+  const Running berth(folder_, listed);
+  RawClient client = berth.Connect();
+  const Json one = Json::parse(Get(client, "/debug/pods?eam/a"));
+  EXPECT_EQ(one["pods"], Json::parse(R"([{"pod":"team/a","node":"n1"}])"));
+  EXPECT_EQ(one["more"], 0);
+  EXPECT_EQ(Json::parse(Get(client, "/debug/pods?team/b"))["pods"].size(), 0U) << "it waits";
+  const Json many = Json::parse(Get(client, "/debug/pods?job-"));
+  EXPECT_EQ(many["pods"].size(), 20U);
+  EXPECT_EQ(many["more"], 5);
+  client.Send(Request("GET", "/debug/pods"));
+  EXPECT_EQ(client.Read().status, 400);
+}
+
 TEST_F(ClusterFiles, WhatIsNotReadIsANoteOnStderr) {
   const Outcome node = Run({"explain", "node", "n1", "--cluster", cluster_, "--json"});
   EXPECT_EQ(node.code, 0);
@@ -142,13 +175,96 @@ TEST_F(ClusterFiles, TheServerHasWhatTheCommandsHave) {
     std::vector<std::string> of_file = asked, of_server = asked;
     of_file.insert(of_file.end(), {"--cluster", cluster_});
     of_server.insert(of_server.end(), server.begin(), server.end());
-    EXPECT_EQ(Run(of_file).out, Run(of_server).out) << asked[0] << " " << asked[1];
+    EXPECT_EQ(Still(Run(of_file).out), Still(Run(of_server).out)) << asked[0] << " " << asked[1];
   }
   RawClient client = berth.Connect();
   ASSERT_TRUE(client.Send("GET /debug/live HTTP/1.1\r\nHost: x\r\n\r\n"));
   const RawResponse page = client.Read();
   const Json live = Json::parse(page.body);
   EXPECT_EQ(live["waiting"].size(), 1U) << page.body;
+}
+
+// Asks a server and the commands about all that waits in the file.
+void ExpectTheSame(const std::string& file) {
+  const Running berth(file, "/dev/null");
+  const auto both = [&](std::vector<std::string> words) {
+    std::vector<std::string> of_server = words;
+    words.insert(words.end(), {"--cluster", file});
+    of_server.insert(of_server.end(),
+                     {"--server", "http://127.0.0.1:" + std::to_string(berth.port())});
+    const std::string out = RunProgram("berth", words).out;
+    EXPECT_EQ(Still(RunProgram("berth", of_server).out), Still(out)) << words[1] << " " << words[2];
+    return out;
+  };
+  const Json list = Json::parse(both({"explain", "waiting", "--json"}));
+  ASSERT_GT(list["waiting"].size(), 0U);
+  for (const Json& unit : list["waiting"]) {
+    const std::string kind = unit.contains("gang") ? "gang" : "pod";
+    const std::string told = both({"explain", kind, unit[kind].get<std::string>(), "--json"});
+    if (kind == "pod") continue;
+    for (const Json& member : Json::parse(told)["members"]) {
+      both({"explain", "pod", member["pod"].get<std::string>()});
+    }
+  }
+}
+
+TEST_F(ClusterFiles, TheServerAndTheCommandsLookAtGangsAlike) {
+  std::string more;
+  for (int gang = 0; gang < 7; ++gang) {  // more than one look plans
+    for (int i = 0; i < 2; ++i) {
+      more += "," + MemberOf("g" + std::to_string(gang), i, gang == 0 ? 1 : 3);
+    }
+  }
+  std::string listed(kListed);
+  listed.insert(listed.size() - 2, more);
+  listed.replace(listed.find(R"("nvidia.com/gpu":"4")"), 20, R"("nvidia.com/gpu":"8")");
+  const std::string file = folder_.WriteText("g.json", listed);
+  ExpectTheSame(file);
+  const std::string lacks = "needs room for 2 pods with 3 GPUs each, has room for 1";
+  EXPECT_NE(Run({"explain", "pod", "team/g6-0", "--cluster", file}).out.find(lacks),
+            std::string::npos);
+  const Running berth(file, "/dev/null");
+  RawClient client = berth.Connect();
+  const Json gangs = Json::parse(Get(client, "/debug/gangs"));
+  ASSERT_EQ(gangs.size(), 7U);
+  for (const Json& gang : gangs) {
+    const bool fits = gang["gang"] == "berth:team/g0";
+    EXPECT_EQ(gang["state"], fits ? "planned" : "waiting") << gang;
+    EXPECT_EQ(gang["why"].get<std::string>().find(lacks) == std::string::npos, fits) << gang;
+  }
+}
+
+TEST_F(ClusterFiles, TheServerAndTheCommandsAnswerAlikeAboutPublishedClusters) {
+  const std::filesystem::path clusters = DataDir() / "clusters";
+  BERTH_NEEDS_DATA(clusters);
+  for (const auto& file : std::filesystem::directory_iterator(clusters)) {
+    if (file.path().extension() == ".json") ExpectTheSame(file.path());
+  }
+}
+
+TEST_F(ClusterFiles, ListsAsDocumentsOfYamlAreReadWhole) {
+  const Json items = Json::parse(kListed)["items"];
+  const auto list_of = [&items](const std::string& kind) {
+    Json list = {{"kind", kind == "" ? "List" : kind + "List"}, {"apiVersion", "v1"}};
+    for (Json item : items) {
+      if (kind == "" ? item["kind"] != "Node" && item["kind"] != "Pod" : item["kind"] == kind) {
+        if (kind == "Node") item.erase("kind");
+        list["items"].push_back(item);
+      }
+    }
+    return list.dump();
+  };
+  const std::string file =
+      folder_.WriteText("c.yaml", "--- " + list_of("Node") + "\n--- " + list_of("Pod") + "\n--- " +
+                                      list_of("") + "\n");
+  for (const char* what : {"waiting", "nodes"}) {
+    const Outcome read = Run({"explain", what, "--cluster", file});
+    EXPECT_EQ(read.code, 0) << read.err;
+    EXPECT_EQ(Still(read.out), Still(Run({"explain", what, "--cluster", cluster_}).out));
+  }
+  const std::string slim = folder_.WriteText("s.json", Run({"snapshot", "--cluster", file}).out);
+  EXPECT_EQ(Still(Run({"top", "--json", "--cluster", slim}).out),
+            Still(Run({"top", "--json", "--cluster", cluster_}).out));
 }
 
 TEST_F(ClusterFiles, AServerAndAFileAreNotAskedAtOnce) {

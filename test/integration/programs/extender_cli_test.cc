@@ -61,6 +61,11 @@ TEST(Conform, SaysWhatIsWrongWithTheUrlAndTheExtender) {
             "berth-replay: http://127.0.0.1:1/extender: Connection refused. Start the extender, or "
             "change --url\n");
   EXPECT_EQ(Conform("127.0.0.1:1").code, 2);
+  const Outcome name = Conform("http://127.0.0.1:1/extender", {"--only", "bind,bogus"});
+  EXPECT_EQ(name.code, 1);
+  EXPECT_EQ(name.err,
+            "berth-replay: --only: want numbers of cases and verbs, as in 5,16,bind, got "
+            "\"bogus\"\n");
   const TemporaryFolder folder;
   const Running berth(folder, kCluster);
   const std::string url = "http://127.0.0.1:" + std::to_string(berth.port()) + "/extender";

@@ -144,6 +144,46 @@ TEST_F(Lists, NodesThatAreNotFineAreNamedWithTheReason) {
   EXPECT_EQ(Ask(items, {"nodes/sick"}).out, Ask(items, {"node", "sick"}).out);
 }
 
+TEST_F(Lists, ANodeSaysOfItselfWhatTheListSays) {
+  Json fractions = NodeOf("fractions", 2);
+  fractions["status"]["conditions"][1] = {{"type", "gpu-fractioning.nvidia.com/Ready"},
+                                          {"status", "False"}};
+  const Json items = {NodeOf("a", 2), NodeOf("b", 2), NodeOf("old", 2, "535"), fractions};
+  const Json told = Json::parse(Ask(items, {"nodes", "--json"}).out);
+  ASSERT_EQ(told["nodes"].size(), 2U) << told;
+  const std::string agent =
+      "agent gpu-fractioning is not ready, as its condition says: the node takes no GPU shares";
+  EXPECT_EQ(told["nodes"][0]["notes"], Json({agent}));
+  for (const Json& row : told["nodes"]) {
+    const std::string name = row["node"], note = row["notes"][0];
+    EXPECT_NE(Ask(items, {"node", name}).out.find("\n  " + note + "\n"), std::string::npos) << note;
+    EXPECT_EQ(Json::parse(Ask(items, {"node", name, "--json"}).out)["notes"], row["notes"]);
+  }
+  fractions["status"]["conditions"][1]["status"] = "True";
+  EXPECT_EQ(Json::parse(Ask(Json::array({fractions}), {"nodes", "--json"}).out)["fine"], 1);
+}
+
+TEST_F(Lists, NothingInANameMovesTheCursorOrBeginsALine) {
+  Json items = {NodeOf("n", 2), PodOf("p\x1b[31m", 4, "")};
+  for (int i = 0; i < 2; ++i) {
+    Json member = PodOf("g-" + std::to_string(i), 2, "");
+    member["metadata"]["annotations"] = {{"berth.dev/gang", "g\x1b[2J\nfine"},
+                                         {"berth.dev/gang-size", "2"}};
+    items.push_back(member);
+  }
+  Json refused = PodOf("refused", 1, "");
+  refused["metadata"]["annotations"] = {{"berth.dev/gang", "h"},
+                                        {"berth.dev/gang-size", "\x1b[1m\nfine"}};
+  items.push_back(refused);
+  for (const auto& words :
+       {std::vector<std::string>{"waiting"}, {"pod", "ml/refused"}, {"pod", "ml/g-0"}}) {
+    const std::string out = Ask(items, words).out;
+    EXPECT_EQ(out.find('\x1b'), std::string::npos) << words.back();
+    EXPECT_EQ(out.find("\nfine"), std::string::npos) << words.back();
+    EXPECT_NE(out.find(words[0] == "waiting" ? "ml/g [2J fine" : "["), std::string::npos) << out;
+  }
+}
+
 TEST_F(Lists, WrongUsageIsExit2AndAFileThatIsNotThereExit1) {
   EXPECT_EQ(Ask(Json::array(), {"waiting", "ml/a"}).code, 2);
   EXPECT_EQ(RunProgram("berth", {"explain", "waiting", "--cluster", "/no/file"}).code, 1);

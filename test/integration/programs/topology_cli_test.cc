@@ -68,6 +68,8 @@ TEST_F(TopologyCommand, ErrorsOfAChoiceNameTheFlag) {
   const Outcome gpu = Choose({file_, "--free", "3", "--size", "1"});
   EXPECT_EQ(gpu.code, 1);
   EXPECT_EQ(gpu.err, "berth-replay: --free: want an integer from 0 to 2, got \"3\"\n");
+  EXPECT_EQ(Choose({file_, "--free", "0,1,0", "--size", "1"}).err,
+            "berth-replay: --free: want each GPU once, got 0 twice\n");
   const Outcome policy = Choose({file_, "--free", "0", "--size", "1", "--policy", "best"});
   EXPECT_EQ(policy.code, 1);
   EXPECT_TRUE(policy.err.starts_with("berth-replay: --policy: want one of berth, ")) << policy.err;

@@ -78,7 +78,7 @@ workloadClasses:
           "f:5: traits[3].labels[0]: want KEY=VALUE, KEY!=VALUE, KEY or !KEY, got \"a in (b)\"",
           "f:7: workloadClasses[0].prefer[0].trait: want one of leaving mig none nvlink nvme "
           "nvswitch "
-          "odd rdma shared spot family=F price, got \"rmda\"",
+          "odd rdma shared spot family=F image=V price, got \"rmda\"",
           "f:8: workloadClasses[1].name: \"a\" is there twice",
           HasSubstr("f:8: workloadClasses[1].avoid[0].trait: want one of "),
           "f:10: workloadClasses[3].forbid[0]: the class names \"spot\" twice",
