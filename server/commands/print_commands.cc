@@ -180,8 +180,8 @@ Result<std::string> Fetch(const ExplainFlags& flags, const std::string& path, An
   return BodyOf(answer.status, std::move(answer.body), flags.cluster);
 }
 
-// NAMESPACE/NAME.
-Result<std::string> FullName(const ExplainFlags& flags) {
+// NAMESPACE/NAME. of_gang: by the value of a label it may be "app=x".
+Result<std::string> FullName(const ExplainFlags& flags, bool of_gang) {
   std::string name = flags.name;
   if (name.find('/') == std::string::npos) {
     std::string space = flags.namespace_name;
@@ -191,17 +191,20 @@ Result<std::string> FullName(const ExplainFlags& flags) {
     if (!space.empty()) name.insert(0, space + "/");
   }
   const std::size_t slash = name.find('/');
-  if (slash != std::string::npos && IsDnsLabel(name.substr(0, slash)) &&
-      IsDnsSubdomain(name.substr(slash + 1))) {
-    return name;
-  }
+  const std::string last = slash == std::string::npos ? "" : name.substr(slash + 1);
+  const auto in_path = [](char c) {
+    return c > ' ' && c < 127 && c != '?' && c != '#' && c != '/';
+  };
+  const bool good =
+      IsDnsSubdomain(last) || (of_gang && !last.empty() && std::ranges::all_of(last, in_path));
+  if (good && IsDnsLabel(name.substr(0, slash))) return name;
   return Invalid("want NAMESPACE/NAME, or NAME with --namespace, got \"" + flags.name + "\"");
 }
 
 }  // namespace
 
 Result<std::string> ExplainPodCommand(const ExplainFlags& flags) {
-  BERTH_TRY(const std::string name, FullName(flags));
+  BERTH_TRY(const std::string name, FullName(flags, false));
   return Fetch(flags, "/debug/pods/" + name, ExplainPodPage);
 }
 
@@ -214,7 +217,7 @@ Result<std::string> ExplainNodeCommand(const ExplainFlags& flags) {
 }
 
 Result<std::string> ExplainGangCommand(const ExplainFlags& flags) {
-  BERTH_TRY(const std::string name, FullName(flags));
+  BERTH_TRY(const std::string name, FullName(flags, true));
   return Fetch(flags, "/debug/gangs/" + name, ExplainGangPage);
 }
 

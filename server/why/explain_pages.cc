@@ -182,14 +182,16 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
 
 std::string SentenceOf(const GangView& gang) {
   const std::int64_t there = gang.placed + gang.waiting;
-  const std::string exist = there <= gang.minimum
+  const bool unknown = gang.minimum <= 0;  // nobody says how many it needs: why it waits says that
+  const std::string exist = unknown ? CountText(there, "pod") + (there == 1 ? " exists" : " exist")
+                            : there <= gang.minimum
                                 ? std::to_string(there) + " of " + CountText(gang.minimum, "pod") +
                                       " that must start together exist"
                                 : CountText(there, "pod") + " exist, and " +
                                       std::to_string(gang.minimum) + " must start together";
   std::vector<LinePart> line = {{std::string(gang.state)}, {exist, 0, ": "}};
   // What a gang that gathers says first is how many exist.
-  const std::size_t known = gang.state == "gathering" ? gang.why.find("; ") : 0;
+  const std::size_t known = gang.state == "gathering" && !unknown ? gang.why.find("; ") : 0;
   if (known == 0) AddWhy(gang.why, "; ", line);
   if (known != 0 && known != std::string::npos) AddWhy(gang.why.substr(known + 2), "; ", line);
   return LineOf(line, RoomBehind(gang.id.text()));

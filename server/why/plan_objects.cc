@@ -109,7 +109,12 @@ class PodSets {
 
   Status ReadReplicas(const Json* spec) {
     BERTH_TRY(const std::int64_t replicas, Count(spec, path_ + ".spec", "replicas"));
-    return Add({.name = name_, .count = replicas}, spec, path_ + ".spec");
+    return Add({.name = name_,
+                .count = replicas,
+                .owner_kind = kind_ == "Deployment" ? "ReplicaSet" : std::string(kind_),
+                .owner_api = kind_ == "ReplicationController" ? "v1" : "apps/v1",
+                .owner_name = name_},
+               spec, path_ + ".spec");
   }
 
   Status ReadDaemonSet(const Json* spec) {

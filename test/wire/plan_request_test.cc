@@ -82,6 +82,19 @@ TEST(PlanRequests, APodWithoutANameOrNamespaceGetsThem) {
   EXPECT_EQ(NamesOf(Read(pod, pod)), (Names{"default/pod-0", "default/pod-1"}));
 }
 
+TEST(PlanRequests, PodsOfOwnersMayNameTheirGangAfterThem) {
+  for (const char* kind : {"StatefulSet", "Deployment", "ReplicaSet", "ReplicationController"}) {
+    Json owner = Owner(kind, {{"replicas", 2}});
+    owner["spec"]["template"]["metadata"]["annotations"] = {{"berth.dev/gang-by", "owner"},
+                                                            {"berth.dev/gang-size", "2"}};
+    const PlanRequest plan = Read(owner);
+    ASSERT_EQ(plan.pods.size(), 2u);
+    EXPECT_EQ(plan.pods[0].refusal, "") << kind;
+    EXPECT_EQ(plan.pods[0].gang.minimum, 2) << kind;
+    EXPECT_EQ(plan.pods[0].gang, plan.pods[1].gang) << kind;
+  }
+}
+
 TEST(PlanRequests, OwnersStandForTheirPods) {
   EXPECT_EQ(NamesOf(Read(Owner("Deployment", {{"replicas", 2}}))), (Names{"team/w-0", "team/w-1"}));
   EXPECT_EQ(Read(Owner("StatefulSet", Json::object())).pods.size(), 1u);

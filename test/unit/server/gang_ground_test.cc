@@ -344,6 +344,44 @@ TEST_F(GangGroundTest, ThePoolAndTheModelThatAreTooSmallForAGangAreNamed) {
       << view.why;
 }
 
+TEST_F(GangGroundTest, TheMemberThatAsksForMoreThanAnyNodeHasIsNamedFirst) {
+  for (const char* name : {"l", "m", "n", "o"}) Add(ANode(name).Gpus(1).Cpu(64));
+  Arrive({a_, b_, Member("c").Cpu(80)});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  const GangView view = gangs_.Views(clock_.Now())[0];
+  EXPECT_TRUE(view.never);
+  EXPECT_TRUE(
+      view.why.starts_with("never while no node accepts c: it asks for 80 CPUs, and no "
+                           "node that it may use has more than 64; needs "))
+      << view.why;
+}
+
+TEST_F(GangGroundTest, WhatIsOpenToAGangAndWhyTheOthersAreNotComesFirst) {
+  Add(ANode("n").Gpus(2));
+  Add(ANode("m").Gpus(1).Tainted("maintenance", "x"));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  const GangView view = gangs_.Views(clock_.Now())[0];
+  EXPECT_FALSE(view.never);
+  EXPECT_TRUE(
+      view.why.starts_with("its pods ask for 3 GPUs, and the nodes open to them have 2; 1 "
+                           "node has taint maintenance=x:NoSchedule; needs "))
+      << view.why;
+}
+
+TEST_F(GangGroundTest, NobodyIsEvictedForAGangOneOfWhosePodsPreemptsNobody) {
+  for (const std::string name : {"m", "n", "o"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  const auto member = [](const std::string& name) { return Member(name).Priority(5); };
+  Arrive({member("a"), member("b"), member("c").NeverPreempts()});
+  for (const char* name : {"a", "b"}) EXPECT_EQ(Preempt(member(name), {"m", "n", "o"}), "");
+  Add(ANode("p").Gpus(1));  // for c
+  Pass(seconds(2));
+  EXPECT_NE(Preempt(member("a"), {"m", "n", "o", "p"}), "");
+}
+
 TEST_F(GangGroundTest, AGangAboutWhichKubeSchedulerDoesNotAskIsToldSo) {
   Add(ANode("n").Gpus(8));
   Arrive({a_, b_, c_});

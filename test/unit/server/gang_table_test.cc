@@ -497,6 +497,20 @@ TEST_F(GangTableTest, MembersThatAGangThatHasBegunLacksKeepTheirPlaces) {
   EXPECT_EQ(AnswerTo("c"), "bound");
 }
 
+TEST_F(GangTableTest, WhatABegunGangLacksIsPlannedBeforeKubeSchedulerAsks) {
+  Add(ANode("n").Gpus(2));
+  ShowBound(a_, "n", {0});
+  ShowBound(b_, "n", {1});
+  Arrive(c_);
+  Pass(seconds(1));
+  EXPECT_EQ(StateOf(), "begun");
+  Add(ANode("m").Gpus(1));
+  Pass(seconds(1));
+  EXPECT_EQ(Free("m"), 0) << "others do not take it";
+  Place(c_);
+  EXPECT_EQ(AnswerTo("c"), "bound");
+}
+
 TEST_F(GangTableTest, WhatIsPlannedForAGangWhosePodGroupIsDeletedIsFree) {
   Add(ANode("n").Gpus(3));
   ShowBound(a_, "n", {0});

@@ -182,12 +182,6 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const Topol
                   : "the nodes" + (alike ? PoolOf(first) : "") + " that they accept have ";
     return {"never on these nodes: " + asked + ", and " + where + std::to_string(there), "", true};
   }
-  if (counts_gpus && needed > open && !closed.empty()) {
-    const auto most =
-        std::ranges::max_element(closed, {}, [](const auto& of) { return of.second; });
-    return {asked + ", and the nodes open to them " + (in_domain ? "there " : "") + "have " +
-            std::to_string(open) + "; " + TextOf(snapshot, first, most->first, most->second)};
-  }
   // Where all have to start, the first that no node takes is what is missing. Of members that are
   // alike the number says it where they lack GPUs on some node: the text names who holds them.
   for (const Kind& kind : kinds) {
@@ -198,6 +192,12 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const Topol
     const std::string& name = kind.pod->id.name;
     if (kinds.size() == 1 && is_said) continue;
     return {name + " fits no node now: " + TextOf(snapshot, *kind.pod, reason, nodes), name};
+  }
+  if (counts_gpus && needed > open && !closed.empty()) {
+    const auto most =
+        std::ranges::max_element(closed, {}, [](const auto& of) { return of.second; });
+    return {asked + ", and the nodes open to them " + (in_domain ? "there " : "") + "have " +
+            std::to_string(open) + "; " + TextOf(snapshot, first, most->first, most->second)};
   }
   return {};
 }
