@@ -54,7 +54,10 @@ Reason Admits(const NodeSpec& node, const PodRequest& pod) {
 Reason VersionReason(const NodeSpec& node, const PodRequest& pod) {
   if (pod.constraints == nullptr) return Reason::kFits;
   const auto unmet = pod.constraints->versions.Unmet(node.labels);
-  if (!unmet) return Reason::kFits;
+  const bool by_gpu = pod.shape.min_capability > 0 && node.knows_capabilities();
+  if (!unmet || (*unmet == Versioned::kCapability && by_gpu && pod.shape.mig() == nullptr)) {
+    return Reason::kFits;  // GpuModelMatch looks at each GPU
+  }
   return static_cast<Reason>(static_cast<int>(Reason::kDriverTooOld) + static_cast<int>(*unmet));
 }
 

@@ -13,11 +13,12 @@ inline constexpr std::int64_t kMostGpuPrice = 1'000'000;  // in an hour, in any 
 
 template <OneOf<GpuSpec> V>
 constexpr auto MembersOf(V& value) {
-  auto& [uuid, memory_mib, healthy, most_users, cores] = value;
+  auto& [uuid, memory_mib, healthy, most_users, cores, capability] = value;
   return std::tuple(OfRole<Role::kIdentity>(uuid, AtFront("uuid")),
                     OfKind(memory_mib, AtFront("memory_mib")), OfKind(healthy, AtFront("healthy")),
                     OfKind(most_users, WhenSet("most_users", kMaxGpuPlaces)),
-                    OfKind(cores, WhenSet("cores", kMostCores, 100)));
+                    OfKind(cores, WhenSet("cores", kMostCores, 100)),
+                    OfKind(capability, WhenSet("capability", kMostCapability)));
 }
 
 template <OneOf<GpuPlaces> V>
@@ -56,11 +57,11 @@ constexpr auto MembersOf(V& value) {
 template <OneOf<NodeSpec> V>
 constexpr auto MembersOf(V& value) {
   auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, gpu_models, ephemeral_bytes, labels,
-         taints, soft_taints, links, mig, places, missing, gpu_resource, gpus_are_parts,
-         share_agent, agents, agent_serves_all, part_agent, part_agent_ready, share_isolation,
-         shares_need_uuids, refuses_gpu_pods, refused_asks, ready_since, gpu_condition,
-         named_gpus_condition, gpu_contradiction, gpus_to_come, traits, gpu_price, carries_out,
-         topology_manager, by_claims, beside, most_pods, others, other_gpus] = value;
+         taints, soft_taints, links, mig, places, gpu_resource, share_agent, agents, part_agent,
+         refused_asks, ready_since, gpu_condition, named_gpus_condition, gpu_contradiction, traits,
+         gpu_price, by_claims, beside, others, other_gpus, missing, most_pods, gpus_are_parts,
+         agent_serves_all, part_agent_ready, share_isolation, shares_need_uuids, refuses_gpu_pods,
+         gpus_to_come, carries_out, topology_manager] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(name, AtFront("name")), OfKind(gpu_model, AtFront("gpu_model")),
       OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),

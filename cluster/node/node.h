@@ -93,6 +93,7 @@ struct GpuSpec {
   int most_users = 0;  // pods that its agent serves on it at a time; 0 = any number
   // Percent of compute that its agent gives of it in all, to pods that ask in percent.
   int cores = 100;
+  int capability = 0;  // of compute (CapabilityNumber); 0 = not known
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
 
@@ -120,31 +121,17 @@ struct NodeSpec {
   GpuLinks links = {};                  // of `gpus`, by index; unknown: all GPUs count as alike
   NodeMig mig = {};                     // partitioned GPUs, beside `gpus`; unknown: none
   GpuPlaces places = {};                // instead of `gpus`
-  // So many of `gpus`, or of the places, are out of order; which ones is unknown.
-  int missing = 0;
   // The resource by which pods ask for `gpus` or places ("nvidia.com/gpu"); empty: any.
   std::string gpu_resource = {};
-  // `gpus` are fixed parts of GPUs that the vendor's agent counts as GPUs (AMD's partitions).
-  bool gpus_are_parts = false;
   // The agent that hands out `gpus`, in parts too, to pods that ask in its words; empty: one that
   // knows no parts.
   std::string share_agent = {};
   // The agents that the node shows, whether they hand out its GPUs or not. What their records on
   // pods say of devices counts there, and on no other node (given_grants.h).
   std::vector<std::string> agents = {};
-  // It serves all pods that are bound there: pods that ask for shares in Berth's words, too.
-  bool agent_serves_all = false;
   // The agent that gives only parts of `gpus`, to pods that ask in its words, while the device
   // plugin gives whole ones; empty: none.
   std::string part_agent = {};
-  bool part_agent_ready = false;
-  // What keeps the users of one GPU apart there: kNone, or kMemory.
-  Isolation share_isolation = Isolation::kNone;
-  // No shares are given of `gpus` while the UUID of one is unknown: nobody could carry them out.
-  bool shares_need_uuids = false;
-  // Its kubelet refused the pods with GPUs that were bound there last: it gets none for a while
-  // (GpuPodsRefused).
-  bool refuses_gpu_pods = false;
   // What its kubelet refused last: pods that ask for it get no place there for a while
   // (GpuPodsRefused).
   RefusedAsks refused_asks = nullptr;
@@ -160,26 +147,42 @@ struct NodeSpec {
   // Which two numbers of its GPUs contradict each other, and how to settle it (inventory.h); empty:
   // none do. Its GPUs are `places` then.
   std::string gpu_contradiction = {};
-  // Nobody on it offers GPUs, and its labels say that the machine has some.
-  bool gpus_to_come = false;
   // What sort of node it is, by name: sorted, unique (server/wire/node/node_traits.h).
   std::vector<std::string> traits = {};
   double gpu_price = 0;  // of one of its GPUs in an hour, in any currency; 0 = not known
+  // `gpus` are those of ResourceSlices: kube-scheduler gives them to pods by claims, first fit, to
+  // those that ask for one of these resources. Empty: a device plugin or an agent gives them.
+  std::vector<GpusByName> by_claims = {};
+  GpusBeside beside = {};      // what the node says of GPUs that it does not offer itself
+  OtherResources others = {};  // at most kMostOtherResources
+  // GPUs of further resources (partitions of two kinds, two kernel drivers). Pods get so many
+  // of them, and Berth chooses none.
+  OtherResources other_gpus = {};
+  // The members above are aligned to 8 bytes, those below are not: nodes are many.
+  // So many of `gpus`, or of the places, are out of order; which ones is unknown.
+  int missing = 0;
+  // How many pods its kubelet takes; -1: it does not say, and then `others` are not known either.
+  int most_pods = -1;
+  // `gpus` are fixed parts of GPUs that the vendor's agent counts as GPUs (AMD's partitions).
+  bool gpus_are_parts = false;
+  // Its share_agent serves all pods that are bound there: those that ask for shares in Berth's
+  // words, too.
+  bool agent_serves_all = false;
+  bool part_agent_ready = false;  // the part_agent is there
+  // What keeps the users of one GPU apart there: kNone, or kMemory.
+  Isolation share_isolation = Isolation::kNone;
+  // No shares are given of `gpus` while the UUID of one is unknown: nobody could carry them out.
+  bool shares_need_uuids = false;
+  // Its kubelet refused the pods with GPUs that were bound there last: it gets none for a while
+  // (GpuPodsRefused).
+  bool refuses_gpu_pods = false;
+  // Nobody on it offers GPUs, and its labels say that the machine has some.
+  bool gpus_to_come = false;
   // An agent gives containers those of `gpus`, or places on those GPUs, that Berth chose. Without
   // one, and without a share_agent, the device plugin chooses, and what Berth chose is a plan.
   bool carries_out = false;
   // By which its kubelet limits the GPUs of a container or a pod.
   TopologyManager topology_manager = {};
-  // `gpus` are those of ResourceSlices: kube-scheduler gives them to pods by claims, first fit, to
-  // those that ask for one of these resources. Empty: a device plugin or an agent gives them.
-  std::vector<GpusByName> by_claims = {};
-  GpusBeside beside = {};  // what the node says of GPUs that it does not offer itself
-  // How many pods its kubelet takes; -1: it does not say, and then `others` are not known either.
-  int most_pods = -1;
-  OtherResources others = {};  // at most kMostOtherResources
-  // GPUs of further resources (partitions of two kinds, two kernel drivers). Pods get so many
-  // of them, and Berth chooses none.
-  OtherResources other_gpus = {};
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
   // The GPU of that index; nullptr: the node has none of it. Grants outlive what the node said when
@@ -188,9 +191,18 @@ struct NodeSpec {
     const bool has = index >= 0 && static_cast<std::size_t>(index) < gpus.size();
     return has ? &gpus[static_cast<std::size_t>(index)] : nullptr;
   }
+  // Whether compute capabilities are judged by GPU, and not by the node's labels.
+  [[nodiscard]] bool knows_capabilities() const {
+    return !gpus.empty() && gpus.front().capability > 0;
+  }
   // Whether the model of one of `gpus` is accepted.
   [[nodiscard]] bool AdmitsModelOf(std::size_t gpu, const RequestShape& shape) const {
     return shape.Admits(gpu_models.empty() ? gpu_model : gpu_models[gpu]);
+  }
+  // Its compute capability, too.
+  [[nodiscard]] bool AdmitsKindOf(std::size_t gpu, const RequestShape& shape) const {
+    const bool can = !knows_capabilities() || gpus[gpu].capability >= shape.min_capability;
+    return can && AdmitsModelOf(gpu, shape);
   }
   // Its UUID; "" where the node has none of it, or does not say.
   [[nodiscard]] const std::string& UuidOf(int index) const;

@@ -45,12 +45,12 @@ bool IsLikeNoOther(const Node& node) {
 // here: added, or left out for a reason.
 void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
   const auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, gpu_models, ephemeral_bytes,
-               labels, taints, soft_taints, links, mig, places, missing, gpu_resource,
-               gpus_are_parts, share_agent, agents, agent_serves_all, part_agent, part_agent_ready,
-               share_isolation, shares_need_uuids, refuses_gpu_pods, refused_asks, ready_since,
-               gpu_condition, named_gpus_condition, gpu_contradiction, gpus_to_come, traits,
-               gpu_price, carries_out, topology_manager, by_claims, beside, most_pods, others,
-               other_gpus] = spec;
+               labels, taints, soft_taints, links, mig, places, gpu_resource, share_agent, agents,
+               part_agent, refused_asks, ready_since, gpu_condition, named_gpus_condition,
+               gpu_contradiction, traits, gpu_price, by_claims, beside, others, other_gpus, missing,
+               most_pods, gpus_are_parts, agent_serves_all, part_agent_ready, share_isolation,
+               shares_need_uuids, refuses_gpu_pods, gpus_to_come, carries_out, topology_manager] =
+      spec;
   digester.Add(gpu_model, cpu_milli, memory_bytes, ready, ephemeral_bytes.has_value(),
                ephemeral_bytes.value_or(0), links.identity(), missing, gpu_resource, gpus_are_parts,
                share_agent, agent_serves_all, part_agent, part_agent_ready, share_isolation,
@@ -60,7 +60,8 @@ void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
   for (const std::string& trait : traits) digester.Add(trait);
   for (const std::string& model : gpu_models) digester.Add(model);
   for (const GpuSpec& gpu : gpus) {
-    digester.Add(gpu.uuid.empty(), gpu.memory_mib, gpu.healthy, gpu.most_users, gpu.cores);
+    digester.Add(gpu.uuid.empty(), gpu.memory_mib, gpu.healthy, gpu.most_users, gpu.cores,
+                 gpu.capability);
   }
   // Names and what is like it: `name`, `labels`, `named_gpus_condition`, `ready_since`, `agents`,
   // `beside`. What depends on the pod and not its shape (scoring/admission.h): `taints`,

@@ -80,7 +80,14 @@ void ClusterState::OnPublish(std::function<void()> on_publish) {
   on_publish_ = std::move(on_publish);
 }
 
-Status ClusterState::Apply(std::span<const ClusterEvent> events) {
+Status ClusterState::Apply(std::span<const ClusterEvent> events) { return ApplyAll(events); }
+
+Status ClusterState::Apply(std::vector<ClusterEvent>&& events) {
+  return ApplyAll(std::span<ClusterEvent>(events));
+}
+
+template <class Event>
+Status ClusterState::ApplyAll(std::span<Event> events) {
   for (const ClusterEvent& event : events) {
     if (const auto* upserted = std::get_if<NodeUpserted>(&event)) {
       if (Status valid = Validate(upserted->spec); !valid) {
@@ -94,8 +101,12 @@ Status ClusterState::Apply(std::span<const ClusterEvent> events) {
     }
   }
   const MutexLock lock(mutex_);
-  for (const ClusterEvent& event : events) {
-    ApplyOne(event);
+  for (Event& event : events) {
+    if (auto* const upserted = std::get_if<NodeUpserted>(&event)) {
+      UpsertNode(std::move(upserted->spec));  // a copy, where the event is const
+    } else {
+      ApplyOne(event);
+    }
     CloseUnwell();
     ReconsiderFreed();
   }
@@ -104,9 +115,7 @@ Status ClusterState::Apply(std::span<const ClusterEvent> events) {
 }
 
 void ClusterState::ApplyOne(const ClusterEvent& event) {
-  if (const auto* upserted = std::get_if<NodeUpserted>(&event)) {
-    UpsertNode(upserted->spec);
-  } else if (const auto* removed = std::get_if<NodeRemoved>(&event)) {
+  if (const auto* removed = std::get_if<NodeRemoved>(&event)) {
     RemoveNode(removed->name);
   } else if (const auto* bound = std::get_if<PodBound>(&event)) {
     Show(*bound);
@@ -314,7 +323,7 @@ void ClusterState::Offer(const T& offered) {
   const NodeSpec* const spec = SpecOf(offered.node);
   if (!claims_.Put(offered) || spec == nullptr) return;
   if constexpr (std::is_same_v<T, SliceGpusOffered>) unwell_.ForgetClaimed(offered.node);
-  UpsertNode(NodeSpec(unwell_.SaidOf(*spec)));
+  UpsertNode(unwell_.SaidOf(*spec));
 }
 
 void ClusterState::Refuse(const GpuPodsRefused& refused) {
@@ -325,11 +334,11 @@ void ClusterState::Refuse(const GpuPodsRefused& refused) {
   } else {
     refusing_.erase(refused.node);
   }
-  UpsertNode(NodeSpec(unwell_.SaidOf(*spec)));
+  UpsertNode(unwell_.SaidOf(*spec));
 }
 
-void ClusterState::UpsertNode(const NodeSpec& said) {
-  NodeSpec spec = claims_.WithOffers(said);
+void ClusterState::UpsertNode(NodeSpec said) {
+  NodeSpec spec = claims_.WithOffers(std::move(said));
   const auto refusing = refusing_.find(spec.name);
   spec.refuses_gpu_pods = refusing != refusing_.end() && refusing->second.refused;
   spec.refused_asks = refusing == refusing_.end() ? nullptr : refusing->second.asks;
@@ -683,7 +692,7 @@ void ClusterState::HearPodsOn(const std::string& node) {
 
 void ClusterState::CloseUnwell() {
   for (const std::string& node : std::exchange(health_changed_, {})) {
-    if (const NodeSpec* const spec = SpecOf(node)) UpsertNode(NodeSpec(unwell_.SaidOf(*spec)));
+    if (const NodeSpec* const spec = SpecOf(node)) UpsertNode(unwell_.SaidOf(*spec));
   }
 }
 

@@ -117,6 +117,8 @@ class ClusterState {
   // Applies the events in order and publishes once. Error: kInvalidArgument for an invalid NodeSpec
   // or invalid MIG devices; then none of the events is applied.
   Status Apply(std::span<const ClusterEvent> events) BERTH_EXCLUDES(mutex_);
+  // The same; keeps nodes as they are in the events, without a copy.
+  Status Apply(std::vector<ClusterEvent>&& events) BERTH_EXCLUDES(mutex_);
 
   // Holds the placement for the pod, if it fits the newest state, until it is confirmed or
   // forgotten. After settle_after the caller has to ask the cluster about it. A pod that is
@@ -238,8 +240,11 @@ class ClusterState {
   [[nodiscard]] const PodRecords& PodsOn(const std::string& node) const BERTH_REQUIRES(mutex_);
   [[nodiscard]] const NodeSpec* SpecOf(std::string_view node) const
       BERTH_REQUIRES(mutex_);  // nullptr: not known
+  template <class Event>
+  Status ApplyAll(std::span<Event> events) BERTH_EXCLUDES(mutex_);
+  // All but NodeUpserted.
   void ApplyOne(const ClusterEvent& event) BERTH_REQUIRES(mutex_);
-  void UpsertNode(const NodeSpec& said) BERTH_REQUIRES(mutex_);
+  void UpsertNode(NodeSpec said) BERTH_REQUIRES(mutex_);
   void RemoveNode(const std::string& name) BERTH_REQUIRES(mutex_);
   // T: GpusOffered or SliceGpusOffered.
   template <class T>

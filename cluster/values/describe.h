@@ -180,16 +180,18 @@ inline auto MembersOf(const ModelRules& value) { return std::tuple(OfKind(value.
 template <OneOf<RequestShape> V>
 constexpr auto MembersOf(V& value) {
   auto& [cpu_milli, memory_bytes, gpus, models, ephemeral_bytes, links, gpu_resource, isolation,
-         min_gpu_memory_mib, share_agent, one_per_container, share_mode, model_rules, gpu_rules,
-         spread, workload, nodes, neighbours, beside_nic, gpu_steps] = value;
+         min_capability, min_gpu_memory_mib, share_agent, one_per_container, share_mode,
+         model_rules, gpu_rules, spread, workload, nodes, neighbours, beside_nic, gpu_steps] =
+      value;
   return std::tuple(
       OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
       OfKind(gpus, AtFront("ask")), OfKind(models, AtFront("models")),
       OfKind(ephemeral_bytes, WhenSet("ephemeral_bytes")),
       OfKind(gpu_resource, WhenSet("gpu_resource")), OfKind(share_agent, WhenSet("share_agent")),
-      OfKind(links), OfKind(isolation), OfKind(min_gpu_memory_mib), OfKind(one_per_container),
-      OfKind(share_mode), OfKind(model_rules), OfKind(gpu_rules), OfKind(spread), OfKind(workload),
-      OfKind(nodes), OfKind(neighbours), OfKind(beside_nic), OfKind(gpu_steps));
+      OfKind(links), OfKind(isolation), OfKind(min_capability), OfKind(min_gpu_memory_mib),
+      OfKind(one_per_container), OfKind(share_mode), OfKind(model_rules), OfKind(gpu_rules),
+      OfKind(spread), OfKind(workload), OfKind(nodes), OfKind(neighbours), OfKind(beside_nic),
+      OfKind(gpu_steps));
 }
 
 template <OneOf<ContainerAsk> V>

@@ -10,6 +10,7 @@ namespace berth {
 namespace {
 
 constexpr int kMostOfVersion = 999'999;
+constexpr int kMinors = 1000;
 
 // The labels of the parts of a version; "" = it has no such part.
 struct VersionLabels {
@@ -71,6 +72,13 @@ std::string TextOf(const Version& version) {
   if (version.revision > 0) text += "." + std::to_string(version.revision);
   return text;
 }
+
+int CapabilityNumber(const Version& version) {
+  const int minor = version.minor + (version.revision > 0 ? 1 : 0);
+  return std::min(version.major, kMinors - 1) * kMinors + std::min(minor, kMinors - 1);
+}
+
+std::string CapabilityText(int number) { return TextOf({number / kMinors, number % kMinors}); }
 
 std::optional<Version> VersionOf(const Labels& labels, Versioned what) {
   for (const VersionLabels& row : kVersionLabels) {

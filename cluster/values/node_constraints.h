@@ -37,6 +37,11 @@ struct Version {
 Result<Version> ParseVersion(std::string_view text);
 std::string TextOf(const Version& version);  // without a revision of 0
 
+// A compute capability as a number, in the same order: 8006 for 8.6. A revision is rounded up.
+inline constexpr int kMostCapability = 999'999;
+int CapabilityNumber(const Version& version);
+std::string CapabilityText(int number);
+
 enum class Versioned { kDriver, kCuda, kCapability };
 inline constexpr std::size_t kVersionedCount = 3;
 

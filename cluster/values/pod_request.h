@@ -171,6 +171,7 @@ struct RequestShape {
   // any.
   std::string gpu_resource = {};
   Isolation isolation = Isolation::kUnsaid;
+  int min_capability = 0;  // of the GPUs (CapabilityNumber); 0 = not said
   // Of whole GPUs: memory that each has at least, or each part that stands for one; 0 = not said.
   std::int64_t min_gpu_memory_mib = 0;
   // Who has to hand out the share of a GPU, or the GPUs, by the words in which they are asked for

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cluster/values/node_constraints.h"
 #include "node/facts/pci_tree.h"
 #include "topology/mig/mig_product.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::string_view kName = "libnvidia-ml.so.1";
 constexpr std::size_t kMostErrorBytes = 200;
+constexpr unsigned long long kBytesPerMib = 1ULL << 20, kMibPerGib = 1024, kEighths = 8;
 
 // Below the root of a driver, or of the host: Debian, Red Hat, GKE, WSL, drivers in containers.
 constexpr std::array<std::string_view, 9> kFolders = {"/usr/lib/x86_64-linux-gnu",
@@ -144,14 +146,27 @@ class NvmlProbe {
     gpu.id = text.data();
     NvmlPci pci{};
     if (nvml_.pci != nullptr && nvml_.pci(device, &pci) == kNvmlSuccess) gpu.pci = BusOf(pci);
-    text.fill('\0');
-    const bool named =
-        nvml_.name != nullptr && nvml_.name(device, text.data(), text.size() - 1) == kNvmlSuccess;
-    if (named && found_.product.empty()) found_.product = text.data();
+    FindKind(device, gpu);
+    if (found_.product.empty()) found_.product = gpu.product;
     unsigned mode = 0, pending = 0;
     gpu.mig = nvml_.mig_mode != nullptr &&
               nvml_.mig_mode(device, &mode, &pending) == kNvmlSuccess && mode == 1;
     if (gpu.mig) FindMigDevices(nvml_, device, gpu.number, found_);
+  }
+
+  void FindKind(NvmlDevice device, FoundGpu& gpu) const {
+    std::array<char, 96> name{};
+    if (nvml_.name != nullptr && nvml_.name(device, name.data(), name.size() - 1) == kNvmlSuccess) {
+      gpu.product = name.data();
+    }
+    NvmlMemory memory{};
+    if (nvml_.memory != nullptr && nvml_.memory(device, &memory) == kNvmlSuccess) {
+      gpu.memory_mib = static_cast<std::int64_t>(memory.total / kBytesPerMib);
+    }
+    int major = 0, minor = 0;
+    const bool known = nvml_.capability != nullptr &&
+                       nvml_.capability(device, &major, &minor) == kNvmlSuccess && major > 0;
+    if (known) gpu.capability = CapabilityNumber({major, std::max(minor, 0)});
   }
 
   LinkType Ancestor(std::size_t a, std::size_t b) const {
@@ -226,8 +241,6 @@ class NvmlProbe {
   std::vector<NvmlDevice> devices_;  // by position in found_.gpus; nullptr = does not answer
 };
 
-constexpr unsigned long long kBytesPerMib = 1ULL << 20, kMibPerGib = 1024, kEighths = 8;
-
 std::string ProfileOfDevice(const NvmlLibrary& nvml, NvmlDevice gpu, NvmlDevice device) {
   std::array<char, 128> text{};
   if (nvml.name != nullptr && nvml.name(device, text.data(), text.size() - 1) == kNvmlSuccess) {
@@ -280,6 +293,7 @@ Result<NvmlLibrary> LoadNvml(const std::string& driver_root) {
   Find(library, nvml.name, {"nvmlDeviceGetName"});
   Find(library, nvml.pci, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"});
   Find(library, nvml.memory, {"nvmlDeviceGetMemoryInfo"});
+  Find(library, nvml.capability, {"nvmlDeviceGetCudaComputeCapability"});
   FindLinksAndMig(library, nvml);
   if (nvml.init == nullptr || nvml.count == nullptr || nvml.device == nullptr ||
       nvml.uuid == nullptr) {

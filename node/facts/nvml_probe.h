@@ -5,6 +5,7 @@
 // says so.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@ struct FoundGpu {
   std::string pci;   // "0000:17:00.0"; "" = not known
   int number = 0;    // of the driver: MIG devices are counted by it
   bool mig = false;  // is given in MIG devices
+  // As the driver says them, of the whole GPU; "" or 0 = it does not.
+  std::string product = {};  // "NVIDIA A100-SXM4-80GB"
+  std::int64_t memory_mib = 0;
+  int capability = 0;  // CapabilityNumber
 };
 
 struct FoundMachine {
@@ -80,6 +85,7 @@ struct NvmlLibrary {
   NvmlReturn (*name)(NvmlDevice, char*, unsigned) = nullptr;
   NvmlReturn (*pci)(NvmlDevice, NvmlPci*) = nullptr;
   NvmlReturn (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
+  NvmlReturn (*capability)(NvmlDevice, int*, int*) = nullptr;
   NvmlReturn (*ancestor)(NvmlDevice, NvmlDevice, unsigned*) = nullptr;
   NvmlReturn (*link_state)(NvmlDevice, unsigned, unsigned*) = nullptr;
   NvmlReturn (*link_remote_pci)(NvmlDevice, unsigned, NvmlPci*) = nullptr;

@@ -19,6 +19,7 @@
 #include "cluster/values/pod_record.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/gpu_conditions.h"
+#include "server/wire/node/gpu_kinds.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
 #include "topology/mig/mig_catalog.h"
@@ -308,6 +309,27 @@ void AddUuids(const std::vector<GpuFact>& gpus, NodeFacts& facts) {
   }
 }
 
+// The annotation berth.dev/gpu-models, where GPUs differ and each of them says what it is.
+void AddModels(const FoundMachine& found, NodeFacts& facts) {
+  std::vector<wire::GpuKind> kinds;
+  std::string lacking;
+  for (const FoundGpu& gpu : found.gpus) {
+    if (!gpu.product.empty() && gpu.memory_mib > 0) {
+      kinds.push_back({gpu.id, ProductLabel(gpu.product), gpu.memory_mib, gpu.capability});
+    } else if (!gpu.mig) {  // a partitioned one may say nothing: that takes a right
+      lacking = "NVML: GPU " + std::to_string(gpu.number) + " does not say its name or its memory";
+    }
+  }
+  if (kinds.empty()) return;  // the driver does not say it
+  if (!lacking.empty()) return AddProblem(std::move(lacking), facts.problems);
+  const auto is_like_first = [&first = kinds.front()](const wire::GpuKind& kind) {
+    return kind.model == first.model && kind.memory_mib == first.memory_mib &&
+           kind.capability == first.capability;
+  };
+  if (std::ranges::all_of(kinds, is_like_first)) return;
+  facts.annotations[std::string(wire::kGpuModelsKey)] = wire::GpuKindsText(kinds);
+}
+
 void AddTopology(Matrix& matrix, const FoundMachine& found, NodeFacts& facts) {
   if (found.links.empty()) return;
   auto text = matrix.Annotation(facts.problems);
@@ -342,6 +364,7 @@ NodeFacts FactsOf(FoundMachine found, const PciTree& tree) {
   // Without one of them nobody can say which places in these lists it would have.
   if (facts.gpus.size() == matrix.whole().size() && !facts.gpus.empty()) {
     AddUuids(facts.gpus, facts);
+    AddModels(found, facts);
     AddTopology(matrix, found, facts);
   }
   AddMig(found, facts);

@@ -11,6 +11,7 @@
 #include "node/kubelet/plugin_file.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/gpu_conditions.h"
+#include "server/wire/node/gpu_kinds.h"
 #include "server/wire/node/kubelet_annotation.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
@@ -33,10 +34,11 @@ struct Key {
   std::string_view name;
   Foreign foreign;
 };
-constexpr std::array<Key, 6> kKeys = {{{wire::kCarriesOutKey, Foreign::kReplaced},
+constexpr std::array<Key, 7> kKeys = {{{wire::kCarriesOutKey, Foreign::kReplaced},
                                        {wire::kKubeletKey, Foreign::kReplaced},
                                        {wire::kGpuHealthKey, Foreign::kReplaced},
                                        {wire::kGpuUuidsKey, Foreign::kCorrected},
+                                       {wire::kGpuModelsKey, Foreign::kCorrected},
                                        {wire::kTopologyAnnotation, Foreign::kStays},
                                        {wire::kMigAnnotation, Foreign::kStays}}};
 
@@ -69,8 +71,8 @@ void ReadOwners(const Json& metadata, NodeAnnotations& read) {
 
 using wire::Json;
 
-constexpr std::array<std::string_view, 3> kFactKeys = {
-    wire::kGpuUuidsKey, wire::kTopologyAnnotation, wire::kMigAnnotation};
+constexpr std::array<std::string_view, 4> kFactKeys = {
+    wire::kGpuUuidsKey, wire::kGpuModelsKey, wire::kTopologyAnnotation, wire::kMigAnnotation};
 
 // nullopt for "": the annotation is not there.
 std::optional<std::string> Unless(std::string text) {

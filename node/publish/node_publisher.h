@@ -6,7 +6,8 @@
 //   berth.dev/carries-out   the resources for which this agent stands in the path
 //   berth.dev/kubelet       policies of the kubelet (node_annotations.h)
 //   berth.dev/gpu-health    the devices that are not well
-//   berth.dev/gpu-uuids, berth.dev/topology, berth.dev/mig   what the probe found (node_facts.h)
+//   berth.dev/gpu-uuids, berth.dev/gpu-models, berth.dev/topology, berth.dev/mig
+//                           what the probe found (node_facts.h)
 //
 // One thread of its own does all of it: it probes the machine, reads its Node, and patches the keys
 // that differ. Nothing is written while nothing changes. While the API server is away it tries

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <tuple>
 
+#include "base/text.h"
 #include "scoring/devices/neighbours.h"
 #include "scoring/devices/share_choices.h"
 #include "scoring/mig/mig_plan.h"
@@ -205,7 +207,7 @@ std::string AlignmentText(const NodeSpec& spec, GpuMask free, const RequestShape
 std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const RequestShape& shape) {
   const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
   if (!spec.healthy || (!shape.gpu_rules.empty() && !shape.AdmitsGpu(spec.uuid)) ||
-      !node.spec().AdmitsModelOf(static_cast<std::size_t>(gpu), shape)) {
+      !node.spec().AdmitsKindOf(static_cast<std::size_t>(gpu), shape)) {
     return std::nullopt;
   }
   const std::optional<DeviceGrant> grant =
@@ -232,10 +234,12 @@ GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape) {
     const GpusByName* const name = FindByName(spec.by_claims, shape.gpu_resource);
     all = name == nullptr ? 0 : GpusOf(*name);
   }
-  if (!spec.gpu_models.empty()) {
+  if (JudgesKinds(spec, shape)) {
+    GpuMask other = 0;
     ForEachGpu(all, [&](int gpu) {
-      if (!spec.AdmitsModelOf(static_cast<std::size_t>(gpu), shape)) all &= ~GpuBit(gpu);
+      if (!spec.AdmitsKindOf(static_cast<std::size_t>(gpu), shape)) other |= GpuBit(gpu);
     });
+    if (other != 0) all = shape.is_share() || GivesTheVeryGpu(spec) ? all & ~other : 0;
   }
   if (shape.min_gpu_memory_mib > 0 && GivesTheVeryGpu(spec)) {
     ForEachGpu(all, [&](int gpu) {
@@ -250,6 +254,28 @@ GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape) {
     if (shape.AdmitsGpu(spec.gpus[gpu].uuid)) accepted |= GpuBit(static_cast<int>(gpu)) & all;
   }
   return shape.is_share() || GivesTheVeryGpu(spec) || accepted == all ? accepted : 0;
+}
+
+bool JudgesKinds(const NodeSpec& spec, const RequestShape& shape) {
+  if (spec.gpus.empty() || shape.mig() != nullptr) return false;
+  return !spec.gpu_models.empty() || (shape.min_capability > 0 && spec.knows_capabilities());
+}
+
+std::string KindsText(const NodeSpec& spec, const RequestShape& shape) {
+  std::map<std::string, int> kinds;
+  const bool says_capability = shape.min_capability > 0 && spec.knows_capabilities();
+  bool is_some = false;
+  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+    std::string kind = spec.gpu_models.empty() ? spec.gpu_model : spec.gpu_models[gpu];
+    if (kind.empty()) kind = "GPU of unknown model";
+    if (says_capability) kind += " (" + CapabilityText(spec.gpus[gpu].capability) + ")";
+    ++kinds[kind];
+    is_some = is_some || spec.AdmitsKindOf(gpu, shape);
+  }
+  const std::string text = Join(
+      kinds, ", ", [](const auto& kind) { return std::to_string(kind.second) + " " + kind.first; });
+  const bool is_plan = is_some && !shape.is_share() && !GivesTheVeryGpu(spec);
+  return text + (is_plan ? " (the device plugin picks the GPU itself)" : "");
 }
 
 bool GivesTheVeryGpu(const NodeSpec& spec) { return !spec.share_agent.empty() || spec.carries_out; }

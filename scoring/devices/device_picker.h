@@ -65,10 +65,17 @@ bool IsIdle(const Node& node, int gpu);
 // The GPUs that are idle.
 GpuMask IdleGpus(const Node& node);
 
-// The GPUs that the pod accepts by their UUIDs (RequestShape::gpu_rules) and that Berth can give
-// it: none where pods get parts of GPUs, which have other UUIDs, and none where the device plugin
-// picks whole GPUs and may pick another one. Where kube-scheduler picks, of those that the pod's
-// resource stands for.
+// Whether the model or the compute capability of each of the node's GPUs counts for the pod.
+bool JudgesKinds(const NodeSpec& spec, const RequestShape& shape);
+
+// "1 L4 (8.9), 2 A10 (8.6)", and that the device plugin picks where that matters. Requires:
+// JudgesKinds.
+std::string KindsText(const NodeSpec& spec, const RequestShape& shape);
+
+// The GPUs that the pod accepts by their UUIDs (RequestShape::gpu_rules), models, compute
+// capabilities and memory, and that Berth can give it: none where pods get parts of GPUs, which
+// have other UUIDs, and none where the device plugin picks whole GPUs and may pick another one.
+// Where kube-scheduler picks, of those that the pod's resource stands for.
 GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape);
 
 // Whether a pod gets the GPUs that Berth chose: an agent hands them out, or carries the choice out.

@@ -214,6 +214,10 @@ std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
     wanted += (wanted.empty() ? "" : ", ") + std::string(rule.refused ? "none with \"" : "\"") +
               rule.part + "\"" + (rule.refused ? " in its name" : "");
   }
+  if (JudgesKinds(spec, shape)) {
+    const std::string needs = ", needs " + CountText(shape.gpu_count(), "GPU");
+    return "has " + KindsText(spec, shape) + ", the pod accepts " + wanted + needs;
+  }
   const bool other = spec.IsOfOtherGpus(shape);
   std::string model = other ? OtherModel(spec, shape.gpu_resource) : spec.gpu_model;
   if (model.empty()) model = "GPUs of unknown model";
@@ -473,6 +477,10 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kCudaTooOld:
       return VersionText("CUDA", Versioned::kCuda, spec, pod);
     case Reason::kCapabilityTooLow:
+      if (JudgesKinds(spec, shape)) {
+        return "has " + KindsText(spec, shape) + ", needs compute capability " +
+               CapabilityText(shape.min_capability);
+      }
       return VersionText("compute capability", Versioned::kCapability, spec, pod);
     case Reason::kGpuCondition:
       return "has condition " + spec.gpu_condition;

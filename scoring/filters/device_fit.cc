@@ -274,6 +274,20 @@ Reason CheckGpus(const Node& node, const RequestShape& shape) {
   return needs == Reason::kFits ? reason : needs;
 }
 
+// Whether enough GPUs are of a model and a compute capability that the pod accepts; all of them
+// where the device plugin may give any. Requires: JudgesKinds.
+Reason CheckKinds(const NodeSpec& spec, const RequestShape& shape) {
+  int of_model = 0, suiting = 0;
+  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+    of_model += spec.AdmitsModelOf(gpu, shape) ? 1 : 0;
+    suiting += spec.AdmitsKindOf(gpu, shape) ? 1 : 0;
+  }
+  const bool is_sure = shape.is_share() || GivesTheVeryGpu(spec);
+  const int wanted = is_sure ? shape.gpu_count() : static_cast<int>(spec.gpus.size());
+  if (of_model < wanted) return Reason::kModelMismatch;
+  return suiting < wanted ? Reason::kCapabilityTooLow : Reason::kFits;
+}
+
 // 62500 MB/s -> "62.5".
 std::string Gigabytes(int megabytes_per_s) {
   std::string text = std::to_string(megabytes_per_s / 1000);
@@ -328,14 +342,9 @@ Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
   }
   if (has_gpus && by_name && !spec.GivesGpusAs(shape.gpu_resource)) return Reason::kOtherResource;
   if (!shape.wants_gpu()) return Reason::kFits;
-  if (!spec.gpu_models.empty()) {
-    int admitted = 0;
-    for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
-      admitted += spec.AdmitsModelOf(gpu, shape) ? 1 : 0;
-    }
-    const bool all =
-        admitted == std::ssize(spec.gpus);  // else these are too few, of whatever model
-    if (admitted < shape.gpu_count() && !all) return Reason::kModelMismatch;
+  if (JudgesKinds(spec, shape)) {
+    const Reason kinds = CheckKinds(spec, shape);
+    if (kinds != Reason::kFits) return kinds;
   } else if (!shape.Admits(spec.gpu_model)) {
     return has_gpus || spec.mig.known() ? Reason::kModelMismatch : Reason::kNoGpu;
   }

@@ -86,10 +86,12 @@ bool Interchangeable(const Node& a, const Node& b) {
   }
   const NodeSpec &x = a.spec(), &y = b.spec();
   const bool same_gpus = std::ranges::equal(x.gpus, y.gpus, [](const auto& g, const auto& h) {
-    return g.memory_mib == h.memory_mib && g.healthy == h.healthy && g.most_users == h.most_users;
+    return g.memory_mib == h.memory_mib && g.healthy == h.healthy && g.most_users == h.most_users &&
+           g.capability == h.capability;
   });
-  return same_gpus && x.gpu_model == y.gpu_model && x.ready == y.ready && x.links == y.links &&
-         x.mig == y.mig && SamePlaces(x.places, y.places) && x.missing == y.missing &&
+  return same_gpus && x.gpu_model == y.gpu_model && x.gpu_models == y.gpu_models &&
+         x.ready == y.ready && x.links == y.links && x.mig == y.mig &&
+         SamePlaces(x.places, y.places) && x.missing == y.missing &&
          x.gpu_resource == y.gpu_resource && x.share_agent == y.share_agent &&
          x.agent_serves_all == y.agent_serves_all && x.part_agent == y.part_agent &&
          x.part_agent_ready == y.part_agent_ready && x.carries_out == y.carries_out &&

@@ -17,6 +17,7 @@ RequestShape KeyOf(RequestShape shape) {
   shape.ephemeral_bytes = 0;
   shape.links = {};
   shape.isolation = Isolation::kUnsaid;
+  shape.min_capability = 0;
   shape.min_gpu_memory_mib = 0;
   shape.model_rules.clear();
   shape.gpu_rules.clear();

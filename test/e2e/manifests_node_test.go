@@ -151,7 +151,7 @@ func wantDenied(t *testing.T, what string, err error, why string) {
 
 func TestTheNodeAgentWritesItsOwnNodeAndNothingElse(t *testing.T) {
 	c := startFenced(t)
-	for _, key := range []string{"carries-out", "kubelet", "gpu-health", "gpu-uuids", "topology", "mig"} {
+	for _, key := range []string{"carries-out", "kubelet", "gpu-health", "gpu-uuids", "topology", "mig", "gpu-models"} {
 		wantDenied(t, key, c.annotateNode(t, "n1", "berth.dev/"+key, "x"), "")
 		wantDenied(t, key, c.annotateNode(t, "n1", "berth.dev/"+key, nil), "")
 	}

@@ -4,6 +4,7 @@
 //
 //   node  berth.dev/topology, berth.dev/mig (wire/node/topology_json.h, wire/node/mig_json.h)
 //   node  berth.dev/gpu-uuids: GPU-a,GPU-b, by index, as nvidia-smi lists them
+//   node  berth.dev/gpu-models (wire/node/gpu_kinds.h)
 //   pod   berth.dev/gpu-model: A100|H100, berth.dev/link, numa, pattern, min-bandwidth-gbps,
 //         mig-min-slices, mig-min-memory-gib (wire/pod/pod_parts.h), isolation, min-gpu-memory-gib
 //         (wire/pod/pod_needs.h)
@@ -46,9 +47,9 @@ constexpr std::array<std::string_view, 13> kOtherKeys = {
 
 constexpr std::size_t kLongestUuid = 64;
 
-constexpr std::array kNodeKeys = {wire::kTopologyAnnotation, wire::kMigAnnotation,
-                                  wire::kGpuUuidsKey,        wire::kCarriesOutKey,
-                                  wire::kKubeletKey,         wire::kGpuHealthKey};
+constexpr std::array kNodeKeys = {
+    wire::kTopologyAnnotation, wire::kMigAnnotation, wire::kGpuUuidsKey, wire::kCarriesOutKey,
+    wire::kKubeletKey,         wire::kGpuHealthKey,  wire::kGpuModelsKey};
 constexpr std::array kPodKeys = {kPrefix};
 constexpr std::array kGrants = {wire::kDevicesKey};
 
@@ -214,6 +215,7 @@ class BerthNode final : public wire::NodeReading {
     if (!text.empty()) draft.uuids = wire::AnnouncedUuids{wire::kGpuUuidsKey, ReadUuids(text)};
     Take(wire::kCarriesOutKey, wire::ParseCarriesOut, draft.carried_out, draft);
     Take(wire::kKubeletKey, wire::ParseKubelet, draft.topology_manager, draft);
+    Take(wire::kGpuModelsKey, wire::ParseGpuKinds, draft.kinds, draft);
   }
 
   std::optional<wire::AnnouncedLinks> Links() override {

@@ -237,7 +237,7 @@ void KoordinatorLinks::RelinkNodes(const std::vector<std::string>& names) {
     events.emplace_back(NodeUpserted{std::move(spec)});
   }
   // The specs are those of the state, with links of as many GPUs: they are valid.
-  if (!events.empty()) (void)state_.Apply(events);
+  if (!events.empty()) (void)state_.Apply(std::move(events));
 }
 
 void KoordinatorLinks::NameGpus(NodeSpec& spec) {

@@ -10,8 +10,8 @@ namespace berth::kube {
 // --- nodes
 
 PublishNodes PublishTo(ClusterState& state) {
-  return [&state](const std::vector<ClusterEvent>& events) {
-    (void)state.Apply(events);  // the specs are valid: the decoder has checked them
+  return [&state](std::vector<ClusterEvent> events) {
+    (void)state.Apply(std::move(events));  // the specs are valid: the decoder has checked them
   };
 }
 

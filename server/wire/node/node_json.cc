@@ -63,6 +63,7 @@ class NodeReader {
       if (dialect.keys().grants_of_own_nodes) spec_.agents.emplace_back(dialect.name());
     }
     AddGpus();
+    AddProblem(TakeKinds(kinds_, registered_, spec_), gpu_problem_);
     std::string passed_over = unread_;
     AddProblem(AddLinks(), passed_over);
     AddMig(passed_over);
@@ -74,6 +75,9 @@ class NodeReader {
                                                IsGpuMachine(spec_.labels, *rules_.machine_types));
     AddProblem(rules_.traits.AddTo(spec_, of_traits_), passed_over);
     BERTH_TRY_STATUS(Validate(spec_));
+    spec_.labels.shrink_to_fit();  // it is kept as it is, for each of many nodes
+    spec_.traits.shrink_to_fit();
+    spec_.others.shrink_to_fit();
     return DecodedNode{std::move(spec_), std::move(passed_over), std::move(hold_),
                        std::move(unread_)};
   }
@@ -295,6 +299,7 @@ class NodeReader {
     for (const auto& reading : readings_) reading->CountGpus(found);
     if (!found.contradiction.empty()) found.AddProblem(found.contradiction);
     gpu_problem_ = std::move(found.problem);
+    kinds_ = std::move(found.kinds);
     if (found.shared) return AddShared(*std::move(found.shared));
     spec_.places = found.places;
     const bool may_have_several = rules_.several_replicas == SeveralReplicas::kAllow ||
@@ -342,6 +347,7 @@ class NodeReader {
 
   void AddShared(SharedGpus said) {
     as_chosen_ = true;
+    registered_ = {.memory = true, .models = !said.models.empty()};
     spec_.gpus = std::move(said.gpus);
     const bool are_alike =
         std::ranges::adjacent_find(said.models, std::not_equal_to<>()) == said.models.end();
@@ -464,6 +470,8 @@ class NodeReader {
   std::vector<std::string> of_traits_;  // resources that it has some of, and a trait depends on
   NodeGpuFacts gpus_;
   GpuConditions conditions_;
+  std::vector<GpuKind> kinds_;
+  Registered registered_;
   bool as_chosen_ = false;  // its agent hands out the GPUs that Berth chose
   std::string gpu_problem_;
   std::string mig_problem_;

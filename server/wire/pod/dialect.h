@@ -34,6 +34,7 @@
 #include "cluster/values/labels.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
+#include "server/wire/node/gpu_kinds.h"
 #include "server/wire/pod/pod_parts.h"
 #include "topology/domains/topology_levels.h"
 #include "topology/links/link_matrix.h"
@@ -139,6 +140,7 @@ struct GpuDraft {
   // devices containers get as Berth chose them, and the kubelet's policy.
   std::vector<std::string> carried_out;
   TopologyManager topology_manager;
+  std::vector<GpuKind> kinds = {};  // where the GPUs differ, by the same agent
   // The outcome.
   int gpus = 0;  // whole ones
   GpuPlaces places;

@@ -168,7 +168,7 @@ bool IsVersionKey(std::string_view key) {
   return std::ranges::any_of(kVersionKeys, [key](const auto& row) { return row.first == key; });
 }
 
-Status ReadVersionNeeds(PodParts& parts, PodRequest&) {
+Status ReadVersionNeeds(PodParts& parts, PodRequest& pod) {
   for (const auto& [key, what] : kVersionKeys) {
     const std::string* const said = parts.Annotation(key);
     if (said == nullptr) continue;
@@ -177,6 +177,7 @@ Status ReadVersionNeeds(PodParts& parts, PodRequest&) {
       return tl::unexpected(std::move(version).error().Within("annotation " + std::string(key)));
     }
     parts.constraints.versions.least[static_cast<std::size_t>(what)] = *version;
+    if (what == Versioned::kCapability) pod.shape.min_capability = CapabilityNumber(*version);
   }
   return {};
 }

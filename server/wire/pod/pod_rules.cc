@@ -317,7 +317,10 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     if (!read && request.refusal.empty()) request.refusal = read.error().message;
   }
   if (request.shape.wants_gpu()) request.series = SeriesOf(parts);
-  if (!request.shape.wants_gpu()) parts.constraints.versions = {};
+  if (!request.shape.wants_gpu()) {
+    parts.constraints.versions = {};
+    request.shape.min_capability = 0;
+  }
   if (request.refusal.empty()) request.device_class = ClassOfGpus(request.shape);
   ReadGroup(parts, request);
   request.belongs_on_any_node = BelongsOnAnyNode(parts, ask);

@@ -5,6 +5,8 @@
 //
 //   gpu GPU-a 00000000:17:00.0      the next GPU
 //   name NVIDIA A100-SXM4-80GB      of all of them
+//   is 1 24564 8 9 NVIDIA GeForce RTX 4090   GPU 1: memory in MiB (0: it fails), compute
+//                                   capability and name; 81920, 8 and 0 of the others
 //   mode 2                          GPU 2 is in MIG mode
 //   mig 2 4 1g.10gb MIG-x           a MIG device: GPU, first memory slice, profile, UUID
 //   near 0 1 10                     the common ancestor of GPUs 0 and 1 (nvmlGpuTopologyLevel_t)
@@ -45,6 +47,9 @@ struct Mig {
 struct Device {
   std::string uuid, bus;
   bool mig_mode = false;
+  std::string name;  // "": that of all
+  unsigned long long memory_mib = 81920;
+  int major = 8, minor = 0;
   std::vector<Link> links;
   std::vector<Mig> mig;
   int parent = -1;     // of a MIG device: its GPU
@@ -100,6 +105,12 @@ void ReadLine(const std::string& line) {
     machine.gpus.push_back(device);
   } else if (word == "name") {
     machine.name = line.substr(5);
+  } else if (word == "is") {
+    std::size_t gpu = 0;
+    rest >> gpu;
+    Device& device = machine.gpus[gpu];
+    rest >> device.memory_mib >> device.major >> device.minor >> std::ws;
+    std::getline(rest, device.name);
   } else if (word == "mode") {
     std::size_t gpu = 0;
     rest >> gpu;
@@ -185,11 +196,21 @@ FAKE(nvmlDeviceGetHandleByIndex_v2, unsigned index, void** device)
 FAKE(nvmlDeviceGetUUID, void* device, char* text, unsigned size) return Copy(DeviceOf(device)->uuid, text, size); }
 FAKE(nvmlDeviceGetName, void* handle, char* text, unsigned size)
   const Device* const device = DeviceOf(handle);
-  if (device->parent < 0) return Copy(machine.name, text, size);
+  if (device->parent < 0) {
+    return Copy(device->name.empty() ? machine.name : device->name, text, size);
+  }
   const Mig& mig = machine.gpus[static_cast<std::size_t>(device->parent)].mig[device->at];
   return Copy(machine.name + " MIG " + mig.profile, text, size); }
 FAKE(nvmlDeviceGetPciInfo_v3, void* device, Pci* pci) FillPci(DeviceOf(device)->bus, pci); return kOk; }
 #ifndef FAKE_NVML_OLD
+FAKE(nvmlDeviceGetMemoryInfo, void* device, unsigned long long* memory)
+  if (DeviceOf(device)->memory_mib == 0) return kNotSupported;
+  memory[0] = DeviceOf(device)->memory_mib << 20;
+  return kOk; }
+FAKE(nvmlDeviceGetCudaComputeCapability, void* device, int* major, int* minor)
+  *major = DeviceOf(device)->major;
+  *minor = DeviceOf(device)->minor;
+  return kOk; }
 FAKE(nvmlDeviceGetTopologyCommonAncestor, void* a, void* b, unsigned* level)
   const auto found = machine.near.find({IndexOf(DeviceOf(a)), IndexOf(DeviceOf(b))});
   *level = found == machine.near.end() ? kAllFar : found->second;

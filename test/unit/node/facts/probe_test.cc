@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "server/wire/node/gpu_kinds.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
 #include "test/unit/node/facts/made_up_machine.h"
@@ -15,7 +16,7 @@ namespace {
 using node::NodeFacts;
 
 const std::string kUuids = "berth.dev/gpu-uuids", kTopology = "berth.dev/topology",
-                  kMig = "berth.dev/mig";
+                  kMig = "berth.dev/mig", kModels = "berth.dev/gpu-models";
 
 // Four GPUs in pairs by two NVLinks, a pair per NUMA node, one NIC beside each pair.
 struct Pairs : MadeUpMachine {
@@ -73,6 +74,68 @@ TEST(Probe, DescribesGpusLinksAndNicsAsBerthReadsThem) {
   EXPECT_EQ(matrix.numa_affinity, (std::vector<std::string>{"0", "0", "1", "1"}));
   EXPECT_EQ(matrix.cpu_affinity[3], "8-15");
   EXPECT_FALSE(facts.annotations.contains(kMig));
+}
+
+// A workstation with three models.
+struct Workstation : Pairs {
+  Workstation() {
+    Describe(lines_ + "is 1 24576 8 6 NVIDIA GeForce RTX 3090\n" +
+             "is 2 24564 8 9 NVIDIA GeForce RTX 4090\n");
+  }
+  void Also(const std::string& lines) const {
+    Describe(lines_ + "is 1 24576 8 6 NVIDIA GeForce RTX 3090\n" + lines);
+  }
+
+ private:
+  const std::string lines_ =
+      "name NVIDIA GeForce RTX 3080\ngpu GPU-a 0:01:00.0\ngpu GPU-b 0:02:00.0\n"
+      "gpu GPU-c 0:03:00.0\nis 0 10240 8 6 NVIDIA GeForce RTX 3080\n";
+};
+
+TEST(Probe, SaysWhatEachGpuIsWhereTheyDiffer) {
+  const Workstation machine;
+  const NodeFacts facts = machine.Probe();
+  EXPECT_TRUE(facts.problems.empty()) << facts.problems[0];
+  EXPECT_EQ(facts.annotations.at(kModels),
+            R"([{"uuid":"GPU-a","model":"NVIDIA-GeForce-RTX-3080","memory_mib":10240,)"
+            R"("compute_capability":"8.6"},{"uuid":"GPU-b","model":"NVIDIA-GeForce-RTX-3090",)"
+            R"("memory_mib":24576,"compute_capability":"8.6"},{"uuid":"GPU-c",)"
+            R"("model":"NVIDIA-GeForce-RTX-4090","memory_mib":24564,)"
+            R"("compute_capability":"8.9"}])");
+  const auto read = wire::ParseGpuKinds(facts.annotations.at(kModels));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->at(2).capability, 8009);
+}
+
+TEST(Probe, OfGpusThatAreAlikeSaysNothingMore) {
+  const Pairs machine;
+  EXPECT_FALSE(machine.Probe().annotations.contains(kModels));
+}
+
+TEST(Probe, OfAGpuThatDoesNotSayWhatItIsPublishesNoModels) {
+  const Workstation machine;
+  machine.Also("is 2 0 8 9 NVIDIA GeForce RTX 4090\n");
+  const NodeFacts facts = machine.Probe();
+  EXPECT_TRUE(facts.annotations.contains(kUuids));
+  EXPECT_FALSE(facts.annotations.contains(kModels));
+  ASSERT_EQ(facts.problems.size(), 1U);
+  EXPECT_EQ(facts.problems[0], "NVML: GPU 2 does not say its name or its memory");
+}
+
+TEST(Probe, SaysTheWholeMemoryOfGpusThatArePartitioned) {
+  const Workstation machine;
+  machine.Also("is 2 81920 8 0 NVIDIA A100-SXM4-80GB\nmode 2\nmig 2 0 1g.10gb MIG-a\n");
+  const NodeFacts facts = machine.Probe();
+  EXPECT_EQ(facts.annotations.at(kUuids), "GPU-a,GPU-b");
+  const auto read = wire::ParseGpuKinds(facts.annotations.at(kModels));
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 3U);
+  EXPECT_EQ(read->at(2).uuid, "GPU-c");
+  EXPECT_EQ(read->at(2).memory_mib, 81920);
+  machine.Also("is 2 0 8 0 NVIDIA A100-SXM4-80GB\nmode 2\nmig 2 0 1g.10gb MIG-a\n");
+  const NodeFacts hidden = machine.Probe();  // the memory of such a GPU takes a right
+  EXPECT_TRUE(hidden.problems.empty()) << hidden.problems[0];
+  EXPECT_EQ(wire::ParseGpuKinds(hidden.annotations.at(kModels)).value().size(), 2U);
 }
 
 TEST(Probe, CountsLinksThroughASwitchAndOnlyActiveOnes) {

@@ -61,6 +61,15 @@ TEST(WantedAnnotations, LeaveFactsWhereTheDriverIsAwayOrSomethingFailed) {
   EXPECT_EQ(Wanted(Says(facts), false).at("berth.dev/topology"), std::nullopt);
 }
 
+TEST(WantedAnnotations, TakeBackModelsOfGpusThatAreAlikeNow) {
+  NodeFacts facts;
+  facts.gpus = {{0, "GPU-a", "", {}}};
+  facts.annotations = {{"berth.dev/gpu-models", "[]"}};
+  EXPECT_EQ(Wanted(Says(facts), false).at("berth.dev/gpu-models"), "[]");
+  facts.annotations.clear();
+  EXPECT_EQ(Wanted(Says(facts), false).at("berth.dev/gpu-models"), std::nullopt);
+}
+
 TEST(WantedAnnotations, GiveMigDevicesToBerthsChoiceWhereItIsCarriedOut) {
   WhatIsSaid says = Says(WithMig());
   EXPECT_EQ(Wanted(says, false).at("berth.dev/mig"), R"({"gpus":[]})");
