@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "scoring/admission.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/devices/neighbours.h"
 #include "scoring/filters/device_fit.h"
 #include "scoring/groups/group_rails.h"
@@ -101,19 +102,9 @@ void PreferFirst(const Snapshot& snapshot, const PodRequest& pod, std::span<cons
   }
 }
 
-// The choice that became the placement.
-DeviceChoice ChoiceOf(const Node& node, const Placement& placement) {
-  DeviceChoice choice{.gpus = GpusAmong(placement.grants, node.gpus().size())};
-  for (const DeviceGrant& grant : placement.grants) {
-    choice.milli = grant.milli;
-    choice.memory_mib = grant.memory_mib;
-  }
-  return choice;
-}
-
 std::vector<ScorePart> PartsOf(const Profile& profile, const Node& node, const RequestShape& shape,
                                const Placement& placement) {
-  const DeviceChoice choice = ChoiceOf(node, placement);
+  const DeviceChoice choice = ChoiceOf(node, placement.grants);
   std::vector<ScorePart> parts;
   for (const Profile::Weighted& weighted : profile.scorers) {
     if (!weighted.scorer->Applies(shape)) continue;

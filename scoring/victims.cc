@@ -121,8 +121,11 @@ class Choice {
       if (!FitsWithout(All())) continue;
       best_.reset();
       if (node_.unattributed() == 0 && count_ <= kMostUnits) SearchGpus();
-      if (best_ && FitsWithout(Of(*best_))) return Of(*best_);
-      if (auto spared = Spare()) return spared;
+      const bool found = best_ && FitsWithout(Of(*best_));
+      if (found && !shape_.may_divide()) return Of(*best_);
+      auto spared = Spare();  // the search was for one set of GPUs for all containers
+      if (found && (!spared || Of(*best_).size() <= spared->size())) return Of(*best_);
+      if (spared) return spared;
     }
     return std::nullopt;
   }

@@ -411,13 +411,15 @@ void Node::Assume(const PodRecord& pod) {
   const RequestShape& shape = pod.pod.shape;
   if (pod.unattributed()) {
     const bool cut = shape.mig() != nullptr && !(spec_->mig.known() && spec_->mig->single);
-    if (!cut) Take(AssumedGrants(shape, shape.gpus), 1);
+    if (cut) return;
+    if (!shape.may_divide()) return Take(AssumedGrants(shape, shape.gpus), 1);
+    for (const GpuStep& step : shape.gpu_steps) Take(AssumedGrants(shape, step.share), 1);
     return;
   }
   for (const DeviceGrant& grant : pod.placement.grants) {
     if (HasOf(pod, grant)) continue;
     GpuAsk ask = WholeGpus{1};
-    if (shape.is_share()) ask = GpuShare{grant.milli, grant.memory_mib};
+    if (shape.is_share()) ask = GpuShare{grant.milli, grant.memory_mib, grant.memory_milli};
     Take(AssumedGrants(shape, ask), 1);
   }
 }

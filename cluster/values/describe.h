@@ -96,7 +96,7 @@ constexpr auto MembersOf(V& value) {
   return AllOfKind(a);
 }
 
-template <OneOf<ModelRule, GpuRule, GpuStep, TraitWish, GangRole> V>
+template <OneOf<ModelRule, GpuRule, TraitWish, GangRole> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b] = value;
   return AllOfKind(a, b);
@@ -136,7 +136,7 @@ constexpr auto MembersOf(V& value) {
                     OfKind(versions, WhenSet("versions")));
 }
 
-template <OneOf<Neighbours, GangId> V>
+template <OneOf<Neighbours, GangId, GpuStep> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b, c] = value;
   return AllOfKind(a, b, c);
@@ -254,11 +254,11 @@ constexpr auto MembersOf(V& value) {
 
 template <OneOf<DeviceGrant> V>
 constexpr auto MembersOf(V& value) {
-  auto& [gpu, milli, memory_mib, uuid, memory_milli] = value;
+  auto& [gpu, milli, memory_mib, uuid, memory_milli, containers] = value;
   return std::tuple(OfKind(milli, AtFront("milli", kMilliPerGpu)),
                     OfKind(memory_mib, AtFront("memory_mib")),
                     OfKind(gpu, InAll("gpu", kMaxGpusPerNode - 1)), OfKind(uuid, WhenSet("uuid")),
-                    OfKind(memory_milli));
+                    OfKind(memory_milli), OfKind(containers));
 }
 
 template <OneOf<Placement> V>

@@ -2,6 +2,7 @@
 #include "cluster/values/placement.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth {
 namespace {
@@ -53,12 +54,18 @@ Placement WithoutDevices(std::string node, const RequestShape& shape) {
   return placement;
 }
 
+GpuShare AskedOf(const DeviceGrant& grant, const RequestShape& shape) {
+  return shape.may_divide() ? SumOf(shape.gpu_steps, grant.containers)
+                            : std::get<GpuShare>(shape.gpus);
+}
+
 std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
     const PodRequest& pod, const Placement& placement) {
   std::vector<std::pair<std::string, std::vector<DeviceGrant>>> result;
   std::size_t next = 0;
-  GpuShare before;
-  for (const ContainerAsk& container : pod.containers) {
+  std::vector<GpuShare> before(placement.grants.size());  // by grant
+  for (std::size_t at = 0; at < pod.containers.size(); ++at) {
+    const ContainerAsk& container = pod.containers[at];
     std::vector<DeviceGrant> grants;
     const auto* whole = std::get_if<WholeGpus>(&container.gpus);
     const auto* mig = std::get_if<MigSlices>(&container.gpus);
@@ -70,14 +77,13 @@ std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
       for (std::size_t i = next; i < to; ++i) grants.push_back(placement.grants[i]);
       if (!container.ends_first) next = to;
     } else if (const auto* part = std::get_if<GpuShare>(&container.gpus)) {
-      const auto* share = std::get_if<GpuShare>(&pod.shape.gpus);
-      for (const DeviceGrant& grant : placement.grants) {
-        if (share != nullptr) grants.push_back(PartOfShare(*part, *share, before, grant));
-      }
-      if (!container.ends_first) {
-        before.milli += part->milli;
-        before.memory_mib += part->memory_mib;
-        before.memory_milli += part->memory_milli;
+      for (std::size_t i = 0; i < placement.grants.size() && pod.shape.is_share(); ++i) {
+        DeviceGrant grant = placement.grants[i];
+        const GpuShare all = AskedOf(grant, pod.shape);
+        const ContainerMask with = std::exchange(grant.containers, 0);
+        if (with != 0 && (with >> at & 1) == 0) continue;
+        grants.push_back(PartOfShare(*part, all, before[i], std::move(grant)));
+        if (!container.ends_first) before[i] = Plus(before[i], *part);
       }
     }
     if (!grants.empty()) result.emplace_back(container.name, std::move(grants));

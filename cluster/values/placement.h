@@ -27,6 +27,8 @@ struct DeviceGrant {
   std::string uuid = {};
   // Thousandths of the GPU's memory, on top of memory_mib, as long as the GPU is not known.
   int memory_milli = 0;
+  // Of a share: those that have a part of it.
+  ContainerMask containers = 0;
   friend bool operator==(const DeviceGrant&, const DeviceGrant&) = default;
 };
 
@@ -87,9 +89,12 @@ GpuMask GpusAmong(std::span<const DeviceGrant> grants, std::size_t gpus);
 // What a pod of that shape takes of the node beside devices.
 Placement WithoutDevices(std::string node, const RequestShape& shape);
 
+// What a pod with a share asks for of that GPU, all containers that have a part of it together.
+GpuShare AskedOf(const DeviceGrant& grant, const RequestShape& shape);
+
 // Divides a pod's grants among its containers: whole GPUs in the order of the containers (the GPUs
 // of an init container that ends first are reused by those after it), of a share, on each of its
-// GPUs, a part to every container that asked for one. Containers without a GPU are left out.
+// GPUs, a part to every container that has one there. Containers without a GPU are left out.
 std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
     const PodRequest& pod, const Placement& placement);
 

@@ -80,6 +80,19 @@ int MigSlices::count() const {
   return sum;
 }
 
+GpuShare SumOf(const std::vector<GpuStep>& steps, ContainerMask containers) {
+  GpuShare most{.count = -1}, running;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (containers != 0 && (containers >> i & 1) == 0) continue;
+    const GpuShare sum = Plus(running, steps[i].share);
+    most = {std::max(most.milli, sum.milli), std::max(most.memory_mib, sum.memory_mib),
+            std::max(most.memory_milli, sum.memory_milli),
+            most.count < 0 || most.count == steps[i].count ? steps[i].count : 0};
+    if (!steps[i].ends_first) running = sum;
+  }
+  return most;
+}
+
 int RequestShape::gpu_count() const {
   if (const auto* whole = std::get_if<WholeGpus>(&gpus)) return whole->count;
   const auto* share = std::get_if<GpuShare>(&gpus);

@@ -84,6 +84,10 @@ struct GpuShare {
   int count = 1;                // 1..64 GPUs, all on one node
   friend auto operator<=>(const GpuShare&, const GpuShare&) = default;
 };
+// Both amounts of the same GPU.
+inline GpuShare Plus(const GpuShare& a, const GpuShare& b) {
+  return {a.milli + b.milli, a.memory_mib + b.memory_mib, a.memory_milli + b.memory_milli, a.count};
+}
 // MIG devices: `count` of one profile, by name; or, without a name, of any plain profile that has
 // at least the given slices and memory.
 struct MigWant {
@@ -149,13 +153,21 @@ struct Neighbours {
   friend auto operator<=>(const Neighbours&, const Neighbours&) = default;
 };
 
-// The whole GPUs of one container, of a pod in which several ask for some.
+// The GPUs of one container, of a pod in which several ask for some.
 struct GpuStep {
   int count = 0;
   bool ends_first = false;  // as in ContainerAsk
+  GpuShare share = {};      // of each of them; not of whole ones
   friend auto operator<=>(const GpuStep&, const GpuStep&) = default;
 };
 constexpr std::size_t kMostGpuSteps = 16;
+
+// Containers that ask for GPUs, as bits in their order; 0: all.
+using ContainerMask = std::uint32_t;
+
+// What these have together of one GPU, the most at a time. Its count is that of each of them; 0:
+// they ask for different numbers of GPUs.
+GpuShare SumOf(const std::vector<GpuStep>& steps, ContainerMask containers);
 
 // Everything that decides where a pod fits and how well. Pods of one shape are interchangeable for
 // the engine, which evaluates nodes once per shape.
@@ -189,7 +201,8 @@ struct RequestShape {
   Neighbours neighbours = {};
   bool beside_nic = false;  // it asks for RDMA devices: its GPUs are to be next to NICs
   // Whole GPUs by container, in the order in which the kubelet gives them; empty: one container
-  // asks for all, or there are more than kMostGpuSteps.
+  // asks for all, or there are more than kMostGpuSteps. Of shares only where the agent gives each
+  // container GPUs of its own.
   std::vector<GpuStep> gpu_steps = {};
 
   friend bool operator==(const RequestShape&, const RequestShape&) = default;
@@ -197,6 +210,12 @@ struct RequestShape {
 
   [[nodiscard]] bool wants_gpu() const { return !std::holds_alternative<NoGpu>(gpus); }
   [[nodiscard]] bool is_share() const { return std::holds_alternative<GpuShare>(gpus); }
+  // Whether its containers may have their parts of different GPUs.
+  [[nodiscard]] bool may_divide() const { return is_share() && !gpu_steps.empty(); }
+  // Whether they may all have them of the same GPUs.
+  [[nodiscard]] bool may_stay_together() const {
+    return !may_divide() || SumOf(gpu_steps, 0) == std::get<GpuShare>(gpus);
+  }
   // nullptr where it does not ask for MIG devices.
   [[nodiscard]] const MigSlices* mig() const { return std::get_if<MigSlices>(&gpus); }
   // Whole GPUs, two or more: these do not become free by themselves soon.

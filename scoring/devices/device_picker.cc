@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "scoring/devices/container_shares.h"
 #include "scoring/devices/neighbours.h"
 #include "scoring/devices/share_choices.h"
 #include "scoring/mig/mig_plan.h"
@@ -204,14 +205,16 @@ std::string AlignmentText(const NodeSpec& spec, GpuMask free, const RequestShape
          std::to_string(spec.links.MostOfOneGroup(free)) + " idle in one)";
 }
 
-std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const RequestShape& shape) {
+std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const RequestShape& shape,
+                                    const GpuShare* part) {
+  if (part == nullptr && !shape.may_stay_together()) return std::nullopt;
   const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
   if (!spec.healthy || (!shape.gpu_rules.empty() && !shape.AdmitsGpu(spec.uuid)) ||
       !node.spec().AdmitsKindOf(static_cast<std::size_t>(gpu), shape)) {
     return std::nullopt;
   }
   const std::optional<DeviceGrant> grant =
-      GrantOfShare(spec, gpu, *std::get_if<GpuShare>(&shape.gpus));
+      GrantOfShare(spec, gpu, part != nullptr ? *part : std::get<GpuShare>(shape.gpus));
   if (!grant) return std::nullopt;
   return DeviceChoice{GpuBit(gpu), grant->milli, grant->memory_mib};
 }
@@ -300,8 +303,11 @@ GpuMask FreeGpus(const Node& node, const RequestShape& shape) {
   }
   GpuMask free = 0;
   for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
-    const std::optional<DeviceChoice> choice = ShareOn(node, gpu, shape);
-    if (choice && HasFree(node, gpu, *choice, shape)) free |= GpuBit(gpu);
+    const auto add = [&](const std::optional<DeviceChoice>& part) {
+      if (part && HasFree(node, gpu, *part, shape)) free |= GpuBit(gpu);
+    };
+    add(ShareOn(node, gpu, shape));
+    for (const GpuStep& step : shape.gpu_steps) add(ShareOn(node, gpu, shape, &step.share));
   }
   return free;
 }
@@ -379,7 +385,13 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
     return node.spec().links.known() ? LinkedChoice(node, shape)
                                      : FirstChoice(node, whole->count, shape);
   }
-  if (shape.is_share()) return ShareChoices(node, shape, rule);
+  if (shape.is_share()) {
+    std::vector<DeviceChoice> choices = ShareChoices(node, shape, rule);
+    if (!choices.empty() || !shape.may_divide()) return choices;
+    const std::vector<DeviceGrant> grants = GrantsApart(node, shape);
+    if (!grants.empty()) choices.push_back(ChoiceOf(node, grants));
+    return choices;
+  }
   if (const MigSlices* const ask = shape.mig()) {
     if (const int devices = GpusInsteadOfMig(node, shape); devices > 0) {
       return FirstChoice(node, devices, shape);
@@ -405,10 +417,24 @@ int WholeChoicesInTurn(const Node& node, int count, const RequestShape& shape) {
   return found;
 }
 
+DeviceChoice ChoiceOf(const Node& node, std::span<const DeviceGrant> grants) {
+  DeviceChoice choice{.gpus = GpusAmong(grants, node.gpus().size())};
+  for (const DeviceGrant& grant : grants) {
+    choice.milli = std::max(choice.milli, grant.milli);
+    choice.memory_mib = std::max(choice.memory_mib, grant.memory_mib);
+  }
+  return choice;
+}
+
 Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice) {
   Placement placement = WithoutDevices(node.spec().name, shape);
+  // On fewer GPUs each container would have its part of each of them.
+  const bool apart = !shape.may_stay_together() ||
+                     (shape.may_divide() && std::popcount(choice.gpus) > shape.gpu_count());
+  if (apart) placement.grants = GrantsApart(node, shape);
+  const GpuMask alike = placement.grants.empty() ? choice.gpus : 0;
   for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
-    if ((choice.gpus & GpuBit(gpu)) == 0) continue;
+    if ((alike & GpuBit(gpu)) == 0) continue;
     // GPUs of one node may differ in memory: a whole grant takes all of its own GPU, and a share
     // may take other amounts of each.
     const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];

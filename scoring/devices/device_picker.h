@@ -53,10 +53,12 @@ std::string AlignmentText(const NodeSpec& spec, GpuMask free, const RequestShape
 // kube-scheduler picks whole GPUs, Berth chooses these all the same (claims/claim_choice.h).
 inline constexpr std::string_view kOfClaims = "resourceclaims";
 
-// What a share takes of GPU `gpu` of this node: both amounts filled in, the open one in
-// proportion. Empty if the GPU can never hold it: unhealthy, too small, asked by memory that is
-// unknown, or not accepted by its UUID. Requires: shape.is_share().
-std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const RequestShape& shape);
+// What a share, for all containers together or only that part of it, takes of GPU `gpu` of this
+// node: both amounts filled in, the open one in proportion. Empty if the GPU can never hold it:
+// unhealthy, too small, asked by memory that is unknown, or not accepted by its UUID. Requires:
+// shape.is_share().
+std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const RequestShape& shape,
+                                    const GpuShare* part = nullptr);
 
 // Whether GPU `gpu` can be given whole now: it is open, and no pod has any of its compute or
 // memory.
@@ -85,7 +87,8 @@ bool GivesTheVeryGpu(const NodeSpec& spec);
 // device plugin makes the choice: what Berth chooses is a plan.
 bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape);
 
-// The GPUs that the pod could get now, wholly or a share of one; none where the node's Topology
+// The GPUs that the pod, or a container that may have others than the rest, could get now, wholly
+// or a share of one; none where the node's Topology
 // Manager would refuse it (NeverAdmits). Where kube-scheduler picks whole GPUs, the very ones
 // that it will take, or those that there are if these are too few; of them those that the pod
 // accepts.
@@ -111,6 +114,9 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
 // How many pods of the shape fit by their GPUs, `count` whole ones each, one after the other.
 // Requires: count > 0.
 int WholeChoicesInTurn(const Node& node, int count, const RequestShape& shape);
+
+// The choice that became these grants.
+DeviceChoice ChoiceOf(const Node& node, std::span<const DeviceGrant> grants);
 
 // The placement of a choice.
 Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice);

@@ -8,7 +8,8 @@
 // to pods that need them whole. For policies that spread there are the freest GPUs beside these. As
 // "tightest" counts the set of the fullest, as "first" that of the lowest indices. Among equally
 // full GPUs those are taken that are linked best to the set. If the pod says what its links must
-// be, the set is the one that GpuLinks::Choose takes of all that fit.
+// be, the set is the one that GpuLinks::Choose takes of all that fit. All containers have their
+// parts of one set; else see container_shares.h.
 #pragma once
 
 #include <vector>

@@ -408,12 +408,11 @@ class Explaining {
     const std::string is = record.state == PodState::kBound      ? "is on "
                            : record.state == PodState::kReserved ? "is being bound to "
                                                                  : "is planned for ";
-    told_.devices = HasUnknownGpus(record) ? AskText(pod_.shape.gpus) + ", devices unknown"
+    told_.devices = HasUnknownGpus(record) ? AskText(pod_.shape) + ", devices unknown"
                                            : DevicesText(record.placement);
-    std::vector<LinePart> line = {
-        {is + node, 0, "; ", is + ShortName(node, kShortName)},
-        {"with " + told_.devices, 0, " ", "with " + AskText(pod_.shape.gpus)},
-        {GivenText(record), 1, " "}};
+    std::vector<LinePart> line = {{is + node, 0, "; ", is + ShortName(node, kShortName)},
+                                  {"with " + told_.devices, 0, " ", "with " + AskText(pod_.shape)},
+                                  {GivenText(record), 1, " "}};
     if (is_schedulers_) {
       line.push_back({std::string(kSchedulers), 1, ": "});
     } else if (GetsClaimOn(snapshot_->node(on_), pod_)) {

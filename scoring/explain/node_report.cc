@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "cluster/node/mig_use.h"
+#include "scoring/devices/container_shares.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/filters/device_fit.h"
 
@@ -278,6 +279,18 @@ bool IsNetwork(std::string_view resource) {
          resource.find("nic") != std::string_view::npos;
 }
 
+// What the first of the containers lacks that finds no room beside those before it.
+std::string DividedText(const Node& node, const RequestShape& shape) {
+  RequestShape next = shape;
+  do {
+    next.gpu_steps.pop_back();
+  } while (!next.gpu_steps.empty() && GrantsApart(node, next).empty());
+  const std::size_t held = std::exchange(next.gpu_steps, {}).size();
+  next.gpus = shape.gpu_steps[held].share;
+  return ShareText(node, next) + "; room for " + std::to_string(held) + " of its " +
+         CountText(shape.gpu_steps.size(), "container");
+}
+
 std::string DevicesText(const Node& node, const RequestShape& shape) {
   if (const MigSlices* const mig = shape.mig()) return MigText(node, *mig);
   if (shape.is_share()) return ShareText(node, shape);
@@ -435,6 +448,7 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kMigHeld:
     case Reason::kNoMigProfile:
     case Reason::kTooFewMig:
+      if (shape.may_divide()) return DividedText(node, shape);
       return DevicesText(node, shape) +
              (shape.is_share() && shape.gpu_count() == 1 && pod.containers.size() > 1
                   ? "; its " + std::to_string(pod.containers.size()) + " containers share one GPU"

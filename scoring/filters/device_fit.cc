@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "scoring/devices/container_shares.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/mig/mig_plan.h"
 #include "topology/gpu_model.h"
@@ -120,9 +121,8 @@ Reason CheckCarrier(const NodeSpec& spec, const RequestShape& shape) {
              : Reason::kFits;
 }
 
-Reason CheckShare(const Node& node, const RequestShape& shape) {
-  if (const Reason carrier = CheckCarrier(node.spec(), shape); carrier != Reason::kFits)
-    return carrier;
+// Of one set of GPUs, for all containers.
+Reason CheckTogether(const Node& node, const RequestShape& shape) {
   const auto& share = std::get<GpuShare>(shape.gpus);
   const bool linked = share.count > 1 && shape.links.limits();
   const bool few =
@@ -143,6 +143,15 @@ Reason CheckShare(const Node& node, const RequestShape& shape) {
   }
   if (few) return Reason::kTooFewGpus;
   return linked ? CheckLinks(node, share.count, shape) : Reason::kShareBusy;
+}
+
+Reason CheckShare(const Node& node, const RequestShape& shape) {
+  if (const Reason carrier = CheckCarrier(node.spec(), shape); carrier != Reason::kFits)
+    return carrier;
+  const Reason together = CheckTogether(node, shape);
+  if (!shape.may_divide() || together == Reason::kFits) return together;
+  if (!GrantsApart(node, shape).empty()) return Reason::kFits;
+  return GrantsApart(node, shape, true).empty() ? together : Reason::kShareBusy;
 }
 
 // A node that has MIG devices, or each of whose GPUs is one, or that is in trouble with them.

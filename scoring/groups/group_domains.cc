@@ -275,7 +275,7 @@ std::int64_t DevicesFor(const Node& node, const RequestShape& shape) {
     return instead > 0 ? WholeChoicesInTurn(node, instead, shape) : MigPodsFor(node, *mig);
   }
   if (!shape.is_share()) return kMostPods;
-  if (shape.gpu_count() > 1) return PodsWithShares(node, shape);
+  if (shape.gpu_count() > 1 || shape.may_divide()) return PodsWithShares(node, shape);
   std::int64_t count = 0;
   for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
     count += SharesOn(node, gpu, shape);

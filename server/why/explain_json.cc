@@ -17,7 +17,7 @@ Json SecondsJson(const std::optional<Duration>& age) {
 }
 
 Json AsksJson(const RequestShape& shape) {
-  Json json = {{"text", AskText(shape.gpus)},
+  Json json = {{"text", AskText(shape)},
                {"cpu_milli", shape.cpu_milli},
                {"memory_bytes", shape.memory_bytes},
                {"ephemeral_bytes", shape.ephemeral_bytes}};

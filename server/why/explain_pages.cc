@@ -438,7 +438,7 @@ namespace {
 std::string AsksOf(const Live& live, const GangView& gang, const std::string& scheduler) {
   std::set<std::string> asks;
   for (const WaitingPod& pod : live.waiting.WaitingMembers(gang.id, scheduler)) {
-    asks.insert(AskText(pod.pod->shape.gpus));
+    asks.insert(AskText(pod.pod->shape));
   }
   return CountText(gang.waiting, "pod") + " with " + Join(asks, " or ");
 }
@@ -466,7 +466,7 @@ HttpResponse WaitingPage(const Live& live, const std::string&, const std::string
     report.units.push_back(
         {.name = gang ? gang->id.full_name() : pod.id.full_name(),
          .is_gang = gang.has_value(),
-         .asks = gang ? AsksOf(live, *gang, pod.scheduler) : AskText(pod.shape.gpus),
+         .asks = gang ? AsksOf(live, *gang, pod.scheduler) : AskText(pod.shape),
          .age = AgeOf(waiting.created),
          .sentence = gang ? SentenceOf(*gang) : ReportOn(live, now, waiting).sentence});
   }

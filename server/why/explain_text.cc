@@ -246,8 +246,7 @@ std::string DetailLines(const PodReport& report) {
   if (told.pod.full_name().size() > kLongestName) add("Pod: ", told.pod.full_name());
   add("The pod must be changed: ", told.refusal);
   add("Devices: ", told.devices);
-  if (!told.placed && told.shape.wants_gpu())
-    text += "Asks for: " + AskText(told.shape.gpus) + "\n";
+  if (!told.placed && told.shape.wants_gpu()) text += "Asks for: " + AskText(told.shape) + "\n";
   return text;
 }
 

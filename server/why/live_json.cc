@@ -26,7 +26,7 @@ std::int64_t SecondsOf(WallTime time) {
 
 Json WaitingRowJson(const WaitingRow& row) {
   const PodRequest& pod = *row.pod.pod;
-  Json json = {{"pod", pod.id.full_name()}, {"asks", AskText(pod.shape.gpus)}};
+  Json json = {{"pod", pod.id.full_name()}, {"asks", AskText(pod.shape)}};
   if (const int gpus = pod.shape.gpu_count(); gpus > 0) {
     json["gpus"] = pod.shape.is_share() ? gpus * pod.shape.milli_per_gpu() / 1000.0 : gpus;
   }

@@ -46,7 +46,7 @@ constexpr int kShare = 100, kMig = 101;  // more than a node has GPUs
 Key KeyOf(const RequestShape& shape) {
   if (shape.is_share()) return {kShare, "share"};
   if (shape.mig() != nullptr) return {kMig, "MIG"};
-  return {shape.gpu_count(), AskText(shape.gpus)};
+  return {shape.gpu_count(), AskText(shape)};
 }
 
 constexpr std::array<std::pair<std::string_view, Duration>, 3> kAges = {

@@ -98,7 +98,14 @@ std::vector<Promise> VgpuPromises(const std::string& text) {
                                  &promise.cores);
     EXPECT_EQ(read, 3) << text;
     promise.memory_mib = memory;
-    promises.push_back(promise);
+    // Of several containers that have parts of one GPU.
+    const auto same = std::ranges::find(promises, promise.gpu, &Promise::gpu);
+    if (same == promises.end()) {
+      promises.push_back(promise);
+    } else {
+      same->memory_mib += promise.memory_mib;
+      same->cores += promise.cores;
+    }
   }
   return promises;
 }
@@ -226,6 +233,14 @@ class AgentRun {
     const Agent words = SomeAgent(), agent = SomeAgent();
     const std::string uid = "p" + std::to_string(next_++);
     Json pod = Ask(words, uid, SomeMemory(), SomeCores());
+    const bool is_part = pod.dump().find("mem") != std::string::npos;
+    if (is_part && (words == kHami || words == kVolcano) && random_.Below(3) == 0) {
+      Json second = Ask(words, uid, SomeMemory(), SomeCores())["spec"]["containers"][0];
+      second["name"] = "second";
+      pod["spec"]["containers"].push_back(second);
+      if (!world_.Decode(pod).refusal.empty()) return;
+      ++counts["several containers"];
+    }
     const int refused = random_.Below(8) == 0 ? static_cast<int>(random_.Below(kGpusEach)) : -1;
     if (refused >= 0) {
       const char* const key =
@@ -249,6 +264,10 @@ class AgentRun {
     ASSERT_FALSE(added.promises.empty());
     counts["bound to parts of several GPUs"] +=
         added.promises.size() > 1 && added.promises[0].memory_mib < kGpuMib ? 1 : 0;
+    const bool is_apart = std::ranges::any_of(added.promises, [&](const Promise& promise) {
+      return promise.memory_mib != added.promises[0].memory_mib;
+    });
+    counts["bound to unequal parts"] += is_apart ? 1 : 0;
     counts["bound off a GPU that the pod refuses"] += refused >= 0 ? 1 : 0;
     for (const Promise& promise : added.promises) {
       Check(agent, promise.gpu);
@@ -482,6 +501,7 @@ TEST(ShareAgents, ArePromisedNoMoreOfAGpuThanItHas) {
     EXPECT_GT(run.counts[std::string("bound on ") + node], steps / 1000);
   EXPECT_GT(run.counts["bound by others"], steps / 100);
   EXPECT_GT(run.counts["bound to parts of several GPUs"], steps / 1000);
+  EXPECT_GT(run.counts["bound to unequal parts"], steps / 1000);
   EXPECT_GT(run.counts["bound off a GPU that the pod refuses"], steps / 1000);
   EXPECT_GT(run.counts["reservations"], steps / 1000);
   EXPECT_GT(run.counts["claims"], steps / 1000);

@@ -132,6 +132,21 @@ class APod {
     return Whole(total);
   }
 
+  // Shares in several containers, which may be of different GPUs.
+  APod& InParts(const std::vector<GpuStep>& steps) {
+    pod_.containers.clear();
+    for (const GpuStep& step : steps) {
+      const int at = pod_.container_count++;
+      pod_.containers.push_back({"c" + std::to_string(at), step.share, step.ends_first, at});
+    }
+    pod_.shape.gpu_steps = steps;
+    GpuShare sum = SumOf(steps, 0);
+    sum.milli = std::min(sum.milli, kMilliPerGpu);
+    sum.memory_milli = std::min(sum.memory_milli, kMilliPerGpu);
+    sum.count = std::ranges::max(steps, {}, &GpuStep::count).count;
+    return Asks(sum);
+  }
+
   // Of its own, by name.
   APod& Claims(std::vector<std::string> names) {
     pod_.claims = std::move(names);

@@ -4,8 +4,9 @@
 // names its thread ("source"), what is right and why ("right"), one of the inputs
 //
 //   node     capacity, allocatable (default: capacity), labels, annotations; "claims": GPUs that
-//            ResourceClaims hold, by "uuid" or "index"; "pods" that it has and "asks" of pods that may come: what each asks for, annotations, and "want": fits, or
-//            the code of the reason (scoring/reason.h)
+//            ResourceClaims hold, by "uuid" or "index"; "pods" that it has and "asks" of pods that
+//            may come: what each asks for, annotations, and "want": fits, or the code of the reason
+//            (scoring/reason.h); "beside": the resources of further containers
 //   plan     the resources of a container, and "want": what its refusal says; "" = none
 //   file     a text, and "want": what the error says
 //   topology lines of a tool's output, and "want": its islands
@@ -71,6 +72,11 @@ Json NodeOf(const Json& row) {
 Json PodOf(const Json& said, const std::string& uid) {
   Json pod = test::PodAsking(uid, Texts(said.value("resources", Json::object())));
   pod["metadata"]["annotations"] = said.value("annotations", Json::object());
+  for (const Json& resources : said.value("beside", Json::array())) {
+    const std::string name = "c" + std::to_string(pod["spec"]["containers"].size());
+    pod["spec"]["containers"].push_back(
+        {{"name", name}, {"resources", {{"limits", Texts(resources)}}}});
+  }
   if (said.contains("scheduler")) pod["spec"]["schedulerName"] = said["scheduler"];
   return pod;
 }

@@ -121,6 +121,97 @@ TEST(HamiShares, OfSeveralGpusAreOfAsManyCards) {
   EXPECT_EQ(world.Check(large), Reason::kShareBusy);
 }
 
+// What it is once a restart has read it from what was written.
+wire::ObservedPod ReadAgain(AgentWorld& world, Json pod, const Texts& written,
+                            const std::string& but = "") {
+  pod["spec"]["nodeName"] = "n1";
+  for (const auto& [key, value] : written) {
+    if (key != but) pod["metadata"]["annotations"][key] = value;
+  }
+  wire::ObservedPod observed = world.Observe(pod);
+  EXPECT_EQ(observed.problem, "");
+  return observed;
+}
+
+TEST(HamiShares, OfContainersThatNoGpuHasRoomForAreOfSeveral) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  Json pair = HamiPod("pair", "30000", "10");
+  pair["spec"]["initContainers"] =
+      Json::array({Container("first", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "35000"}})});
+  Json three = HamiPod("three", "30000", "10");
+  const Json half = {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "30000"}};
+  pair["spec"]["containers"].push_back(Container("b", half));
+  for (const char* name : {"b", "c"}) three["spec"]["containers"].push_back(Container(name, half));
+  EXPECT_EQ(world.Check(three), Reason::kShareNeverFits);
+
+  const Texts written = world.Bind(pair);
+  EXPECT_EQ(written.at("hami.io/vgpu-devices-to-allocate"),
+            "GPU-a,NVIDIA,35000,0:;GPU-a,NVIDIA,30000,10:;GPU-b,NVIDIA,30000,0:;");
+  EXPECT_EQ(world.node().gpus()[0], (GpuFree{.milli = 900, .users = 1, .memory_mib = 5'960}));
+  EXPECT_EQ(world.node().gpus()[1], (GpuFree{.milli = 267, .users = 1, .memory_mib = 10'960}));
+  EXPECT_EQ(world.Check(HamiPod("next", "11000")), Reason::kShareBusy);
+  EXPECT_NE(world.Bind(HamiPod("last", "10000"))["hami.io/vgpu-devices-allocated"], "");
+  EXPECT_EQ(world.Check(pair), Reason::kShareBusy) << "two of them would fit the empty node";
+
+  // A restart reads the same, of Berth's own annotation and of HAMi's alone.
+  AgentWorld later(HamiNodeJson(), GivingHami());
+  EXPECT_EQ(
+      ReadAgain(later, pair, written).placement.grants,
+      (std::vector<DeviceGrant>{{.gpu = 0, .milli = 100, .memory_mib = 35'000, .containers = 3},
+                                {.gpu = 1, .milli = 0, .memory_mib = 30'000, .containers = 4}}));
+  EXPECT_EQ(later.Show(pair, "hami.io/vgpu-devices-allocated",
+                       written.at("hami.io/vgpu-devices-allocated")),
+            "");
+  EXPECT_EQ(later.node().gpus()[0], (GpuFree{.milli = 900, .users = 1, .memory_mib = 5'960}));
+  EXPECT_EQ(later.node().gpus()[1], (GpuFree{.milli = 267, .users = 1, .memory_mib = 10'960}));
+  EXPECT_TRUE(later.Observe(pair).pod.shape.may_divide());
+}
+
+TEST(HamiShares, OfContainersMayBeOfDifferentNumbersOfGpus) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  Json pod = HamiPod("a", "3000");
+  pod["spec"]["containers"].push_back(
+      Container("b", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "5000"}}));
+  const Texts written = world.Bind(pod);
+  EXPECT_EQ(written.at("hami.io/vgpu-devices-to-allocate"),
+            "GPU-a,NVIDIA,3000,0:;GPU-a,NVIDIA,5000,0:GPU-b,NVIDIA,5000,0:;");
+  EXPECT_EQ(world.node().gpus()[0].memory_mib, 32'960);
+  EXPECT_EQ(world.node().gpus()[1].memory_mib, 35'960);
+  // Percent that add up to more than one GPU.
+  const auto percent = [](const char* of_gpu) {
+    return Json{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", of_gpu}};
+  };
+  Json shares = PodAsking("b", percent("60"));
+  shares["spec"]["containers"].push_back(Container("b", percent("70")));
+  EXPECT_EQ(world.Bind(shares).at("hami.io/vgpu-devices-to-allocate"),
+            "GPU-a,NVIDIA,24576,0:;GPU-b,NVIDIA,28672,0:;");
+}
+
+// A record in Berth's words is believed only if every container has what it asks for.
+TEST(HamiShares, OfContainersAreReadAsTheyWereDivided) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  Json pair = HamiPod("pair", "30000");
+  pair["spec"]["containers"].push_back(
+      Container("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "30000"}}));
+  const auto problem = [&](const Json& containers) {
+    Json bound = pair;
+    bound["spec"]["nodeName"] = "n1";
+    bound["metadata"]["annotations"]["berth.dev/devices"] =
+        Json{{"version", 1}, {"node", "n1"}, {"containers", containers}}.dump();
+    const wire::ObservedPod observed = world.Observe(bound);
+    EXPECT_EQ(observed.problem.empty(), observed.placement.grants.size() == 2) << observed.problem;
+    return observed.problem;
+  };
+  const auto of = [](int gpu, int memory_mib, int milli = 733) {
+    return Json{
+        {"gpus", Json::array({{{"index", gpu}, {"milli", milli}, {"memory_mib", memory_mib}}})}};
+  };
+  EXPECT_EQ(problem({{"main", of(0, 30000)}, {"b", of(1, 30000)}}), "");
+  EXPECT_NE(problem({{"main", of(0, 30000)}}), "") << "one has none";
+  EXPECT_NE(problem({{"main", of(0, 30000)}, {"b", of(1, 10)}}), "") << "one has less";
+  EXPECT_NE(problem({{"main", of(0, 30000)}, {"b", Json::object()}}), "");
+}
+
 TEST(HamiShares, MayHaveOtherPercentOfComputeThanOfMemory) {
   AgentWorld world(HamiNodeJson(), GivingHami());
   Json pod = PodAsking("a", {{"nvidia.com/gpu", "1"},
@@ -189,11 +280,15 @@ TEST(HamiShares, ThatCannotBeMeantAreRefusedWithTheWord) {
   EXPECT_EQ(refusal({{"nvidia.com/gpu", "65"}, {"nvidia.com/gpumem", "3000"}}),
             "pod asks for more GPUs than any node has");
   Json counts = HamiPod("a", "3000");
-  counts["spec"]["containers"].push_back(
-      Container("b", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "3000"}}));
+  for (int i = 0; i < 16; ++i) {
+    counts["spec"]["containers"].push_back(
+        Container("b" + std::to_string(i), {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "1"}}));
+  }
   EXPECT_EQ(world.Decode(counts).refusal,
-            "container b: nvidia.com/gpu: want as many as in the containers before it (1), since "
-            "all share the same GPUs, got 2");
+            "container b0: nvidia.com/gpu: want as many as in the containers before it (1), since "
+            "so many containers share the same GPUs, got 2");
+  counts["spec"]["containers"].erase(3);
+  EXPECT_EQ(world.Decode(counts).refusal, "");
   Json mixed = HamiPod("a", "3000");
   mixed["spec"]["containers"].push_back(
       Container("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "30"}}));
@@ -341,6 +436,19 @@ TEST(VolcanoShares, OfSeveralGpusAndOfCertainOnes) {
   Json one = VolcanoPod("b", "1000");
   one["metadata"]["annotations"]["volcano.sh/vgpu-use-gpuuuid"] = "GPU-b";
   EXPECT_EQ(world.Bind(one)["volcano.sh/vgpu-ids-new"], "GPU-b,NVIDIA,1000,30:");
+}
+
+TEST(VolcanoShares, OfContainersThatNoGpuHasRoomForAreOfSeveral) {
+  AgentWorld world(NodeWith({{"volcano.sh/vgpu-number", "20"}},
+                            {{"volcano.sh/node-vgpu-register",
+                              "GPU-a,10,40960,NVIDIA-A100,true,hami-core:GPU-b,10,40960,"
+                              "NVIDIA-A100,true,hami-core:"}}));
+  Json pair = VolcanoPod("a", "30000");
+  pair["spec"]["containers"].push_back(Container("plain", {{"cpu", "1"}}));
+  pair["spec"]["containers"].push_back(
+      Container("b", {{"volcano.sh/vgpu-number", "1"}, {"volcano.sh/vgpu-memory", "30000"}}));
+  EXPECT_EQ(world.Bind(pair)["volcano.sh/vgpu-ids-new"],
+            "GPU-a,NVIDIA,30000,30:;;GPU-b,NVIDIA,30000,0:");
 }
 
 TEST(VolcanoShares, ThatThePluginWouldNotServeAreRefused) {

@@ -262,9 +262,10 @@ class BerthNode final : public wire::NodeReading {
 
 // What the request leaves open follows on the node (cluster/node/given_grants.h), whatever is
 // written.
-void TakeAmounts(const GpuShare& share, std::vector<DeviceGrant>& gpus) {
-  const bool says_memory = share.memory_mib > 0 || share.memory_milli > 0;
+void TakeAmounts(const RequestShape& shape, std::vector<DeviceGrant>& gpus) {
   for (DeviceGrant& grant : gpus) {
+    const GpuShare share = AskedOf(grant, shape);
+    const bool says_memory = share.memory_mib > 0 || share.memory_milli > 0;
     grant.milli = share.milli;
     grant.memory_mib = share.memory_mib;
     grant.memory_milli = says_memory ? share.memory_milli : share.milli;
@@ -306,8 +307,8 @@ class BerthDialect final : public wire::Dialect {
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text, const wire::PodParts&,
                                   wire::ObservedPod& observed) const override {
     BERTH_TRY(PodDevices granted, wire::DecodeDevices(text, observed.pod, observed.node));
-    if (const auto* const share = std::get_if<GpuShare>(&observed.pod.shape.gpus)) {
-      TakeAmounts(*share, granted.grants);
+    if (observed.pod.shape.is_share()) {
+      TakeAmounts(observed.pod.shape, granted.grants);
     } else {
       BERTH_TRY_STATUS(CheckWhole(granted.grants));
     }

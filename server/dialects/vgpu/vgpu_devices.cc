@@ -39,11 +39,13 @@ bool AsksPart(const ResourceAsk& ask) {
 }
 
 // apart: some container asks for compute beside percent of the memory, so that they add up apart.
-void MakeShare(const VgpuWords& words, bool apart, ResourceAsk& ask) {
+// divides: containers may have different GPUs.
+void MakeShare(const VgpuWords& words, bool apart, bool divides, ResourceAsk& ask) {
   ask.part_resource = {};
   if (!AsksPart(ask)) return;  // all of its memory
   const std::int64_t memory_percent = MemoryPercent(ask);
   ask.share_gpus = ask.gpus;
+  ask.share_by_container = divides;
   ask.gpus = 0;
   ask.gpu_resource = {};
   ask.share_agent = words.agent;
@@ -162,6 +164,7 @@ Status ReadVgpuUuids(const wire::PodParts& parts, std::string_view use_key,
 Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts) {
   bool by_memory = false, by_percent = false, by_cores = false;
   std::int64_t gpus = 0;  // of each container with a part
+  const bool divides = parts.containers.size() <= kMostGpuSteps;
   std::vector<ResourceAsk*> asks;
   for (ContainerSpec& container : parts.containers) {
     ResourceAsk& ask = container.ask;
@@ -181,14 +184,15 @@ Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts) {
     }
     if (!AsksPart(ask)) continue;
     by_cores = by_cores || ask.gpu_cores_percent > 0;
-    if (gpus > 0 && ask.gpus != gpus) {
+    if (gpus > 0 && ask.gpus != gpus && !divides) {
       return Invalid("container " + container.name + ": " + std::string(words.number) +
                      ": want as many as in the containers before it (" + std::to_string(gpus) +
-                     "), since all share the same GPUs, got " + std::to_string(ask.gpus));
+                     "), since so many containers share the same GPUs, got " +
+                     std::to_string(ask.gpus));
     }
     gpus = ask.gpus;
   }
-  for (ResourceAsk* const ask : asks) MakeShare(words, by_cores, *ask);
+  for (ResourceAsk* const ask : asks) MakeShare(words, by_cores, divides, *ask);
   return {};
 }
 

@@ -37,10 +37,11 @@ namespace berth::dialects {
 //   GPUs, cores              all of the memory, so whole GPUs
 //   GPUs alone               whole ones
 //
-// Several GPUs of one container are different ones. Of several containers each has its part of the
-// same GPUs, so all of them ask for as many. (HAMi at c447cab, pkg/device/nvidia/device.go; volcano
-// at 011c6dc, pkg/scheduler/api/devices/nvidia/vgpu/utils.go. Their schedulers may give each
-// container other GPUs.)
+// Several GPUs of one container are different ones. Each container may have other GPUs; of more
+// than kMostGpuSteps all have their parts of the same, and ask for as many. Both schedulers go from
+// container to container, and give up where one finds no room (unlike container_shares.h). (HAMi at
+// c447cab, pkg/device/nvidia/device.go, and at 059a8cc, pkg/scheduler/score.go; volcano at 011c6dc,
+// pkg/scheduler/api/devices/nvidia/vgpu/utils.go.)
 
 // The resources of one agent.
 struct VgpuWords {

@@ -33,6 +33,7 @@ struct Containers {
 struct ShareSum {
   int milli = 0;
   std::int64_t memory_mib = 0;
+  ContainerMask containers = 0;
 };
 
 Json GpuJson(const DeviceGrant& grant, const NodeSpec& node) {
@@ -130,15 +131,18 @@ std::vector<DeviceGrant> MergeWhole(const GpusByContainer& containers) {
   return merged;
 }
 
-std::vector<DeviceGrant> MergeShare(const PodRequest& pod, const GpuShare& share,
-                                    const GpusByContainer& containers) {
+std::vector<DeviceGrant> MergeShare(const PodRequest& pod, const GpusByContainer& containers) {
   std::map<int, ShareSum> most, running;  // by GPU
+  ContainerMask all = 0;
   for (const ContainerAsk& container : pod.containers) {
+    const ContainerMask bit = pod.shape.may_divide() ? all + 1 : 0;
+    all |= bit;
     const auto entry = containers.find(container.name);
     if (entry == containers.end()) continue;
     for (const DeviceGrant& part : entry->second) {
       ShareSum& sum = most[part.gpu];
       ShareSum& before = running[part.gpu];
+      sum.containers |= bit;
       sum.milli = std::max(sum.milli, before.milli + part.milli);
       sum.memory_mib = std::max(sum.memory_mib, before.memory_mib + part.memory_mib);
       if (container.ends_first) continue;
@@ -148,10 +152,22 @@ std::vector<DeviceGrant> MergeShare(const PodRequest& pod, const GpuShare& share
   }
   std::vector<DeviceGrant> merged;
   for (const auto& [gpu, sum] : most) {
-    merged.push_back({gpu, share.milli > 0 ? share.milli : sum.milli,
-                      share.memory_mib > 0 ? share.memory_mib : sum.memory_mib});
+    DeviceGrant grant{.gpu = gpu, .containers = sum.containers == all ? 0 : sum.containers};
+    const GpuShare share = AskedOf(grant, pod.shape);
+    grant.milli = share.milli > 0 ? share.milli : sum.milli;
+    grant.memory_mib = share.memory_mib > 0 ? share.memory_mib : sum.memory_mib;
+    merged.push_back(std::move(grant));
   }
   return merged;
+}
+
+// Whether each container has a part of as many GPUs as it asks for.
+bool DividesShares(const PodRequest& pod, const GpusByContainer& found) {
+  return std::ranges::all_of(pod.containers, [&found](const ContainerAsk& container) {
+    const auto own = found.find(container.name);
+    return own != found.end() &&
+           std::ssize(own->second) == std::get<GpuShare>(container.gpus).count;
+  });
 }
 
 // A device that an init container used goes on to a container after it.
@@ -378,10 +394,12 @@ std::string VisibleDevices(const PodRequest& pod, const Placement& placement,
 Result<PodDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
                                  std::string_view node) {
   BERTH_TRY(Containers containers, ReadContainers(text, node));
-  const auto* share = std::get_if<GpuShare>(&pod.shape.gpus);
+  if (pod.shape.may_divide() && !DividesShares(pod, containers.gpus)) {
+    return Invalid("containers: want as many GPUs for each as it asks for");
+  }
   Placement placement;
   placement.grants =
-      share != nullptr ? MergeShare(pod, *share, containers.gpus) : MergeWhole(containers.gpus);
+      pod.shape.is_share() ? MergeShare(pod, containers.gpus) : MergeWhole(containers.gpus);
   placement.mig = MergeMig(pod, containers.mig);
   placement.places_on = MergePlaces(pod, containers.places);
   // Only what comes apart the same way again has been put together right.
@@ -394,7 +412,7 @@ Result<PodDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
   const int wanted = mig != nullptr ? mig->count() : pod.shape.gpu_count();
   const auto got =
       static_cast<int>(placement.grants.size() + placement.mig.size() + placement.places_on.size());
-  if (got != wanted) {
+  if (got != wanted && !pod.shape.may_divide()) {
     return Invalid("containers: want " + std::to_string(wanted) +
                    (mig != nullptr ? " MIG devices, got " : " GPUs, got ") + std::to_string(got));
   }

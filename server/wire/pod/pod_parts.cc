@@ -175,6 +175,7 @@ void ResourceAsk::AddWords(const ResourceAsk& other) {
   several_share_agents = several_share_agents || other.several_share_agents ||
                          (wants_share() && other.wants_share() && share_agent != other.share_agent);
   share_gpus = std::max(share_gpus, other.share_gpus);
+  share_by_container = share_by_container || other.share_by_container;
   other_devices = other_devices || other.other_devices;
   rdma_devices = rdma_devices || other.rdma_devices;
   unread = unread || other.unread;

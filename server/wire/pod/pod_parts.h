@@ -102,8 +102,9 @@ struct ResourceAsk {
   std::int64_t share_bytes = 0;
   std::int64_t share_memory_milli = 0;  // in place of bytes: of the memory of whichever GPU
   // The share is one of each of so many GPUs; 0 = of one. Dialects see to it that all containers
-  // with shares say the same.
+  // with shares say the same, or have GPUs of their own.
   std::int64_t share_gpus = 0;
+  bool share_by_container = false;  // its agent gives each container GPUs of its own
   MigCounts mig = {};
   std::int64_t gpu_memory_mib_each = 0;  // of each of the GPUs at least; 0 = not said
   std::int64_t gpu_memory_percent = 0;   // the same of its memory

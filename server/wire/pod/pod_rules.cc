@@ -45,9 +45,11 @@ GpuAsk GpuAskOf(const ResourceAsk& ask) {
   if (ask.gpus > 0) return WholeGpus{static_cast<int>(Capped(ask.gpus))};
   if (!ask.wants_share()) return NoGpu{};
   const std::int64_t mib = ask.share_bytes / kBytesPerMib + (ask.share_bytes % kBytesPerMib != 0);
-  return GpuShare{.milli = static_cast<int>(ask.share_milli),
+  const std::int64_t milli = std::min<std::int64_t>(ask.share_milli, kMilliPerGpu);
+  const std::int64_t memory = std::min<std::int64_t>(ask.share_memory_milli, kMilliPerGpu);
+  return GpuShare{.milli = static_cast<int>(milli),
                   .memory_mib = mib,
-                  .memory_milli = static_cast<int>(ask.share_memory_milli),
+                  .memory_milli = static_cast<int>(memory),
                   .count = static_cast<int>(std::max<std::int64_t>(ask.share_gpus, 1))};
 }
 
@@ -70,8 +72,8 @@ std::string Objection(const ResourceAsk& ask) {
   if (ask.gpus > most || ask.share_gpus > kMaxGpusPerNode)
     return "pod asks for more GPUs than any node has";
   if (ask.several_share_agents) return "pod asks for GPU shares through several agents";
-  if (std::max(ask.share_milli, ask.share_memory_milli) > kMilliPerGpu)
-    return "pod asks for a GPU share larger than one GPU";
+  const bool too_large = std::max(ask.share_milli, ask.share_memory_milli) > kMilliPerGpu;
+  if (too_large && !ask.share_by_container) return "pod asks for a GPU share larger than one GPU";
   return "";
 }
 
@@ -128,15 +130,17 @@ Mobility MobilityOf(const PodParts& parts) {
   return parts.move.mobility();
 }
 
-// Empty where one container asks for all of the GPUs.
-std::vector<GpuStep> GpuStepsOf(const PodRequest& request) {
+// Empty where one container asks for all of the GPUs, or all have their parts of the same.
+std::vector<GpuStep> GpuStepsOf(const PodRequest& request, bool shares) {
   const std::vector<ContainerAsk>& containers = request.containers;
   std::vector<GpuStep> steps;
   if (containers.size() < 2 || containers.size() > kMostGpuSteps) return steps;
   for (const ContainerAsk& container : containers) {
     const auto* const whole = std::get_if<WholeGpus>(&container.gpus);
-    if (whole == nullptr) return {};
-    steps.push_back({whole->count, container.ends_first});
+    const auto* const share = shares ? std::get_if<GpuShare>(&container.gpus) : nullptr;
+    if (whole != nullptr) steps.push_back({whole->count, container.ends_first});
+    if (share != nullptr) steps.push_back({share->count, container.ends_first, *share});
+    if (whole == nullptr && share == nullptr) return {};
   }
   return steps;
 }
@@ -303,7 +307,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
           {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit, at});
     }
     request.container_count = index;
-    if (counted) request.shape.gpu_steps = GpuStepsOf(request);
+    if (counted) request.shape.gpu_steps = GpuStepsOf(request, ask.share_by_container);
     if (!counted) {
       request.containers.clear();
     } else if (const Status read = ReadAnnotations(parts, request); !read) {

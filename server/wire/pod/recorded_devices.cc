@@ -117,9 +117,9 @@ Status TakeRecordedGpus(const std::vector<RecordedAsk>& asks, ObservedPod& obser
     return Invalid("want at most " + std::to_string(kMaxGpusPerNode) + " GPUs, got " +
                    std::to_string(grants.size()));
   }
-  // Agents give each container GPUs of its own, where Berth gives all of them the same.
+  // Agents may give each container GPUs of its own.
   RequestShape& shape = observed.pod.shape;
-  if (!IsAskOf(shape, grants)) shape.gpus = AskOf(grants);
+  if (!shape.may_divide() && !IsAskOf(shape, grants)) shape.gpus = AskOf(grants);
   observed.placement.grants = std::move(grants);
   return {};
 }
