@@ -275,8 +275,9 @@ inline constexpr std::array<std::string_view, 2> kMemoryUnitWords = {"GiB", "MiB
 inline constexpr std::array<std::string_view, 4> kLogLevelWords = {"debug", "info", "warn",
                                                                    "error"};
 // Conventions by which pods name their group (docs/gangs.md).
-inline constexpr std::array<std::string_view, 8> kGangConventionWords = {
-    "berth", "coscheduling", "kubernetes", "volcano", "koordinator", "labels", "kueue", "kai"};
+inline constexpr std::array<std::string_view, 9> kGangConventionWords = {
+    "berth",  "coscheduling", "kubernetes", "volcano", "koordinator",
+    "labels", "kueue",        "kai",        "grove"};
 
 // Controllers whose pods can be gangs without an annotation (docs/with-controllers.md).
 inline constexpr std::array<std::string_view, 3> kGangControllerWords = {"jobset", "lws", "job"};

@@ -107,6 +107,7 @@ void PodGroups::Update(Gang& gang) const {
   gang.hold.reset();
   gang.has_roles = false;
   gang.roles.clear();
+  gang.parts.clear();
   gang.followers = 0;
   if (!group) {
     // Pods that ask to start together wait also where nobody can tell how many they are.
@@ -120,6 +121,7 @@ void PodGroups::Update(Gang& gang) const {
   gang.hold = group->hold;
   gang.has_roles = group->has_roles;
   gang.roles = group->roles;
+  gang.parts = group->parts;
   // Its leader may start alone because the others are made only then.
   const bool leader_first = group->min_members == 1 && !group->leader_differs && gang.total;
   if (leader_first) gang.followers = *gang.total - 1;

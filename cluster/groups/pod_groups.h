@@ -26,9 +26,10 @@ struct PodGroup {
   std::string name;
   int min_members = 1;  // so many have to start together; 1 also where the object says nothing
   DomainAsk domain = {};
-  std::optional<Duration> hold = {};  // as in Gang, like has_roles and roles
+  std::optional<Duration> hold = {};  // as in Gang, like has_roles, roles and parts
   bool has_roles = false;
   std::vector<GangRole> roles = {};
+  std::vector<GangPart> parts = {};
   // Why none of its pods can be placed: a number that makes no sense, a demand that nobody meets.
   // Empty = they can.
   std::string refusal = {};

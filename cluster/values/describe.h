@@ -96,7 +96,7 @@ constexpr auto MembersOf(V& value) {
   return AllOfKind(a);
 }
 
-template <OneOf<ModelRule, GpuRule, TraitWish, GangRole> V>
+template <OneOf<ModelRule, GpuRule, TraitWish, GangRole, GangPart> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b] = value;
   return AllOfKind(a, b);
@@ -211,8 +211,10 @@ constexpr auto MembersOf(V& value) {
 
 template <OneOf<Gang> V>
 constexpr auto MembersOf(V& value) {
-  auto& [id, minimum, total, object, hold, has_roles, roles, controller, followers, by] = value;
-  return AllOfKind(id, minimum, total, object, hold, has_roles, roles, controller, followers, by);
+  auto& [id, minimum, total, object, hold, has_roles, roles, parts, controller, followers, by] =
+      value;
+  return AllOfKind(id, minimum, total, object, hold, has_roles, roles, parts, controller, followers,
+                   by);
 }
 
 template <OneOf<Taint> V>

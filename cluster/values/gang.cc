@@ -52,6 +52,18 @@ std::string_view CureOf(OneByOne why) {
   return "";
 }
 
+bool GangPart::Has(const std::string& role) const {
+  return roles.empty() || std::ranges::binary_search(roles, role);
+}
+
+const GangPart* PartOf(const Gang& gang, const std::string& role) {
+  const GangPart* narrowest = nullptr;
+  for (const GangPart& part : gang.parts) {
+    if (part.Has(role)) narrowest = &part;
+  }
+  return narrowest;
+}
+
 std::vector<GangRole> MissingRoles(const Gang& gang, const RoleCounts& there) {
   std::vector<GangRole> missing;
   if (there.contains("")) return missing;

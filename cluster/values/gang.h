@@ -56,6 +56,14 @@ struct GangRole {
   friend bool operator==(const GangRole&, const GangRole&) = default;
 };
 
+// Pods of these roles have to be in one domain of a topology level together.
+struct GangPart {
+  std::vector<std::string> roles = {};  // sorted; empty = all pods of the gang
+  std::size_t level = 0;                // as of DomainAsk::required
+  [[nodiscard]] bool Has(const std::string& role) const;
+  friend bool operator==(const GangPart&, const GangPart&) = default;
+};
+
 // Whether the controller makes the next pod only when the pods before it have a node or run: such
 // pods cannot wait for each other.
 enum class OneByOne : std::uint8_t { kNo, kStatefulSet, kInOrder, kExclusiveTopology };
@@ -83,6 +91,9 @@ struct Gang {
   // Several kinds of its pods have minimums of their own (NeedsAll).
   bool has_roles = false;
   std::vector<GangRole> roles = {};  // by name, at most kMaxGangRoles; a minimum is 1 or more
+  // Domains of some of its pods, wide levels first, and that of all among them; empty = at most all
+  // have one (PodRequest::domain). They name at most 2 * kMaxGangRoles roles.
+  std::vector<GangPart> parts = {};
   GangController controller = {};
   // So many pods come only when the leader runs (PodRequest::leads), each with the leader's ask.
   int followers = 0;
@@ -108,5 +119,8 @@ std::vector<GangRole> MissingRoles(const Gang& gang, const RoleCounts& there);
 // Whether only all of its pods together are sure to meet its minimums: those of its roles are not
 // known, or some pods do not say their role.
 bool NeedsAll(const Gang& gang, const RoleCounts& there);
+
+// The narrowest part that pods of the role are in; nullptr: they are in none.
+const GangPart* PartOf(const Gang& gang, const std::string& role);
 
 }  // namespace berth

@@ -117,11 +117,11 @@ class WhatIfPlanner {
     }
   }
 
-  [[nodiscard]] GroupMembers MembersOf(const PodRequest& pod) const {
+  [[nodiscard]] GroupMembers MembersOf(const PodRequest& pod, const GangPart* of = nullptr) const {
     const auto found = gang_nodes_.find(pod.gang.id);
     if (found == gang_nodes_.end()) return {};
     const std::vector<std::string> names(found->second.begin(), found->second.end());
-    return MembersOn(*transaction_.now(), pod, names);
+    return MembersOn(*transaction_.now(), pod, names, of);
   }
 
   // As the Extender asks.
@@ -130,7 +130,7 @@ class WhatIfPlanner {
     question.reservations = KeptNow();
     if (!NeedsGroup(pod) || !pod.refusal.empty()) return question;
     question.group.tree = tree_;
-    if (!pod.gang.empty()) question.group.members = MembersOf(pod);
+    if (!pod.gang.empty()) question.group.members = MembersOf(pod, PartOf(pod.gang, pod.role));
     return question;
   }
 
@@ -307,6 +307,31 @@ class WhatIfPlanner {
     return true;
   }
 
+  // The minimums of roles. Returns which are more than the plan has, in words; "" = none.
+  std::string AskOfRoles(const std::vector<std::size_t>& members, GangAsk& ask) const {
+    const Gang& gang = ask_.pods[members.front()].gang;
+    RoleCounts there;
+    for (const NodeIndex node : ask.present.nodes) {
+      for (const auto& held : transaction_.now()->node(node).pods()) {
+        if (held->pod.gang.id == gang.id) ++there[held->pod.role];
+      }
+    }
+    RoleCounts all = there;
+    for (const std::size_t i : members) ++all[ask_.pods[i].role];
+    if (NeedsAll(gang, all)) {
+      ask.minimum = std::max(ask.minimum, std::ssize(members));
+      return "";
+    }
+    ask.roles = MissingRoles(gang, there);
+    std::int64_t of_roles = 0;
+    for (const GangRole& role : ask.roles) of_roles += role.minimum;
+    ask.minimum = std::max(ask.minimum, of_roles);
+    const std::vector<GangRole> lacks = MissingRoles(gang, all);
+    if (lacks.empty()) return "";
+    return "its gang " + gang.id.full_name() + " needs " +
+           CountText(lacks.front().minimum, "more pod") + " of role " + lacks.front().name;
+  }
+
   void PlaceGang(const GangId& id) {
     const std::vector<std::size_t>& members = gangs_[id];
     for (const std::size_t i : members) engine_.Arrived(ask_.pods[i], transaction_.now());
@@ -314,9 +339,12 @@ class WhatIfPlanner {
     const auto given = static_cast<std::int64_t>(members.size());
     GangAsk ask;
     ask.present = MembersOf(first);
-    ask.domain = first.domain;
+    AskForDomains(first, ask);
     const std::int64_t minimum = first.gang.minimum.value_or(given + ask.present.placed);
     ask.minimum = minimum - ask.present.placed;
+    if (std::string lacks = AskOfRoles(members, ask); !lacks.empty()) {
+      return RefuseAll(members, NewWhy({std::move(lacks), std::nullopt}));
+    }
     if (ask.minimum <= 0) {  // it has begun: the others come as they come
       for (const std::size_t i : members) PlaceAlone(i);
       return;

@@ -236,7 +236,7 @@ class Planner {
 
 tl::expected<GangPlan, GangShortage> PlanGang(const Planning& with, const GangAsk& ask) {
   BERTH_CHECK(ask.minimum >= 1 && ask.minimum <= static_cast<std::int64_t>(ask.members.size()));
-  return Planner(with, ask).Plan();
+  return ask.parts.empty() ? Planner(with, ask).Plan() : PlanInParts(with, ask);
 }
 
 }  // namespace berth

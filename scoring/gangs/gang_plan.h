@@ -10,6 +10,7 @@
 //               within the narrowest domain each goes to the node that the profile likes best
 //   exactly     where that leaves a member over, a search over counts per kind of member and node
 //               (gang_counts.h)
+//   parts       members of some roles in one domain of their own, within that (gang_parts.cc)
 //   roles       the minimums of roles are met as well: their members are placed before the others
 //               where that is the only way
 //   extras      the minimum is what the gang cannot do without; members beyond it are placed where
@@ -26,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -57,6 +59,8 @@ struct GangAsk {
   DomainAsk domain = {};
   // How many of them at least of each role (PodRequest::role), names unique: a plan has as many.
   std::vector<GangRole> roles = {};
+  // Parts that are in one domain each (Gang::parts), without the whole, whose domain is above.
+  std::vector<GangPart> parts = {};
   // The devices that members get by claims; nullptr: none of them needs any.
   GangDevices* devices = nullptr;
 };
@@ -83,10 +87,16 @@ struct GangPlan {
 struct GangShortage {
   TopologyDomain domain = DomainTree::kCluster;  // that comes nearest
   std::int64_t fits = 0;                         // members that it has room for, each kind alone
-  bool searched = true;  // false: the steps ran out before everything was searched
+  bool searched = true;                  // false: the steps ran out before everything was searched
+  std::optional<std::size_t> part = {};  // that of the ask's which finds no domain, if it is one
 };
+
+// The domain that the pod's gang as a whole asks for, and those of its parts.
+void AskForDomains(const PodRequest& pod, GangAsk& ask);
 
 // Requires: 1 <= minimum <= members.
 tl::expected<GangPlan, GangShortage> PlanGang(const Planning& with, const GangAsk& ask);
+// The same, of an ask that has parts.
+tl::expected<GangPlan, GangShortage> PlanInParts(const Planning& with, const GangAsk& ask);
 
 }  // namespace berth

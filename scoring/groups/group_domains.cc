@@ -21,6 +21,12 @@ namespace {
 
 // How many pods the group still needs, this one included.
 std::int64_t Missing(const PodRequest& pod, const GroupMembers& members) {
+  if (const GangPart* const part = PartOf(pod.gang, pod.role)) {
+    std::int64_t needs = 0;
+    for (const GangRole& role : pod.gang.roles) needs += part->Has(role.name) ? role.minimum : 0;
+    // How many are left of a part nobody counts.
+    return std::max<std::int64_t>(members.left ? 1 : needs - members.placed, 1);
+  }
   const std::int64_t size = pod.gang.empty() ? 1 : pod.gang.size();
   return std::max<std::int64_t>(members.left.value_or(size - members.placed), 1);
 }
@@ -153,13 +159,14 @@ std::optional<TopologyDomain> BestStart(const Snapshot& snapshot, const DomainTr
 }  // namespace
 
 GroupMembers MembersOn(const Snapshot& snapshot, const PodRequest& pod,
-                       std::span<const std::string> names) {
+                       std::span<const std::string> names, const GangPart* of) {
   GroupMembers members;
   for (const std::string& name : names) {
     const NodeIndex index = snapshot.names().Find(name);
     if (index == kNoNode) continue;
-    const auto here = std::ranges::count_if(snapshot.node(index).pods(), [&pod](const auto& other) {
-      return other->pod.gang.id == pod.gang.id && other->pod.id.uid != pod.id.uid;
+    const auto here = std::ranges::count_if(snapshot.node(index).pods(), [&](const auto& other) {
+      return other->pod.gang.id == pod.gang.id && other->pod.id.uid != pod.id.uid &&
+             (of == nullptr || of->Has(other->pod.role));
     });
     if (here == 0) continue;
     members.nodes.push_back(index);

@@ -39,9 +39,10 @@ struct GroupMembers {
   std::optional<std::int64_t> left = {};
 };
 
-// names: the nodes to examine, sorted (ClusterState::GangNodes).
+// names: the nodes to examine, sorted (ClusterState::GangNodes). of: those of that part of the gang
+// alone, where its domain is asked for (PartOf); nullptr: all.
 GroupMembers MembersOn(const Snapshot& snapshot, const PodRequest& pod,
-                       std::span<const std::string> names);
+                       std::span<const std::string> names, const GangPart* of = nullptr);
 
 // Adds the required level to the verdicts of the filters. Reasons of candidates that fit, or could
 // be made to fit by evictions, may become kOutsideDomain or kNoTopologyDomain. If no domain has

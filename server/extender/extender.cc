@@ -158,7 +158,8 @@ GroupPlaces Extender::GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
   if (parts_.domains == nullptr || !NeedsGroup(pod) || !pod.refusal.empty()) return {};
   GroupPlaces group{parts_.domains->Of(snapshot), {}};
   if (!pod.gang.empty()) {
-    group.members = MembersOn(*snapshot, pod, parts_.state.GangNodes(pod.gang.id));
+    group.members =
+        MembersOn(*snapshot, pod, parts_.state.GangNodes(pod.gang.id), PartOf(pod.gang, pod.role));
     if (parts_.gangs != nullptr && pod.domain.required) {  // nobody else asks how many are left
       group.members.left = parts_.gangs->LeftOf(pod.gang.id, parts_.clock.Now());
     }

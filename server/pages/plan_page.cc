@@ -84,8 +84,7 @@ Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan
   Extender::Moment then = now;
   then.snapshot = edited.snapshot;
   const RoomUnits units =
-      Inquiry(live.extender, then)
-          .WouldMakeRoom(pods, {room.idle_nodes, room.model}, stops, {});
+      Inquiry(live.extender, then).WouldMakeRoom(pods, {room.idle_nodes, room.model}, stops, {});
   if (const char* const why = stops ? stops() : nullptr) return Fail(Errc::kUnavailable, why);
   const wire::RoomReport report{plan, pods, *edited.snapshot, edited, units};
   return as_text ? wire::TextOf(report) : wire::EncodeRoom(report);

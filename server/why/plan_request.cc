@@ -70,15 +70,18 @@ class PlanReader {
 
   Status Read(const std::vector<Item>& items) {
     for (const Item& item : items) {  // they say what pods need
-      if (item.kind == "PodGroup") BERTH_TRY_STATUS(ReadGroup(*item.object, item.path));
+      if (IsGroup(item)) BERTH_TRY_STATUS(ReadGroup(*item.object, item.path, item.kind));
     }
     for (const Item& item : items) {
-      if (item.kind != "PodGroup") BERTH_TRY_STATUS(Read(*item.object, item.path, item.kind));
+      if (!IsGroup(item)) BERTH_TRY_STATUS(Read(*item.object, item.path, item.kind));
     }
     return {};
   }
 
  private:
+  static bool IsGroup(const Item& item) {
+    return item.kind == "PodGroup" || item.kind == "PodGang";
+  }
   [[nodiscard]] std::string NamespaceOf(const Json& object) const {
     const std::string space = WordOf(FieldOf(object, "metadata"), "namespace");
     return space.empty() ? space_ : space;
@@ -113,9 +116,7 @@ class PlanReader {
     if (metadata.is_object()) metadata["namespace"] = NamespaceOf(object);
     const std::string kind_of_group = WordOf(&group, "kind");
     std::string problem;
-    const auto taken = kind_of_group == "PodGroup"
-                           ? TakePodGroup(group, rules_, groups_, problem)
-                           : TakeController(group, kind_of_group, rules_, groups_, problem);
+    const auto taken = TakeGroup(group, kind_of_group, problem);
     if (taken && problem.empty()) return {};
     if (!taken) problem = taken.error().message;
     request_.left_out.push_back("how many pods of " + kind + " " + NamespaceOf(object) + "/" +
@@ -123,19 +124,24 @@ class PlanReader {
     return {};
   }
 
-  Status ReadGroup(Json group, const std::string& path) {
+  Result<bool> TakeGroup(const Json& group, const std::string& kind, std::string& problem) {
+    return kind == "PodGroup" ? TakePodGroup(group, rules_, groups_, problem)
+                              : TakeController(group, kind, rules_, groups_, problem);
+  }
+
+  Status ReadGroup(Json group, const std::string& path, const std::string& kind) {
     Json& metadata = group["metadata"];
     if (metadata.is_object() && FieldOf(metadata, "namespace") == nullptr) {
       metadata["namespace"] = space_;
     }
     std::string problem;
-    auto taken = TakePodGroup(group, rules_, groups_, problem);
+    auto taken = TakeGroup(group, kind, problem);
     if (!taken) return tl::unexpected(std::move(taken).error().Within(path));
     if (!*taken) {
-      problem = "PodGroups of apiVersion \"" + WordOf(&group, "apiVersion").substr(0, 100) +
+      problem = kind + "s of apiVersion \"" + WordOf(&group, "apiVersion").substr(0, 100) +
                 "\" are not read";
     }
-    if (!problem.empty()) LeaveOut("PodGroup", group, problem);
+    if (!problem.empty()) LeaveOut(kind, group, problem);
     return {};
   }
 

@@ -57,6 +57,7 @@ var usedByBerth = []string{
 	"list scheduling.x-k8s.io/podgroups", "watch scheduling.x-k8s.io/podgroups",
 	"list scheduling.volcano.sh/podgroups", "watch scheduling.volcano.sh/podgroups",
 	"list scheduling.run.ai/podgroups", "watch scheduling.run.ai/podgroups",
+	"list scheduler.grove.io/podgangs", "watch scheduler.grove.io/podgangs",
 	"list batch/jobs", "watch batch/jobs",
 	"list jobset.x-k8s.io/jobsets", "watch jobset.x-k8s.io/jobsets",
 	"list leaderworkerset.x-k8s.io/leaderworkersets", "watch leaderworkerset.x-k8s.io/leaderworkersets",

@@ -140,10 +140,14 @@ void SimApi::CheckBegin(const SimPod& pod) {
 }
 
 void SimApi::CheckRack(const SimPod& pod) {
-  if (!gangs_.at(pod.gang).one_rack) return;
+  const SimGang& gang = gangs_.at(pod.gang);
+  const auto has_rack = [&gang](const SimPod& of) {
+    return gang.one_rack || gang.IsInPart(of.pod.Request().id.name);
+  };
+  if (!has_rack(pod)) return;
   for (const std::string& uid : MembersOf(pod.gang)) {
     const SimPod& other = pods_.at(uid);
-    if (other.node.empty() || RackOf(other.node) == RackOf(pod.node)) continue;
+    if (other.node.empty() || RackOf(other.node) == RackOf(pod.node) || !has_rack(other)) continue;
     world_.Violation("domain: " + pod.gang + " is on " + other.node + " and " + pod.node);
   }
 }
@@ -215,6 +219,7 @@ std::string SimApi::Create(const std::string& name, const std::string& gang, int
     pod.pod.Gang("berth:default/" + gang).GangSize(std::max(of.total - less, 1));
     pod.pod.GangMinimum(std::max(of.minimum - less, 1));
     if (of.one_rack) pod.pod.Requires(0);
+    if (of.parted) pod.pod.Parts(of.IsInPart(name) ? "front" : "back", {{{"front"}, 0}});
     if (of.one_per_node) pod.pod.LeftToScheduler({.host_ports = true});
   }
   world_.Log("created", uid, gang);
@@ -351,16 +356,17 @@ bool SimApi::IsPortTaken(const std::string& node) const {
 }
 
 int SimApi::RoomFor(const std::string& name, const SimGang& gang, int priority, bool all) const {
+  const bool one_rack = gang.one_rack || (all && gang.parted);  // no less than that has room
   std::map<std::string, int> by_rack;
   for (const std::string& node : nodes_) {
     int room = FreeGpus(node, priority) / gang.gpus;
     if (all && gang.one_per_node) room = IsPortTaken(node) ? 0 : std::min(room, 1);
     if (all && gang.dropped == node) room = 0;
-    by_rack[gang.one_rack ? RackOf(node) : ""] += room;
+    by_rack[one_rack ? RackOf(node) : ""] += room;
   }
   for (const std::string& uid : MembersOf(name)) {
     const std::string& node = pods_.at(uid).node;
-    if (gang.one_rack && !node.empty()) return by_rack[RackOf(node)];
+    if (one_rack && !node.empty()) return gang.parted ? 0 : by_rack[RackOf(node)];
   }
   int most = 0;
   for (const auto& [rack, room] : by_rack) most = std::max(most, room);

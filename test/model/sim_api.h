@@ -43,10 +43,15 @@ struct SimPod {
 };
 
 struct SimGang {
+  // Whether the pod of that name, which ends with its rank, is in the first half.
+  [[nodiscard]] bool IsInPart(const std::string& pod) const {
+    return parted && 2 * (pod.back() - '0') < total;
+  }
   int minimum = 2, total = 2;
   int gpus = 1;  // of each pod
   int priority = 0;
   bool one_rack = false;      // all of it in one
+  bool parted = false;        // the first half of its pods in one
   bool one_per_node = false;  // its pods have a port that one pod of a node can have
   std::string dropped = {};   // another extender takes this node out for its pods; "" = none
   bool ran = false;           // a pod of it was bound

@@ -60,6 +60,14 @@ class APod {
     pod_.gang.roles = std::move(roles);
     return *this;
   }
+  // Of that role in a gang whose parts have domains; its own is the pod's.
+  APod& Parts(const std::string& role, std::vector<GangPart> parts) {
+    pod_.role = role;
+    pod_.gang.parts = std::move(parts);
+    const GangPart* const own = PartOf(pod_.gang, pod_.role);
+    if (own != nullptr) pod_.domain.required = own->level;
+    return *this;
+  }
   // So many pods come when the leader of its gang runs.
   APod& Followers(int count, bool leads) {
     pod_.gang.followers = count;

@@ -218,6 +218,17 @@ TEST(PlanRequests, AGroupThatCannotBeReadIsNamed) {
       "pods[0]: metadata.name: want a name, got \"\"");
 }
 
+TEST(PlanRequests, APodGangSaysWhatItsPodsNeed) {
+  const Json gang = {{"apiVersion", "scheduler.grove.io/v1alpha1"},
+                     {"kind", "PodGang"},
+                     {"metadata", {{"name", "g"}, {"namespace", "ns"}}},
+                     {"spec", {{"podgroups", {{{"name", "w"}, {"minReplicas", 2}}}}}}};
+  const PlanRequest plan = Read(WithLabel("grove.io/podgang"), gang);
+  EXPECT_EQ(plan.left_out, Names());
+  ASSERT_EQ(plan.pods.size(), 1u);
+  EXPECT_EQ(plan.pods[0].gang.minimum, 2);
+}
+
 TEST(PlanRequests, AJobOfVolcanoIsNoJobOfKubernetes) {
   Json job = Owner("Job", {{"minAvailable", 2}});
   job["apiVersion"] = "batch.volcano.sh/v1alpha1";

@@ -32,6 +32,7 @@ inline constexpr std::string_view kGangBy = "berth.dev/gang-by";
 inline constexpr std::string_view kJob = "Job";
 inline constexpr std::string_view kJobSet = "JobSet";
 inline constexpr std::string_view kLeaderWorkerSet = "LeaderWorkerSet";
+inline constexpr std::string_view kPodGang = "PodGang";  // pods name it themselves (pod_group.h)
 
 struct NamedGang {
   std::string name;

@@ -146,7 +146,12 @@ std::span<const ControllerApi> ControllerApis() {
        "leaderworkerset.x-k8s.io",
        {"v1"},
        "leaderworkersets",
-       "waiting for the list of leaderworkersets"}};
+       "waiting for the list of leaderworkersets"},
+      {kPodGang,
+       "scheduler.grove.io",
+       {"v1alpha1"},
+       "podgangs",
+       "waiting for the list of podgangs"}};
   return apis;
 }
 

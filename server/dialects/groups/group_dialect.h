@@ -29,7 +29,7 @@ struct GroupApi {
 
 std::span<const GroupApi> GroupApis();
 
-// The APIs of controllers that make the pods of gangs (gang_by.h).
+// The APIs of controllers that make the pods of gangs, or say how many there are (gang_by.h).
 struct ControllerApi {
   std::string_view kind;
   std::string group;
@@ -44,7 +44,8 @@ std::span<const ControllerApi> ControllerApis();
 std::string_view ConventionOf(std::string_view api_version);
 
 // Groups of pods: the PodGroup objects of coscheduling, kube-scheduler, Volcano and KAI are
-// watched, and the controllers that say how many pods they make: Jobs, JobSets, LeaderWorkerSets.
+// watched, and the controllers that say how many pods they make: Jobs, JobSets, LeaderWorkerSets,
+// the PodGangs of Grove.
 
 // References: they outlive the extension. job_ends: gets the deadlines of Jobs; nullptr: nobody
 // asks for them.

@@ -49,13 +49,14 @@ struct Convention {
 constexpr std::string_view kBerthTotal = "berth.dev/gang-size";
 constexpr std::string_view kTaskOfVolcano = "volcano.sh/task-spec";
 constexpr std::string_view kSubgroupOfKai = "kai.scheduler/subgroup-name";
+constexpr std::string_view kCliqueOfGrove = "grove.io/podclique";
 constexpr std::string_view kKueueFast = "kueue.x-k8s.io/pod-group-fast-admission";
 constexpr std::string_view kKoordinatorWait = "gang.scheduling.koordinator.sh/waiting-time";
 constexpr std::string_view kKoordinatorGroups = "gang.scheduling.koordinator.sh/groups";
 constexpr std::string_view kKoordinatorTopology =
     "gang.scheduling.koordinator.sh/network-topology-spec";
 constexpr std::string_view kKueueTotal = "kueue.x-k8s.io/pod-group-total-count";
-constexpr std::array<Convention, 10> kConventions = {{
+constexpr std::array<Convention, 11> kConventions = {{
     {kBerth, Where::kAnnotation, "berth.dev/gang", Where::kAnnotation, kBerthTotal,
      "berth.dev/gang-min"},
     {kCoscheduling, Where::kLabel, "scheduling.x-k8s.io/pod-group"},
@@ -66,6 +67,7 @@ constexpr std::array<Convention, 10> kConventions = {{
      "pod-group.scheduling.sigs.k8s.io/min-available"},
     {kKueue, Where::kLabel, "kueue.x-k8s.io/pod-group-name", Where::kAnnotation, kKueueTotal},
     {kKueue, Where::kAnnotation, "kueue.x-k8s.io/pod-group-name", Where::kAnnotation, kKueueTotal},
+    {kGrove, Where::kLabel, "grove.io/podgang"},
     {kKai, Where::kAnnotation, "pod-group-name"},
     // Its controller writes a name on every pod.
     {kVolcano, Where::kAnnotation, "scheduling.k8s.io/group-name"},
@@ -90,12 +92,6 @@ tl::unexpected<Error> Unreadable(Where where, std::string_view key, std::string_
                                  const std::string& value) {
   return Invalid(std::string(where == Where::kLabel ? "label " : "annotation ") + std::string(key) +
                  ": want " + std::string(wanted) + ", got \"" + value.substr(0, 200) + "\"");
-}
-
-std::string Names(const TopologyLevels& levels) {
-  const std::string names = Join(levels, ", ", &TopologyLevel::name);
-  return names.empty() ? "no level, since no topology.levels are configured"
-                       : "a topology level (" + names + ") or the node label of one";
 }
 
 // As Go writes them: "1h30m", "600s", "1.5m". Nothing where it is no such text.
@@ -172,7 +168,7 @@ Status ReadLevel(const PodParts& parts, std::string_view key, const TopologyLeve
   const std::string* const value = parts.Annotation(key);
   if (value == nullptr) return {};
   level = FindTopologyLevel(levels, *value);
-  if (!level) return Unreadable(Where::kAnnotation, key, Names(levels), *value);
+  if (!level) return Unreadable(Where::kAnnotation, key, LevelWords(levels), *value);
   return {};
 }
 
@@ -244,7 +240,7 @@ Result<DomainAsk> ReadVolcano(const PodParts& parts, const TopologyLevels& level
   if (!number) {
     return Unreadable(
         Where::kAnnotation, kVolcanoTier,
-        levels.empty() ? Names(levels) : "a number from 1 to " + std::to_string(levels.size()),
+        levels.empty() ? LevelWords(levels) : "a number from 1 to " + std::to_string(levels.size()),
         *tier);
   }
   const std::size_t level = levels.size() - static_cast<std::size_t>(*number);
@@ -284,6 +280,7 @@ Status ReadAs(const PodParts& parts, const Convention& convention, const std::st
               Gang& gang) {
   if (name.size() > kLongestName) return TooLong(convention.where, convention.key, name);
   gang.id = {std::string(convention.name), parts.id.namespace_name, name};
+  if (convention.name == kGrove) gang.controller = {std::string(kPodGang), name};
   Gang said = gang;
   if (convention.has_object()) gang.object = said.object = Gang::Object::kNotServed;
   BERTH_TRY_STATUS(ReadSizes(parts, convention, said));
@@ -362,6 +359,12 @@ Status ReadFirst(const PodParts& parts, std::span<const std::string> controllers
 
 }  // namespace
 
+std::string LevelWords(const TopologyLevels& levels) {
+  const std::string names = Join(levels, ", ", &TopologyLevel::name);
+  return names.empty() ? "no level, since no topology.levels are configured"
+                       : "a topology level (" + names + ") or the node label of one";
+}
+
 std::span<const std::string_view> GroupAnnotations() {
   static const std::vector<std::string_view> annotations = [] {
     std::vector<std::string_view> keys = {
@@ -400,6 +403,7 @@ std::string RoleOf(const PodParts& parts, const Gang& gang) {
   const std::string* role = nullptr;
   if (gang.id.convention == kVolcano) role = parts.Annotation(kTaskOfVolcano);
   if (gang.id.convention == kKai) role = FindLabel(parts.labels, kSubgroupOfKai);
+  if (gang.id.convention == kGrove) role = FindLabel(parts.labels, kCliqueOfGrove);
   return role == nullptr || role->size() > kLongestName ? "" : *role;
 }
 

@@ -14,6 +14,7 @@
 //                                                                    .../min-available
 //   label      pod-group.scheduling.sigs.k8s.io/name   labels        label .../min-available
 //   label or annotation kueue.x-k8s.io/pod-group-name  kueue         .../pod-group-total-count
+//   label      grove.io/podgang                        grove       its PodGang has the minimum
 //   annotation pod-group-name                          kai           its PodGroup has the minimum
 //   annotation scheduling.k8s.io/group-name,
 //              scheduling.volcano.sh/group-name        volcano       the same
@@ -64,8 +65,12 @@ inline constexpr std::string_view kCoscheduling = "coscheduling";
 inline constexpr std::string_view kKubernetes = "kubernetes";
 inline constexpr std::string_view kVolcano = "volcano";
 inline constexpr std::string_view kKai = "kai";
+inline constexpr std::string_view kGrove = "grove";
 
 inline constexpr std::int64_t kLongestHoldSeconds = 10'000'000;
+
+// "a topology level (zone, rack) or the node label of one".
+std::string LevelWords(const TopologyLevels& levels);
 
 // The annotations above by which a level is preferred.
 std::span<const std::string_view> PreferredLevelKeys();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "server/dialects/groups/gang_by.h"
+#include "server/dialects/groups/pod_gang_json.h"
 #include "server/dialects/groups/pod_group.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/pod/pod_json.h"
@@ -79,17 +80,7 @@ class PodGroupReader {
     for (const GangRole& role : roles_) pods += role.minimum;
     // Volcano leaves minimums of tasks aside where they are more than that of the group.
     if (convention_ == kVolcano && pods > members_) return;
-    group_.has_roles = roles_.size() > 1;
-    const bool too_long = std::ranges::any_of(
-        roles_, [](const GangRole& role) { return role.name.size() > wire::kMostNameBytes; });
-    if (roles_.size() > kMaxGangRoles || too_long) return;
-    // No pod is of a group of subgroups.
-    std::erase_if(roles_, [this](const GangRole& role) {
-      return role.name.empty() || role.minimum == 0 ||
-             std::ranges::find(parents_, role.name) != parents_.end();
-    });
-    std::ranges::sort(roles_, {}, &GangRole::name);
-    group_.roles = roles_;
+    SetRoles(std::move(roles_), parents_, group_);
   }
 
   void ReadMetadata(object metadata) {
@@ -298,6 +289,9 @@ class ControllerReader {
 
   void Read(std::string_view key, value content) {
     if (key == "spec" && kind_ == kJob) job_ = ReadJobSpec(content.get_object(), rules_);
+    if (key == "spec" && kind_ == kPodGang) {
+      group_ = ReadPodGang(content.get_object(), rules_.levels());
+    }
     if (key == "spec" && kind_ == kJobSet) ReadJobSetSpec(content.get_object());
     if (key == "spec" && kind_ == kLeaderWorkerSet) ReadSetSpec(content.get_object());
     if (key == "status" && kind_ == kJob) {

@@ -35,8 +35,8 @@ namespace berth::dialects {
 Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convention,
                                 const TopologyLevels& levels, std::string& problem);
 
-// The JSON of Jobs, JobSets and LeaderWorkerSets -> PodGroup: how many of their pods have to start
-// together.
+// The JSON of Jobs, JobSets, LeaderWorkerSets and PodGangs -> PodGroup: how many of their pods have
+// to start together.
 //
 //   batch Job        the smaller of spec.parallelism and spec.completions; those that have
 //                    succeeded need no pod any more
@@ -47,6 +47,8 @@ Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convent
 //                    leader starts alone
 //
 // 1, which means that each may start alone, also where none of the pods asks for GPUs.
+//
+//   PodGang          see pod_gang_json.h
 //
 // A JobSet that starts jobs with GPUs in order (spec.startupPolicy, dependsOn) says so
 // (PodGroup::one_by_one).

@@ -261,7 +261,11 @@ void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
   if (groups_ != nullptr && !request.gang.empty()) {
     groups_->Update(request.gang);
     group = groups_->Find(request.gang);
-    if (group && request.domain == DomainAsk{}) request.domain = group->domain;
+    const bool says_domain = request.gang.parts.empty() && request.domain != DomainAsk{};
+    if (group && !says_domain) request.domain = group->domain;
+    if (const GangPart* const part = PartOf(request.gang, request.role)) {
+      request.domain.required = part->level;
+    }
   }
   // A pod without GPUs is placed by kube-scheduler, whatever its group is to be.
   if (!request.refusal.empty() || !request.shape.wants_gpu()) return;

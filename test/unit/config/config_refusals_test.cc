@@ -120,7 +120,7 @@ constexpr Refusal kRanges[] = {
      "berth.yaml:2: leaderElection.name: want a DNS-1123 name, got \"\""},
     {"GangConventionUnknown", "gangs:\n  conventions: [berth, slurm]",
      "berth.yaml:2: gangs.conventions[1]: want one of berth coscheduling kubernetes volcano "
-     "koordinator labels kueue kai, got \"slurm\""},
+     "koordinator labels kueue kai grove, got \"slurm\""},
     {"GangControllerUnknown", "gangs:\n  controllers: [job, pytorchjob]",
      "berth.yaml:2: gangs.controllers[1]: want one of jobset lws job, got \"pytorchjob\""},
     {"HoldTooShort", "gangs: {holdSeconds: 2}",

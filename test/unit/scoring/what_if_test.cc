@@ -280,6 +280,34 @@ TEST_F(WhatIfTest, MembersThatAreOnNodesCount) {
   EXPECT_EQ(NodesOf(Tell(Gang(2, 1, 4))), "n1 n1");
 }
 
+TEST_F(WhatIfTest, MinimumsOfRolesAreMetAndTheOthersComeLater) {
+  On({ANode("n1").Gpus(2)});
+  std::vector<APod> gang = Gang(3, 1, 2);
+  for (APod& pod : gang) pod.Role("worker", {{"ps", 1}, {"worker", 1}});
+  EXPECT_EQ(WhyOf(Tell(gang), 0), "its gang default/g needs 1 more pod of role ps");
+  gang[2].Role("ps", {{"ps", 1}, {"worker", 1}});
+  EXPECT_EQ(NodesOf(Tell(gang)), "n1 - n1");
+}
+
+TEST_F(WhatIfTest, APartOfAGangKeepsToItsDomain) {
+  const auto in = [](const std::string& name, const std::string& rack, int gpus) {
+    return ANode(name).Gpus(gpus).Labelled({{"rack", rack}});
+  };
+  On({in("a1", "a", 2), in("b1", "b", 2), in("b2", "b", 1)});
+  std::vector<APod> gang = Gang(4, 1, 4);
+  for (std::size_t i = 0; i < gang.size(); ++i) {
+    const std::string role = i < 3 ? "decode" : "router";
+    gang[i].Role(role, {{"decode", 3}, {"router", 1}}).Parts(role, {{{"decode"}, 0}});
+  }
+  EXPECT_EQ(NodesOf(Tell(gang)), "b1 b1 b2 a1");
+  // One that comes later joins its part, not the gang.
+  On({in("a1", "a", 2).Holding(gang[3], {0}), in("b1", "b", 1).Holding(gang[0], {0}),
+      in("b2", "b", 1)});
+  APod late = APod("late").Whole(1).Gang("whole:default/g").GangMinimum(2);
+  late.Role("decode", {{"decode", 1}, {"router", 1}}).Parts("decode", {{{"decode"}, 0}});
+  EXPECT_EQ(NodesOf(Tell({late})), "b2");
+}
+
 TEST_F(WhatIfTest, AGangThatStartsPodByPodKeepsToItsDomain) {
   On({ANode("n1").Gpus(2).Labelled({{"rack", "a"}}), ANode("n2").Gpus(4).Labelled({{"rack", "b"}}),
       ANode("n3").Gpus(4).Labelled({{"rack", "b"}})});

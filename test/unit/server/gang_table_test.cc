@@ -1258,6 +1258,38 @@ TEST_F(GangTableTest, MinimumsOfRolesAreKept) {
   EXPECT_EQ(bound_.size(), 4U);
 }
 
+// A PodGang of Grove: decode in one rack, the router anywhere.
+TEST_F(GangTableTest, APartOfAGangIsInOneRackFromFilterToThoseThatComeLater) {
+  Add(InRack("n1", "r1", 1));
+  Add(InRack("n2", "r2", 1));
+  Add(InRack("n3", "r3", 1));
+  const auto member = [](const std::string& name, const std::string& role) {
+    APod pod = Member(name);
+    return pod.Role(role, {{"decode", 2}, {"router", 1}}).Parts(role, {{{"decode"}, 0}});
+  };
+  const APod d1 = member("d1", "decode"), d2 = member("d2", "decode"), d3 = member("d3", "decode"),
+             router = member("router", "router");
+  Arrive({d1, d2, router});
+  EXPECT_EQ(Filter(d1), kNoRoom) << "there is room for three, in no rack for two";
+  EXPECT_EQ(Free("n1") + Free("n2") + Free("n3"), 3000) << "and nothing is held";
+  EXPECT_EQ(StateOf(), "waiting");
+  const std::string why = gangs_.Views(clock_.Now()).front().why;
+  EXPECT_NE(why.find("no rack has room for all pods of decode that must start together"), why.npos)
+      << why;
+  Add(InRack("m2", "r2", 1));
+  Pass(seconds(1));
+  for (const APod& pod : {d1, d2, router}) Place(pod);
+  EXPECT_EQ(bound_.size(), 3U);
+  EXPECT_EQ(Free("n2") + Free("m2"), 0);
+  for (const APod& pod : {d1, d2, router}) waiting_.Remove(pod.Request().id.uid);
+  // Beyond the minimum, later: with its part alone, whose rack is full.
+  Arrive(d3);
+  EXPECT_EQ(state_.Current()->names().Find(Filter(d3)), kNoNode);
+  Add(InRack("l2", "r2", 1));
+  EXPECT_EQ(Filter(d3), "l2");
+  EXPECT_EQ(Filter(member("more", "router")).substr(0, 4), "l2 n") << "the others go anywhere";
+}
+
 class LedGangTest : public GangTableTest {
  protected:
   static APod Led(const std::string& name, bool leads) {

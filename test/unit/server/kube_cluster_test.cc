@@ -888,7 +888,8 @@ TEST_F(KubeClusterTest, AControllerTellsHowManyPodsItMakes) {
   const std::pair<std::string, Json> objects[] = {
       {"/apis/batch/v1/jobs", {{"kind", "Job"}, {"spec", {{"parallelism", 4}}}}},
       {"/apis/jobset.x-k8s.io/v1alpha2/jobsets", {{"kind", "JobSet"}}},
-      {"/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets", {{"kind", "LeaderWorkerSet"}}}};
+      {"/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets", {{"kind", "LeaderWorkerSet"}}},
+      {"/apis/scheduler.grove.io/v1alpha1/podgangs", {{"kind", "PodGang"}}}};
   Process berth(api_, "");
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
   for (const auto& [path, of] : objects) {

@@ -276,7 +276,7 @@ GangAsk GangPlanning::AskOf(const Snapshot& snapshot, const GangToPlan& ask,
   asked.minimum = ask.minimum;
   asked.roles = ask.roles;
   asked.present = MembersOn(snapshot, first, state_.GangNodes(first.gang.id));
-  asked.domain = first.domain;
+  AskForDomains(first, asked);
   return asked;
 }
 
@@ -393,6 +393,11 @@ tl::expected<NodesByUid, NoGangPlan> GangPlanning::PlanAsFixed(Engine& engine,
         none.claims_left = "it takes too long to find out which devices suit it";
       }
       none.shortage = plan.error();
+      if (none.shortage.part) {
+        const GangPart& part = asked.parts[*none.shortage.part];
+        none.part = "no " + domains_.levels()[part.level].name + " has room for all pods of " +
+                    Join(part.roles, ", ") + " that must start together";
+      }
       none.domain = DomainName(*left.now, domains_.levels(), *tree, none.shortage.domain);
       break;
     }

@@ -53,6 +53,7 @@ struct NoGangPlan {
   GangShortage shortage;
   std::string domain;  // that comes nearest; "" = the cluster
   GangGround ground;   // on which
+  std::string part;    // of the gang's pods, which has no domain of its own: in words; "" = all do
   // Berth cannot choose devices for the members' claims: why. Else empty.
   std::string claims_left = {};
 };

@@ -28,7 +28,8 @@ std::string AskOf(std::span<const std::shared_ptr<const PodRequest>> members) {
 
 bool GangPlans::IsSmall(const GangUnit& unit) const {
   if (unit.roll.has_claims) return false;  // a tenant's selectors keep nobody else waiting
-  return unit.roll.kinds * parts_.state.Current()->size() <= gangs::kWorkOfAFilter;
+  const std::size_t plans = 1 + unit.roll.says.parts.size();  // each may be kept to its domain
+  return unit.roll.kinds * plans * parts_.state.Current()->size() <= gangs::kWorkOfAFilter;
 }
 
 bool GangPlans::IsHopeless(const GangUnit& unit, Instant now) const {
@@ -263,6 +264,7 @@ void GangPlans::Refuse(GangUnit& unit, const NoGangPlan& none, const GangToPlan&
                                          : GangLack();
     wait.lack_at = now;
   }
+  if (wait.lack.text.empty()) wait.lack.text = none.part;
   wait.hopeless = wait.lack.for_good ? wait.hopeless + 1 : 0;
   wait.refused_on = none.ground;
   wait.refused_members = ask.members.size();

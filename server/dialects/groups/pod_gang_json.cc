@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/groups/pod_gang_json.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "server/dialects/groups/pod_group.h"
+#include "server/wire/json/object_meta.h"
+#include "server/wire/json/object_reader.h"
+
+namespace berth::dialects {
+namespace {
+
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+using wire::ForEachField;
+using wire::TextOf;
+
+class PodGangReader {
+ public:
+  explicit PodGangReader(const TopologyLevels& levels) : levels_(levels) {}
+
+  PodGroup Read(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      const bool is_one = key == "podgroups";
+      if (is_one || key == "topologyConstraintGroupConfigs") {
+        for (auto item : content.get_array()) {
+          ReadGroup(item.get_object(), is_one, "spec." + std::string(key));
+        }
+      }
+      if (key == "topologyConstraint") {
+        whole_ = ReadPack(content, "spec.topologyConstraint", &group_.domain.preferred);
+      }
+    });
+    if (pods_ > kMaxGangPods) {
+      Refuse("spec.podgroups.minReplicas: want at most " + std::to_string(kMaxGangPods) +
+             " pods in all, got more");
+      pods_ = 1;
+    }
+    group_.min_members = static_cast<int>(std::max<std::int64_t>(pods_, 1));
+    group_.domain.required = whole_;
+    SetRoles(std::move(roles_), {}, group_);
+    SayParts();
+    return std::move(group_);
+  }
+
+ private:
+  // The first objection counts.
+  void Refuse(std::string why) {
+    if (group_.refusal.empty()) group_.refusal = std::move(why);
+  }
+
+  // One pod group, or what several of them have together (podGroupNames).
+  void ReadGroup(object group, bool is_one, const std::string& field) {
+    GangRole role;
+    GangPart part;
+    std::optional<std::size_t> level;
+    ForEachField(group, [&](std::string_view key, value content) {
+      if (key == "name") role.name = TextOf(content);
+      if (key == "minReplicas") {
+        role.minimum =
+            static_cast<int>(std::clamp<std::int64_t>(content.get_int64(), 0, kMaxGangPods + 1));
+      }
+      if (key == "podGroupNames") {
+        for (auto item : content.get_array()) {
+          const std::string_view name = item.get_string();
+          if (name.size() <= wire::kMostNameBytes) part.roles.emplace_back(name);
+        }
+      }
+      if (key == "topologyConstraint") {
+        level = ReadPack(content, field + ".topologyConstraint", nullptr);
+      }
+    });
+    if (is_one) part.roles = {role.name};
+    if (level && !part.roles.empty()) {
+      std::ranges::sort(part.roles);
+      part.level = *level;
+      group_.parts.push_back(std::move(part));
+    }
+    if (!is_one) return;
+    pods_ = std::min<std::int64_t>(pods_ + role.minimum, kMaxGangPods + 1);
+    roles_.push_back(std::move(role));
+  }
+
+  // The level that is required. preferred: where the other one goes; nullptr: it is ignored.
+  std::optional<std::size_t> ReadPack(value constraint, const std::string& field,
+                                      std::optional<std::size_t>* preferred) {
+    std::optional<std::size_t> required;
+    ForEachField(constraint.get_object(), [&](std::string_view pack, value levels) {
+      if (pack != "packConstraint") return;
+      ForEachField(levels.get_object(), [&](std::string_view key, value label) {
+        const bool is_required = key == "required";
+        if (!is_required && (key != "preferred" || preferred == nullptr)) return;
+        const std::string text = TextOf(label);
+        const auto level = FindTopologyLevel(levels_, text);
+        if (level) {
+          (is_required ? required : *preferred) = level;
+        } else if (is_required && !text.empty()) {
+          Refuse(field + ".packConstraint.required: want " + LevelWords(levels_) + ", got \"" +
+                 text.substr(0, 200) + "\"");
+        }
+      });
+    });
+    return required;
+  }
+
+  // Pods keep them: a name is at most in one part of several groups, and in one of its own.
+  void SayParts() {
+    std::vector<GangPart>& parts = group_.parts;
+    std::size_t names = 0;
+    for (const GangPart& part : parts) names += part.roles.size();
+    if (names == 0) return;
+    if (group_.roles.empty() || names > 2 * kMaxGangRoles) {
+      parts.clear();
+      return Refuse("spec.podgroups: want at most " + std::to_string(kMaxGangRoles) +
+                    " with names of at most " + std::to_string(wire::kMostNameBytes) +
+                    " bytes, each in one of topologyConstraintGroupConfigs, where levels of their "
+                    "own are required");
+    }
+    if (whole_) parts.push_back({{}, *whole_});
+    std::ranges::sort(parts, [](const GangPart& a, const GangPart& b) {
+      return std::tie(a.level, a.roles) < std::tie(b.level, b.roles);
+    });
+  }
+
+  const TopologyLevels& levels_;
+  PodGroup group_;
+  std::int64_t pods_ = 0;
+  std::optional<std::size_t> whole_;  // its level
+  std::vector<GangRole> roles_;       // as the object has them
+};
+
+}  // namespace
+
+PodGroup ReadPodGang(object spec, const TopologyLevels& levels) {
+  return PodGangReader(levels).Read(spec);
+}
+
+void SetRoles(std::vector<GangRole> roles, std::span<const std::string> parents, PodGroup& group) {
+  group.has_roles = roles.size() > 1;
+  const bool too_long = std::ranges::any_of(
+      roles, [](const GangRole& role) { return role.name.size() > wire::kMostNameBytes; });
+  if (roles.size() > kMaxGangRoles || too_long) return;
+  std::erase_if(roles, [&parents](const GangRole& role) {
+    return role.name.empty() || role.minimum == 0 ||
+           std::ranges::find(parents, role.name) != parents.end();
+  });
+  std::ranges::sort(roles, {}, &GangRole::name);
+  group.roles = std::move(roles);
+}
+
+}  // namespace berth::dialects
