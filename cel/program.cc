@@ -99,10 +99,7 @@ class Folding {
     if (node.function == Function::kIndex || node.function == Function::kOptionalIndex) {
       return CheckKey(*node.children[1]);
     }
-    if (node.function == Function::kMatches || node.function == Function::kFind ||
-        node.function == Function::kFindAll) {
-      return CompilePattern(node);
-    }
+    if (node.function == Function::kMatches) return CompilePattern(node);
     if (!IsConversion(node.function) || node.children[0]->kind != NodeKind::kConst) return true;
     const Value value = Convert(node.function, node.children[0]->value, constants_);
     if (!constants_.unsupported().empty()) {

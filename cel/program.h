@@ -8,7 +8,10 @@
 // DRAConsumableCapacity and DRAListTypeAttributes in stored expressions whether they are on or not.
 // `make cel` compares the two (test/e2e/cel).
 //
-// Not evaluated: bytes, durations, timestamps, ip(), cidr(), url(), format.*, format() and
+// Not evaluated: functions beyond contains, startsWith, endsWith, matches, lowerAscii, upperAscii,
+// split, substring, size and includes, of quantities, versions and optionals (none that sort, sum
+// or join);
+// bytes, durations, timestamps, ip(), cidr(), url(), format.*, format() and
 // strings.quote() of texts, string() of a double, messages, regular expressions that are no
 // constants, quantities above 2^63 - 1, and lists that hold quantities or versions beside others.
 //

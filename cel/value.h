@@ -113,7 +113,6 @@ struct ListValue {
 
 struct MapValue {
   std::vector<std::pair<Value, Value>> entries;  // keys: bool, int, uint or string
-  bool grows = false;
 };
 
 // Owns what one evaluation, or the constants of one program, consist of, and counts its bytes.

@@ -39,31 +39,17 @@ bool FindsOverload(const Node& call) {
     case Function::kToDyn:
     case Function::kType:
     case Function::kSize:
-    case Function::kSort:
-    case Function::kSortByKeys:
       return false;
     default:
       return call.overload == nullptr && call.function >= Function::kToBool;
   }
 }
 
-// Kubernetes' account of costs takes it for granted that these have a list, and breaks off the
-// whole evaluation where an error is in its place; and where a version is looked up in a set.
+// Kubernetes' account of costs breaks off the whole evaluation where a version is looked up in a
+// set.
 bool BreaksOff(const Node& call, Args args) {
-  if (call.overload == nullptr) return false;
-  switch (call.function) {
-    case Function::kIn:
-      return call.in_set && args[0].is(Kind::kVersion);
-    case Function::kSort:
-    case Function::kDistinct:
-      return !args[0].is(Kind::kList);
-    case Function::kSortByKeys:
-      return !args[1].is(Kind::kList);
-    case Function::kFlatten:
-      return args.size() == 2 && !args[1].is(Kind::kInt);
-    default:
-      return false;
-  }
+  return call.overload != nullptr && call.function == Function::kIn && call.in_set &&
+         args[0].is(Kind::kVersion);
 }
 
 bool IsKey(const Value& value) {
@@ -136,9 +122,6 @@ Value Evaluator::Read(const Node& name) {
     if (value.is(Kind::kList) && value.list->items.empty()) {
       value = Value::Of(arena_.NewList({}));
       value.list->grows = true;
-    } else if (value.is(Kind::kMap) && value.map->entries.empty()) {
-      value = Value::Of(arena_.NewMap());
-      value.map->grows = true;
     }
     slots_[static_cast<std::size_t>(name.slot)].value = value;
   }
@@ -297,7 +280,7 @@ Value Evaluator::EvalCall(const Node& call) {
     failure_ = "a list cannot be sorted, flattened or searched";
     return Value::Null();
   }
-  if (!call.in_set) Charge(CallCost(call, args, result, arena_));
+  if (!call.in_set) Charge(CallCost(call, args, arena_));
   CheckBounds();
   return result;
 }
@@ -392,7 +375,6 @@ Value Evaluator::EvalFold(const Node& node) {
   Value result = Eval(*node.children[fold::kResult]);
   // Constants, which threads share, never grow.
   if (result.is(Kind::kList) && result.list->grows) result.list->grows = false;
-  if (result.is(Kind::kMap) && result.map->grows) result.map->grows = false;
   return result;
 }
 

@@ -25,7 +25,8 @@ Value Plus(const Value& a, const Value& b, Arena& arena);
 Value Convert(Function function, const Value& value, Arena& arena);
 
 Value CallText(const Node& call, Args args, Arena& arena);
-Value CallList(const Node& call, Args args, Arena& arena);
+// Whether the list has the value, or is it.
+Value Includes(const Value& target, const Value& value, Arena& arena);
 Value CallOptional(Function function, Args args, Arena& arena);
 Value CallQuantity(Function function, Args args, Arena& arena);
 
@@ -33,13 +34,12 @@ Value CallQuantity(Function function, Args args, Arena& arena);
 Value Call(const Node& call, Args args, Arena& arena);
 
 // What a call costs, in the units in which Kubernetes bounds expressions. Source:
-// github.com/google/cel-go, interpreter/runtimecost.go and ext/{lists,sets}.go;
+// github.com/google/cel-go, interpreter/runtimecost.go;
 // k8s.io/apiserver/pkg/cel/library/cost.go.
 
 inline constexpr std::uint64_t kListCost = 10;  // of making one
 inline constexpr std::uint64_t kMapCost = 30;
 
-std::uint64_t CallCost(const Node& call, std::span<const Value> args, const Value& result,
-                       Arena& arena);
+std::uint64_t CallCost(const Node& call, std::span<const Value> args, Arena& arena);
 
 }  // namespace berth::cel

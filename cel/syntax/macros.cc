@@ -143,14 +143,6 @@ class Expansion {
                  make_.Call("_?_:_", Arg(1), std::move(longer), Result()), Result());
   }
 
-  Expected<NodePtr> Map(bool of_entries) {
-    NodePtr value = Arg(parts_.args.size() - 1);
-    NodePtr more = of_entries ? make_.Call("cel.@mapInsert", Result(), std::move(value))
-                              : make_.Call("cel.@mapInsert", Result(), make_.Copy(*parts_.args[0]),
-                                           std::move(value));
-    return Loops(2, make_.Map(), Always(), If(2, std::move(more)), Result());
-  }
-
   Expected<NodePtr> Bind() {
     if (!parts_.names(0)) return Refuse(call_, "want a name as its variable");
     return Let(parts_.args[0]->name, Arg(1), Arg(2));
@@ -163,19 +155,6 @@ class Expansion {
     if (!flat) mapped = make_.Call("optional.of", std::move(mapped));
     return make_.Call("_?_:_", make_.MemberCall("hasValue", std::move(parts_.target)),
                       std::move(mapped), make_.Call("optional.none"));
-  }
-
-  Expected<NodePtr> SortBy() {
-    constexpr const char* kInput = "@__sortBy_input__";
-    const NodeKind kind = parts_.target->kind;
-    if (kind == NodeKind::kConst || kind == NodeKind::kMap) {
-      return Refuse(call_, "want a list before it");
-    }
-    NodePtr target = std::exchange(parts_.target, make_.Name(kInput));
-    Expected<NodePtr> keys = List(1);
-    if (!keys) return keys;
-    return Let(kInput, std::move(target),
-               make_.MemberCall("@sortByAssociatedKeys", make_.Name(kInput), *std::move(keys)));
   }
 
  private:
@@ -213,7 +192,7 @@ struct Macro {
   Expected<NodePtr> (*expand)(Expansion&);
 };
 
-constexpr std::array<Macro, 18> kMacros = {{
+constexpr std::array<Macro, 14> kMacros = {{
     {"all", 2, [](Expansion& e) { return e.All(1); }},
     {"all", 3, [](Expansion& e) { return e.All(2); }},
     {"exists", 2, [](Expansion& e) { return e.Exists(1); }},
@@ -226,10 +205,6 @@ constexpr std::array<Macro, 18> kMacros = {{
     {"filter", 2, [](Expansion& e) { return e.Filter(); }},
     {"transformList", 3, [](Expansion& e) { return e.List(2); }},
     {"transformList", 4, [](Expansion& e) { return e.List(2); }},
-    {"transformMap", 3, [](Expansion& e) { return e.Map(false); }},
-    {"transformMap", 4, [](Expansion& e) { return e.Map(false); }},
-    {"transformMapEntry", 3, [](Expansion& e) { return e.Map(true); }},
-    {"transformMapEntry", 4, [](Expansion& e) { return e.Map(true); }},
     {"optMap", 2, [](Expansion& e) { return e.OptionalMap(false); }},
     {"optFlatMap", 2, [](Expansion& e) { return e.OptionalMap(true); }},
 }};
@@ -252,7 +227,6 @@ Expected<NodePtr> Expand(NodePtr call, NodeFactory& make) {
   if (call->name == "bind" && args == 3 && target.kind == NodeKind::kName && target.name == "cel") {
     return expand([](Expansion& e) { return e.Bind(); });
   }
-  if (call->name == "sortBy" && args == 2) return expand([](Expansion& e) { return e.SortBy(); });
   const auto macro = std::ranges::find_if(
       kMacros, [&call, args](const Macro& m) { return m.name == call->name && m.args == args; });
   if (macro == kMacros.end()) return call;

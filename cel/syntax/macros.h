@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The macros of CEL in Kubernetes: has, all, exists, exists_one, existsOne (of two variables), map,
-// filter, transformList, transformMap, transformMapEntry, optMap, optFlatMap, sortBy and cel.bind.
-// Source: google/cel-go, parser/macro.go, cel/library.go, ext/{bindings,comprehensions,lists}.go.
+// filter, transformList, optMap, optFlatMap and cel.bind.
+// Source: google/cel-go, parser/macro.go, cel/library.go, ext/{bindings,comprehensions}.go.
 #pragma once
 
 #include <string>

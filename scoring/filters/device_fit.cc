@@ -292,7 +292,9 @@ Reason CheckKinds(const NodeSpec& spec, const RequestShape& shape) {
     suiting += spec.AdmitsKindOf(gpu, shape) ? 1 : 0;
   }
   const bool is_sure = shape.is_share() || GivesTheVeryGpu(spec);
-  const int wanted = is_sure ? shape.gpu_count() : static_cast<int>(spec.gpus.size());
+  // A pod for more GPUs than there are lacks GPUs, and no model.
+  const auto all = static_cast<int>(spec.gpus.size());
+  const int wanted = is_sure ? std::min(shape.gpu_count(), all) : all;
   if (of_model < wanted) return Reason::kModelMismatch;
   return suiting < wanted ? Reason::kCapabilityTooLow : Reason::kFits;
 }

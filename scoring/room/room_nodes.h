@@ -20,7 +20,7 @@
 #include "cluster/node/node.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/room/room_within.h"
+#include "scoring/room/move_rules.h"
 
 namespace berth {
 

@@ -88,13 +88,6 @@ RoomUnits Inquiry::WouldMakeRoom(std::span<const PodRequest> pods, const RoomGoa
   return RoomFor(wish);
 }
 
-std::vector<RoomWithin> Inquiry::WouldBeIdle(Duration time) const {
-  const auto [budgets, limits] = extender_.LimitsNow();
-  RoomAsk ask = AskForMoves(limits);
-  ask.limits.enough = [this, end = parts_.clock.Now() + time] { return parts_.clock.Now() >= end; };
-  return FindRoomWithin(ask);
-}
-
 bool Inquiry::WouldFit(const PodRequest& asked, ClaimRoom* room) const {
   if (!asked.refusal.empty()) return false;
   PodRequest pod = asked;

@@ -29,8 +29,8 @@
 #include "scoring/explain/explain_pod.h"
 #include "scoring/explain/pool_growth.h"
 #include "scoring/explain/what_if.h"
+#include "scoring/room/move_rules.h"
 #include "scoring/room/room_units.h"
-#include "scoring/room/room_within.h"
 #include "server/extender/extender.h"
 
 namespace berth {
@@ -66,10 +66,6 @@ class Inquiry {
   [[nodiscard]] RoomUnits WouldMakeRoom(std::span<const PodRequest> pods, const RoomGoals& goals,
                                         const std::function<const char*()>& stops,
                                         const RoomLimits& limits) const;
-  // How many more idle nodes few moves would make (scoring/room/room_within.h), found within that
-  // time.
-  [[nodiscard]] std::vector<RoomWithin> WouldBeIdle(Duration time) const;
-
   // Whether Filter would find a node for the pod among all that there are. room: of its own claims
   // (RoomOfClaims); true too where that cannot be found out.
   [[nodiscard]] bool WouldFit(const PodRequest& pod, ClaimRoom* room = nullptr) const;

@@ -433,19 +433,6 @@ void AddUsageMetrics(const Snapshot& snapshot, std::span<const WaitingPod> waiti
   if (wanted.by_gpu) ByGpu(snapshot, text);
 }
 
-void AddRoomMetrics(std::span<const RoomWithin> within, MetricsText& text) {
-  text.Gauge(
-      "berth_room_within_moves",
-      "Nodes with so many GPUs that so many moves of pods would make idle, found each minute");
-  for (const RoomWithin& kind : within) {
-    for (std::size_t i = 0; i < kMovesWithin.size(); ++i) {
-      text.Sample(kind.nodes[i], {{"model", kind.model},
-                                  {"gpus", std::to_string(kind.gpus)},
-                                  {"moves", std::to_string(kMovesWithin[i])}});
-    }
-  }
-}
-
 void AddRoomMakerMetrics(const RoomMaker::Stats& stats, MetricsText& text) {
   text.Counter("berth_room_plans_total",
                "Plans of moves that Berth carried out (makeRoom), by result")

@@ -13,7 +13,7 @@
 #include "cluster/state/waiting_pods.h"
 #include "config/config.h"
 #include "scoring/mig/repartition_report.h"
-#include "scoring/room/room_within.h"
+#include "scoring/room/move_rules.h"
 #include "scoring/waste/waste_report.h"
 #include "server/extender/gangs/table/gang_table.h"
 #include "server/http/http_server.h"
@@ -45,8 +45,6 @@ void AddUsageMetrics(const Snapshot& snapshot, std::span<const WaitingPod> waiti
 // Pods whose devices are known from who saw them being given (cluster/values/pod_record.h), and
 // how these differ from the plan; of each node, if metrics by GPU are turned on.
 void AddGivenMetrics(const Snapshot& snapshot, const MetricsConfig& wanted, MetricsText& text);
-// Whole nodes that moves would make idle.
-void AddRoomMetrics(std::span<const RoomWithin> within, MetricsText& text);
 // Plans of moves that Berth carries out (makeRoom).
 void AddRoomMakerMetrics(const RoomMaker::Stats& stats, MetricsText& text);
 void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text);

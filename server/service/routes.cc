@@ -101,9 +101,6 @@ std::string MetricsOf(const RouteParts& parts) {
   AddWaitingMetrics(waiting, std::chrono::system_clock::now(), text);
   AddUsageMetrics(*snapshot, waiting, parts.many_metrics, text);
   AddGivenMetrics(*snapshot, parts.many_metrics, text);
-  AddRoomMetrics(
-      ready && live.room != nullptr ? live.room->Of(live.extender) : std::vector<RoomWithin>(),
-      text);
   const Reservations kept = ready ? live.extender.Now().reservations : Reservations();
   text.Gauge("berth_earmarked_gpus", "GPUs that are free and kept for pods and gangs that wait")
       .Sample(kept.earmarks().gpus());

@@ -454,7 +454,6 @@ class Service {
   const std::unique_ptr<DevicePreemption> preemption_{MakesRoom()};  // none: dra.preempt is off
   const std::unique_ptr<RoomMaker> room_maker_{MovesForRoom()};      // none: there is no API server
   const std::unique_ptr<HeldNodes> held_nodes_{HoldsNodes()};        // the same
-  RoomOutlook outlook_{clock_};
   const Live live_{.extender = extender_,
                    .state = state_,
                    .waiting = waiting_,
@@ -470,7 +469,6 @@ class Service {
                    .waste = &waste_,
                    .mig_offers = &mig_offers_,
                    .rooms = &rooms_,
-                   .room = &outlook_,
                    .maker = room_maker_.get()};
   ConfigReload reload_;
   Verbs verbs_;

@@ -45,18 +45,6 @@ http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader
   return http::ErrorResponse(503, text);
 }
 
-std::vector<RoomWithin> RoomOutlook::Of(const Extender& extender) {
-  {
-    const MutexLock lock(mutex_);
-    if (clock_.Now() < next_) return found_;
-    next_ = clock_.Now() + kEvery;  // others take what was found last while this is found
-  }
-  std::vector<RoomWithin> found = Inquiry(extender, extender.Now()).WouldBeIdle(kTime);
-  const MutexLock lock(mutex_);
-  found_ = std::move(found);
-  return found_;
-}
-
 std::optional<RoomAdvice> AdviseRoom(const Live& live, const Extender::Moment& now,
                                      const WaitingPod& waiting) {
   if (waiting.gated || !waiting.pod->refusal.empty() || !waiting.pod->shape.wants_gpu()) {

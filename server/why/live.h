@@ -21,7 +21,7 @@
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/state/waiting_pods.h"
-#include "scoring/room/room_within.h"
+#include "scoring/room/move_rules.h"
 #include "scoring/waste/request_mix.h"
 #include "scoring/waste/waste_report.h"
 #include "server/extender/extender.h"
@@ -92,25 +92,6 @@ using LeaderName = std::function<std::string()>;
 // 503 "not ready: another process leads (leader: IDENTITY)".
 http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader);
 
-// RoomOutlook: how many more idle nodes few moves would make (scoring/room/room_within.h), for
-// /metrics.
-// Any thread may call it.
-class RoomOutlook {
- public:
-  static constexpr Duration kEvery = std::chrono::minutes(1);
-  static constexpr Duration kTime = std::chrono::milliseconds(100);
-
-  explicit RoomOutlook(const Clock& clock) : clock_(clock) {}
-
-  [[nodiscard]] std::vector<RoomWithin> Of(const Extender& extender) BERTH_EXCLUDES(mutex_);
-
- private:
-  const Clock& clock_;
-  Mutex mutex_;
-  Instant next_ BERTH_GUARDED_BY(mutex_){};
-  std::vector<RoomWithin> found_ BERTH_GUARDED_BY(mutex_);
-};
-
 // References and pointers: they outlive what is made from it. Any thread may use all of it.
 struct Live {
   const Extender& extender;
@@ -129,7 +110,6 @@ struct Live {
   WasteReport* waste = nullptr;           // of that mix
   const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
   const DeviceRooms* rooms = nullptr;     // nullptr: nobody is evicted for devices
-  RoomOutlook* room = nullptr;            // what moves would make idle; nullptr: not looked at
   const RoomMaker* maker = nullptr;       // moves pods; nullptr: there is no API server
 };
 

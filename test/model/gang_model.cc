@@ -260,7 +260,7 @@ class Model final : public PodWaker {
     gang.minimum = world_.dice.Chance(70) ? gang.total : 2 + Below(gang.total - 1);
     gang.one_rack = world_.dice.Chance(30);
     gang.one_per_node = !gang.one_rack && world_.dice.Chance(25);
-    gang.parted = !gang.one_rack && !gang.one_per_node && world_.dice.Chance(40);
+    gang.parted = !gang.one_rack && !gang.one_per_node && api_.gangs().size() % 3 == 2;
     if (world_.dice.Chance(20)) gang.dropped = "n" + std::to_string(Below(kModelNodes));
     gang.priority = 10 * Below(3);
     gang.gpus = 1 + Below(gang.one_rack ? 2 : 3);

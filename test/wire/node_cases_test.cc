@@ -117,10 +117,10 @@ void TryNode(const Json& row) {
   ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{NodeUpserted{decoded.spec}}));
   GpusClaimed claimed{.node = "n1", .gpus = {}};
   for (const Json& said : row.value("claims", Json::array())) {
-    claimed.gpus.push_back({.claim = "team/claim",
-                            .device = "gpu",
-                            .uuid = said.value("uuid", ""),
-                            .index = said.value("index", -1)});
+    ClaimedGpu& gpu = claimed.gpus.emplace_back();
+    gpu.claim = "team/claim";
+    gpu.uuid = said.value("uuid", "");
+    gpu.index = said.value("index", -1);
   }
   ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{std::move(claimed)}));
   const PodRules rules(dialects::AllDialects(config), config.resources);

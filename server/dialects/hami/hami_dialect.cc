@@ -341,7 +341,7 @@ class HamiNode final : public wire::NodeReading {
   }
 
  private:
-  // Its agent writes scores where it is told to, and NUMA nodes always. The links stay those of the
+  // Its agent writes scores where a setting says so, and NUMA nodes always. The links stay those of the
   // product.
   std::optional<wire::AnnouncedLinks> NumaAlone() {
     auto gpus = register_ && others_ > 1 ? ReadRegister(*register_)

@@ -117,13 +117,6 @@ class VolcanoNode final : public wire::NodeReading {
       draft.AddProblem(place + read_.error().message);
       return;
     }
-    if (!read_->other_mode.empty() && std::ranges::none_of(read_->gpus, &GpuSpec::healthy)) {
-      draft.shared.reset();  // Volcano's alone, and not sick
-      draft.served_by_other = draft.shared_by_other = true;
-      draft.AddProblem(place + "GPUs of mode \"" + read_->other_mode.substr(0, 40) +
-                       "\" are assigned only by Volcano's scheduler");
-      return;
-    }
     draft.shared->gpus = std::move(read_->gpus);
     draft.shared->models = std::move(read_->models);
     if (!read_->other_mode.empty()) {

@@ -111,6 +111,11 @@ TEST(Program, SaysWhatItDoesNotKnow) {
       {"b'x' == b'x'", "unsupported"},
       {"nodes.size() == 0", "unsupported"},
       {"device.driver.matches(device.driver)", "unsupported"},
+      {"[3, 1, 2].sortBy(x, -x) == [3, 2, 1]", "unsupported"},
+      {"{'a': 1}.transformMap(k, v, v + 1) == {'a': 2}", "unsupported"},
+      {"sets.contains([1, 2], [1])", "unsupported"},
+      {"device.driver.indexOf('.') == 3", "unsupported"},
+      {"[1, 2].sum() == 3", "unsupported"},
   });
 }
 
@@ -122,12 +127,9 @@ TEST(Program, KnowsTheMacros) {
       {"[1, 2, 3].map(x, x > 1, x * 2) == [4, 6]", "true"},
       {"[1, 2, 3].filter(x, x % 2 == 1) == [1, 3]", "true"},
       {"{'a': 1, 'b': 2}.all(k, v, k < 'c' && v > 0)", "true"},
-      {"{'a': 1}.transformMap(k, v, v + 1) == {'a': 2}", "true"},
       {"['x', 'y'].transformList(i, v, v + string(i)) == ['x0', 'y1']", "true"},
-      {"{'a': 1}.transformMapEntry(k, v, {v: k}) == {1: 'a'}", "true"},
       {"cel.bind(d, device.attributes['gpu.nvidia.com'], d.healthy && d.index == 3)", "true"},
       {"device.attributes['gpu.nvidia.com'].?index.optMap(i, i + 1).orValue(0) == 4", "true"},
-      {"[3, 1, 2].sortBy(x, -x) == [3, 2, 1]", "true"},
   });
 }
 
@@ -167,7 +169,9 @@ TEST(Program, EndsWhatCostsTooMuch) {
   for (const char* const x : {"a", "b", "c", "d"}) {
     expression = std::string("l.all(") + x + ", " + expression + ")";
   }
-  EXPECT_EQ(Verdict("cel.bind(l, lists.range(100), " + expression + ")"), "failed");
+  std::string list = "[";
+  for (int i = 0; i < 100; ++i) list += (i > 0 ? ", " : "") + std::to_string(i);
+  EXPECT_EQ(Verdict("cel.bind(l, " + list + "], " + expression + ")"), "failed");
 }
 
 TEST(Program, IsBoundedInMemoryAndTime) {

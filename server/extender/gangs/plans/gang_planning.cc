@@ -195,7 +195,7 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const Topol
   }
   if (counts_gpus && needed > open && !closed.empty()) {
     const auto most =
-        std::ranges::max_element(closed, {}, [](const auto& of) { return of.second; });
+        std::ranges::max_element(closed, {}, [](const auto& one) { return one.second; });
     return {asked + ", and the nodes open to them " + (in_domain ? "there " : "") + "have " +
             std::to_string(open) + "; " + TextOf(snapshot, first, most->first, most->second)};
   }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoomWithin: how many more whole nodes 1, 2, 4 and 8 moves would make idle, by model and size.
+// MoveCost: which running pods may be moved to make room for others, and what a move costs.
 //
-// The nodes whose pods with GPUs are the fewest are emptied first, one after the other. Each pod
-// goes to a node with room for it that is neither idle nor emptied (what is counted is more idle
-// nodes, not others), first to those that are the hardest to empty. Nobody else leaves for these
-// pods, so more may be possible; less is not.
+//   cost = GPUs x (work lost + grace period + kRestart) x weight, in thousandths of GPU-minutes
+//   work lost   since the pod's checkpoint, else since it started, else kMostLost (victims.h)
+//   weight      1 + pod-deletion-cost / 2^27 + priority / 2^25, within .1 and 10: as Karpenter
+//               weighs pods (pkg/utils/disruption, EvictionCost)
 //
-// A function of its arguments, but for SearchLimits::enough. Any thread may call it.
+// Pure functions.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -30,15 +29,6 @@
 #include "scoring/reservations/reservations.h"
 
 namespace berth {
-
-// MoveCost: which running pods may be moved to make room for others, and what a move costs.
-//
-//   cost = GPUs x (work lost + grace period + kRestart) x weight, in thousandths of GPU-minutes
-//   work lost   since the pod's checkpoint, else since it started, else kMostLost (victims.h)
-//   weight      1 + pod-deletion-cost / 2^27 + priority / 2^25, within .1 and 10: as Karpenter
-//               weighs pods (pkg/utils/disruption, EvictionCost)
-//
-// Pure functions.
 
 // Why a pod is not moved.
 enum class Stays : std::uint8_t {
@@ -106,18 +96,5 @@ struct RoomAsk {
   const Reservations* reservations = nullptr;  // as in Question; they outlive the ask
   SearchLimits limits = {};
 };
-
-inline constexpr std::array<int, 4> kMovesWithin = {1, 2, 4, 8};
-// Of so many kinds of nodes, those with the most GPUs.
-inline constexpr std::size_t kMostRoomKinds = 8;
-
-struct RoomWithin {
-  std::string model;
-  int gpus = 0;                                           // of each node
-  std::array<std::int64_t, kMovesWithin.size()> nodes{};  // by kMovesWithin
-};
-
-// By model, then by size. The goal of the ask is not looked at.
-std::vector<RoomWithin> FindRoomWithin(const RoomAsk& ask);
 
 }  // namespace berth
