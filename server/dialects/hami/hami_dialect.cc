@@ -341,8 +341,8 @@ class HamiNode final : public wire::NodeReading {
   }
 
  private:
-  // Its agent writes scores where a setting says so, and NUMA nodes always. The links stay those of the
-  // product.
+  // Its agent writes scores where a setting says so, and NUMA nodes always. The links stay those of
+  // the product.
   std::optional<wire::AnnouncedLinks> NumaAlone() {
     auto gpus = register_ && others_ > 1 ? ReadRegister(*register_)
                                          : Result<Registered>(tl::unexpected(Error()));

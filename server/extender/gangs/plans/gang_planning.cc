@@ -95,7 +95,8 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const Topol
     return {name + " must be changed: " + (*refused)->refusal, name, true};
   }
   const std::optional<std::size_t> level = ask.members.front()->domain.required;
-  const bool in_domain = level && *level < tree.levels();
+  // Parts have domains of their own, which the plan names.
+  const bool in_domain = level && *level < tree.levels() && ask.members.front()->gang.parts.empty();
   const std::string name_of_level = in_domain ? levels[*level].name : "";
   struct Kind {
     const PodRequest* pod = nullptr;
