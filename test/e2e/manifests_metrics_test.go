@@ -169,6 +169,7 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	plane.CreateNodes(4)
 	cut := harness.Node("node-mig", harness.GPUModel, 0)
 	cut.Labels[harness.ProductLabel] = harness.GPUModel
+	cut.Labels["nvidia.com/cuda.driver-version.major"] = "580"
 	cut.Status.Allocatable["nvidia.com/mig-1g.10gb"] = resource.MustParse("7")
 	sick := harness.Node("node-sick", "", 0)
 	sick.Status.Conditions = append(sick.Status.Conditions, v1.NodeCondition{Type: "XIDErrors", Status: v1.ConditionTrue})

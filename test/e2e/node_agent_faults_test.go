@@ -232,6 +232,7 @@ func TestNodeAgentSurvivesPluginsThatLie(t *testing.T) {
 		node.Plugin.Kill()
 		node.PluginFlags = append([]string{"-lie", lie}, opposite...)
 		node.StartPlugin()
+		time.Sleep(time.Second) // the kubelet refuses a pod while it closes its connection to the plugin before
 		c.CreatePods(harness.Work("gpu-"+lie, gpus(1)))
 		time.Sleep(time.Second)
 		c.CreatePods(harness.Work("plain-"+lie, nil))
