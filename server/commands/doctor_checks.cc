@@ -273,6 +273,17 @@ void NodesOfferGpus(const ClusterParts& c, Findings& out) {
   }
 }
 
+void NodesGiveAllTheyHave(const ClusterParts& c, Findings& out) {
+  std::map<std::string, Texts> on;
+  for (const GpuNodePart& node : c.nodes) {
+    if (!node.trouble.empty()) on[node.trouble].push_back(node.name);
+  }
+  for (const auto& [trouble, nodes] : on) {
+    out.Wrong("Look at `kubectl berth explain node " + nodes.front() + "` (docs/my-pod-waits.md)",
+              Listed(nodes) + " " + trouble);
+  }
+}
+
 void PoliciesAreThere(const ClusterParts& c, Findings& out) {
   const std::string kind = "ValidatingAdmissionPolicyBinding";
   Texts missing;
@@ -344,10 +355,11 @@ void AllWasRead(const ClusterParts& c, Findings& out) {
 }
 
 using DoctorCheck = void (*)(const ClusterParts&, Findings&);
-constexpr DoctorCheck kChecks[] = {BerthRuns,         SomebodyAsks,     PodsNameTheOneThatAsks,
-                                   PodsHaveADecision, EntriesAreRight,  VersionsFit,
-                                   NodesOfferGpus,    PoliciesAreThere, RightsAreThere,
-                                   ClocksAgree,       CertificateLasts, AllWasRead};
+constexpr DoctorCheck kChecks[] = {BerthRuns,         SomebodyAsks,         PodsNameTheOneThatAsks,
+                                   PodsHaveADecision, EntriesAreRight,      VersionsFit,
+                                   NodesOfferGpus,    NodesGiveAllTheyHave, PoliciesAreThere,
+                                   RightsAreThere,    ClocksAgree,          CertificateLasts,
+                                   AllWasRead};
 
 }  // namespace
 

@@ -39,6 +39,7 @@ struct GpuNodePart {
   std::string agent = {};         // its pod of berth-node: "ready", or why not; empty: none
   bool is_switched_over = false;  // its plugin speaks to berth-node
   std::string switch_over = {};   // how it would
+  std::string trouble = {};       // why its GPUs or MIG devices are not all given; empty: none
   [[nodiscard]] bool kubelet_chooses() const;
 };
 

@@ -2,12 +2,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/padded_text.h"
 #include "base/text.h"
 #include "config/load.h"
 #include "config/parse_yaml.h"
+#include "scoring/mig/mig_plan.h"
+#include "scoring/reason.h"
 #include "server/commands/doctor_checks.h"
 #include "server/dialects/other_parts.h"
+#include "server/dialects/registry.h"
 #include "server/wire/json/json_text.h"
+#include "server/wire/node/node_json.h"
 #include "server/wire/pod/gpu_words.h"
 
 namespace berth {
@@ -93,6 +98,17 @@ std::vector<std::string> GpusIn(const Json& amounts, const Config& config) {
     if (is_gpu && amount != "0" && amount != 0) names.push_back(name);
   }
   return names;
+}
+
+std::string TroubleOf(const Json& node, const wire::NodeRules& rules) {
+  const auto decoded = wire::DecodeNode(PaddedText(wire::JsonText(node)), rules);
+  if (!decoded) return {};  // a file that is read as a cluster says so
+  const NodeSpec& spec = decoded->spec;
+  if (!spec.gpu_contradiction.empty()) return "contradicted itself about how many GPUs it has";
+  if (!spec.mig.known() || spec.mig->trouble == MigTrouble::kNone) return {};
+  return spec.mig->trouble == MigTrouble::kChanging
+             ? std::string()  // it will be over
+             : std::string(PredicateOf(ReasonOf(spec.mig->trouble)));
 }
 
 }  // namespace
@@ -186,12 +202,14 @@ void ClusterParts::ReadNodes() {
   for (const Json& slice : seen.Of("ResourceSlice")) {
     drivers[TextIn(slice, {"spec", "nodeName"})].insert(TextIn(slice, {"spec", "driver"}));
   }
+  const wire::NodeRules rules(config, dialects::AllDialects(config));
   for (const Json& node : seen.Of("Node")) {
     GpuNodePart part{.name = TextIn(node, {"metadata", "name"}),
                      .resources = GpusIn(In(node, {"status", "allocatable"}), config)};
     const auto& of = drivers[part.name];
     part.paths = dialects::DevicePathsOf(node, part.resources, std::vector(of.begin(), of.end()));
     part.carries_out = !TextIn(node, {"metadata", "annotations", "berth.dev/carries-out"}).empty();
+    part.trouble = TroubleOf(node, rules);
     const bool had_gpus = !GpusIn(In(node, {"status", "capacity"}), config).empty();
     if (!part.paths.empty() || had_gpus || LabelOf(node, dialects::kGpuNodeLabel) == "true") {
       nodes.push_back(std::move(part));

@@ -256,6 +256,17 @@ const std::vector<Situation>& Situations() {
                               {"metadata", {{"name", "s"}}},
                               {"spec", {{"nodeName", "n1"}, {"driver", "gpu.nvidia.com"}}}});
        }},
+      {"n2 had a failed MIG configuration",
+       [](World& w) {
+         Json& node = w.Find("Node", "n2");
+         node["metadata"]["labels"]["nvidia.com/mig.config.state"] = "failed";
+         node["status"]["allocatable"] = {{"cpu", "8"}, {"nvidia.com/mig-1g.5gb", "7"}};
+         w.Replace("config", "config.yaml", "- name: nvidia.com/gpu\n",
+                   "- name: nvidia.com/gpu\n      - name: nvidia.com/mig-1g.5gb\n");
+       }},
+      {"Look at `kubectl berth explain node n1` (docs/my-pod-waits.md): n1 contradicted itself "
+       "about how many GPUs it has",
+       [](World& w) { w.Find("Node", "n1")["metadata"]["labels"]["nvidia.com/gpu.count"] = "2"; }},
       {"no policy limits Berth's rights: berth-given",
        [](World& w) { w.Remove("ValidatingAdmissionPolicyBinding", "berth-given"); }},
       {"Apply manifests/components/dra-devices again: Berth may not patch resourceclaims/status",
