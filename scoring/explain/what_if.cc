@@ -221,8 +221,10 @@ class WhatIfPlanner {
 
   void PlaceAlone(std::size_t i) {
     const PodRequest& pod = ask_.pods[i];
-    const auto known =
-        std::ranges::find_if(alike_, [&](const auto& kind) { return AreAlike(*kind.first, pod); });
+    const auto known = std::ranges::find_if(alike_, [&pod](const auto& kind) {
+      const bool refused = !pod.refusal.empty() && kind.first->refusal == pod.refusal;
+      return refused || AreAlike(*kind.first, pod);
+    });
     if (known != alike_.end()) return Refuse(i, known->second);
     told_.pods[i].placement = Place(pod);
     if (told_.pods[i].placement) return;

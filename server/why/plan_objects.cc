@@ -113,7 +113,8 @@ class PodSets {
                 .count = replicas,
                 .owner_kind = kind_ == "Deployment" ? "ReplicaSet" : std::string(kind_),
                 .owner_api = kind_ == "ReplicationController" ? "v1" : "apps/v1",
-                .owner_name = name_},
+                .owner_name = name_,
+                .at_once = WordOf(spec, "podManagementPolicy") == "Parallel"},
                spec, path_ + ".spec");
   }
 

@@ -45,6 +45,7 @@ struct PodSet {
   std::string owner_kind = {}, owner_api = {}, owner_name = {};  // their controller; "": none
   std::string scheduler = {};                                    // if the template names none
   bool on_each_node = false;
+  bool at_once = false;  // a StatefulSet that does not wait for one pod before it makes the next
 };
 
 struct ObjectPods {

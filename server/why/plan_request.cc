@@ -175,6 +175,11 @@ class PlanReader {
     if (set.count > 0) BERTH_TRY_STATUS(HasRoomFor(static_cast<std::size_t>(set.count), path));
     const Json pod = AsMade(set);
     BERTH_TRY(ObservedPod decoded, Decode(pod, set.path, space, set.name + "-0"));
+    // The first pods wait for the others, which are not made before the first are there.
+    const Gang& gang = decoded.pod.gang;
+    const bool of_set = gang.one_by_one == OneByOne::kStatefulSet;
+    const bool in_vain = gang.size() > 1 && (!of_set || (set.count > 1 && !set.at_once));
+    if (decoded.pod.refusal.empty() && in_vain) decoded.pod.refusal = CureOf(gang.one_by_one);
     const auto notes = NotesOf(pod, decoded);
     if (set.on_each_node) {
       decoded.pod.id.name = set.name;

@@ -84,7 +84,7 @@ TEST(PlanRequests, APodWithoutANameOrNamespaceGetsThem) {
 
 TEST(PlanRequests, PodsOfOwnersMayNameTheirGangAfterThem) {
   for (const char* kind : {"StatefulSet", "Deployment", "ReplicaSet", "ReplicationController"}) {
-    Json owner = Owner(kind, {{"replicas", 2}});
+    Json owner = Owner(kind, {{"replicas", 2}, {"podManagementPolicy", "Parallel"}});
     owner["spec"]["template"]["metadata"]["annotations"] = {{"berth.dev/gang-by", "owner"},
                                                             {"berth.dev/gang-size", "2"}};
     const PlanRequest plan = Read(owner);
@@ -279,6 +279,32 @@ TEST(PlanRequests, AJobSetStandsForThePodsOfAllItsJobs) {
   EXPECT_EQ(Read(set).pods[1].gang, Read(set).pods[4].gang);
   gang_by = "jobset.sigs.k8s.io/job-key";
   EXPECT_NE(Read(set).pods[1].gang.id, Read(set).pods[4].gang.id) << "a gang of each Job";
+}
+
+TEST(PlanRequests, AGangWhosePodsAreMadeOneByOneNeverStarts) {
+  Json owner = Owner("StatefulSet", {{"replicas", 2}});
+  owner["spec"]["template"]["metadata"]["annotations"] = {{"berth.dev/gang-by", "owner"},
+                                                          {"berth.dev/gang-size", "2"}};
+  EXPECT_EQ(Read(owner).pods[1].refusal,
+            "a StatefulSet creates its pods one by one: set podManagementPolicy: Parallel");
+  owner["spec"]["replicas"] = 1;
+  EXPECT_EQ(Read(owner).pods[0].refusal, "") << "the others are another's";
+
+  Json pods = TemplateOf(4);
+  pods["metadata"]["annotations"]["berth.dev/gang-by"] = "jobset.sigs.k8s.io/jobset-uid";
+  Json jobs = Json::array();
+  for (const char* name : {"first", "second"}) {
+    jobs.push_back({{"name", name}, {"template", {{"spec", {{"template", pods}}}}}});
+  }
+  Json set = ObjectOf("jobset.x-k8s.io/v1alpha2", "JobSet", {{"replicatedJobs", jobs}});
+  EXPECT_EQ(Read(set).pods[1].refusal, "");
+  set["spec"]["startupPolicy"] = {{"startupPolicyOrder", "InOrder"}};
+  EXPECT_TRUE(Read(set).pods[1].refusal.starts_with("its JobSet starts its jobs one by one"))
+      << Read(set).pods[1].refusal;
+  set["spec"].erase("startupPolicy");
+  set["spec"]["replicatedJobs"][1]["dependsOn"] =
+      Json::array({{{"name", "first"}, {"status", "Ready"}}});
+  EXPECT_TRUE(Read(set).pods[0].refusal.starts_with("its JobSet starts its jobs one by one"));
 }
 
 TEST(PlanRequests, ALeaderWorkerSetStandsForItsGroups) {

@@ -137,11 +137,12 @@ TEST_F(WhatIfTest, PodsOfThePlanAreNotNamedAsPodsThatEnd) {
 
 TEST_F(WhatIfTest, APodThatNoNodeCanTakeSaysWhy) {
   On({ANode("n1").Gpus(2)});
-  std::vector<PodRequest> pods = {APod("p").Whole(1).Request()};
-  pods[0].refusal = "berth.dev/link: want required, got \"yes\"";
+  std::vector<PodRequest> pods = {APod("p").Whole(1).Request(), APod("q").Whole(2).Request()};
+  for (PodRequest& pod : pods) pod.refusal = "berth.dev/link: want required, got \"yes\"";
   const auto told = WhatIf(engine_, {.snapshot = snapshot_, .pods = pods});
   ASSERT_TRUE(told);
   EXPECT_EQ(WhyOf(*told, 0), "the pod must be changed: " + pods[0].refusal);
+  EXPECT_EQ(told->whys.size(), 1u) << "said once of all";
 }
 
 TEST_F(WhatIfTest, AnAnswerThatNobodyNeedsAnyMoreIsGivenUp) {
