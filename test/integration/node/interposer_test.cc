@@ -342,10 +342,11 @@ TEST_F(InterposerTest, LearnsFromTheKubeletWhatThePluginSaidToItAlone) {
       Eventually([this] { return kubelet_->Endpoint(kGpu) == "berth-nvidia-com-gpu-1.sock"; }));
   ASSERT_TRUE(Eventually([this] { return kubelet_->IsTold(kGpu); }));
   ASSERT_TRUE(Eventually([this] { return plugin_->AllWait(2); }));
-  plugin_->SetDevices({"g0", "g1", "g2", "g3"});  // the agent hears of it, which came first
+  plugin_->SetDevices({"g0", "g1", "g2", "g3"}, "g1");  // the agent hears of it, which came first
   ASSERT_TRUE(Eventually([this] { return plugin_->AllWait(2); }));
-  plugin_->SetDevices({"g0", "g1", "g2", "g3"}, "g2");  // and the kubelet of this
+  // Of two lists the kubelet takes that which comes last: the agent's has to be there.
   ASSERT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 3; }));
+  plugin_->SetDevices({"g0", "g1", "g2", "g3"}, "g2");  // and the kubelet of this
   EXPECT_TRUE(Eventually([this] { return seen_.unhealthy() == std::set<std::string>{"g2"}; }));
 }
 
