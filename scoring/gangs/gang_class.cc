@@ -32,6 +32,9 @@ void FindRoom(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& memo, c
     if (admission_matters && Admits(node.spec(), pod) != Reason::kFits) alike.room[i] = 0;
   }
   for (const NodeIndex node : member.excluded) alike.room[node] = 0;
+  if (member.outside != nullptr) {
+    for (const NodeIndex node : *member.outside) alike.room[node] = 0;
+  }
   if (!pod.refusal.empty()) std::ranges::fill(alike.room, 0);
   if (member.claims == kNoClaims) return;
   const int all = static_cast<int>(ask.members.size());
@@ -75,7 +78,7 @@ std::vector<GangClass> ClassesOf(const std::shared_ptr<const Snapshot>& snapshot
     auto alike = std::ranges::find_if(classes, [&](const GangClass& other) {
       const GangMember& first = members[other.members.front()];
       return SamePodKind(first.pod, members[i].pod) && first.excluded == members[i].excluded &&
-             first.claims == members[i].claims &&
+             first.outside == members[i].outside && first.claims == members[i].claims &&
              (ask.roles.empty() || first.pod.role == members[i].pod.role);
     });
     if (alike == classes.end()) {

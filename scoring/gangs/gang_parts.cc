@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PlanInParts: a gang is planned as if it had no parts. Where that tears one apart, it is kept to
-// one domain, that of most of its members first, and the gang is planned anew:
+// one domain that has room beside the parts that are kept already, that of most of its members
+// first, and the gang is planned anew:
 //
 //   part of two, racks of two nodes    a b | a .    then    a a | b .
 //
@@ -9,8 +10,10 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "scoring/gangs/gang_plan.h"
 
@@ -25,49 +28,62 @@ class PartsPlanner {
   PartsPlanner(const Planning& with, const GangAsk& ask, const std::vector<GangPart>& parts)
       : with_(with), all_(ask), parts_(parts) {}
 
-  // Requires: the ask has no parts.
-  tl::expected<GangPlan, GangShortage> Plan(const GangAsk& ask) {
+  // Requires: the ask has no parts. It is afterwards as it was before.
+  tl::expected<GangPlan, GangShortage> Plan(GangAsk& ask) {
     auto plan = PlanGang(with_, ask);
     if (!plan) return plan;
     for (const GangPart& part : parts_) {
       const Members members = MembersIn(part, ask, *plan);
-      if (!IsWhole(part, ask, members)) return PlanWithin(part, ask, members);
+      if (!IsWhole(part, ask, members)) return PlanWithin(part, ask, members, *plan);
     }
     return plan;
   }
 
  private:
   using Members = std::map<TopologyDomain, int>;  // so many of a part are in the domain
+  using Nodes = std::shared_ptr<const std::vector<NodeIndex>>;
+  using Before = std::vector<std::pair<std::size_t, Nodes>>;  // GangMember::outside, by member
 
-  // With the part, which is torn, in one domain.
-  tl::expected<GangPlan, GangShortage> PlanWithin(const GangPart& part, const GangAsk& ask,
-                                                  const Members& torn) {
+  // With the part, which the plan tears, in one domain.
+  tl::expected<GangPlan, GangShortage> PlanWithin(const GangPart& part, GangAsk& ask,
+                                                  const Members& torn, const GangPlan& flat) {
     GangAsk alone = PartOf(ask, part);
     const bool is_needed = !alone.roles.empty();
     const auto most = std::ranges::max_element(torn, {}, [](const auto& in) { return in.second; });
     const auto is_fixed = [](const GangMember& member) { return member.fixed != kNoNode; };
     // Others of it say where it is.
-    const bool is_bound =
-        !alone.present.nodes.empty() || std::ranges::any_of(alone.members, is_fixed);
-    std::optional<TopologyDomain> in;
-    if (!is_bound && with_.tree.named(most->first)) in = most->first;
+    bool tries_most = alone.present.nodes.empty() &&
+                      std::ranges::none_of(alone.members, is_fixed) &&
+                      with_.tree.named(most->first);
+    const Planning beside{WithKept(ask, flat, part), with_.tree, with_.engine, with_.room};
     GangShortage shortage;
     while (true) {
-      if (!in) {
-        const auto plan = PlanGang(with_, alone);
-        if (!plan) {
-          if (plan.error().fits > shortage.fits) shortage = plan.error();
-          if (!PlanGang(with_, PartOf(all_, part))) {  // wherever the others are
-            shortage.part = static_cast<std::size_t>(&part - parts_.data());
-          }
-          break;
-        }
-        in = DomainOf(plan->places.front().node, part);
-      }
+      std::optional<TopologyDomain> in;
       const auto is_inside = [&](NodeIndex node) { return DomainOf(node, part) == *in; };
-      GangAsk inside = ask;
-      Keep(inside, part, is_inside);
-      auto plan = Plan(inside);
+      if (std::exchange(tries_most, false)) {
+        in = most->first;
+        const Before before = Keep(alone, part, is_inside);
+        const bool has_room = PlanGang(beside, alone).has_value();
+        Restore(before, alone);
+        if (!has_room) in.reset();
+      }
+      for (const Planning* on : {&beside, &with_}) {  // then wherever others that are kept may move
+        if (in) break;
+        const auto plan = PlanGang(*on, alone);
+        if (plan) in = DomainOf(plan->places.front().node, part);
+        if (!plan && plan.error().fits > shortage.fits) shortage = plan.error();
+      }
+      if (!in) {
+        if (!PlanGang(with_, PartOf(all_, part))) {  // wherever the others are
+          shortage.part = static_cast<std::size_t>(&part - parts_.data());
+        }
+        break;
+      }
+      const Before before = Keep(ask, part, is_inside);
+      kept_.push_back(&part);
+      auto plan = Plan(ask);
+      kept_.pop_back();
+      Restore(before, ask);
       if (plan) return plan;
       shortage = plan.error();
       if (++tries_ > kMostDomainTries) {
@@ -75,16 +91,31 @@ class PartsPlanner {
         return tl::unexpected(shortage);
       }
       Keep(alone, part, [&](NodeIndex node) { return !is_inside(node); });
-      in.reset();
     }
     if (is_needed) return tl::unexpected(shortage);
-    GangAsk others = ask;  // those of the part come later
-    Keep(others, part, [](NodeIndex) { return false; });
-    return Plan(others);
+    // Those of the part come later.
+    const Before before = Keep(ask, part, [](NodeIndex) { return false; });
+    auto plan = Plan(ask);
+    Restore(before, ask);
+    return plan;
   }
 
   [[nodiscard]] TopologyDomain DomainOf(NodeIndex node, const GangPart& part) const {
     return with_.tree.DomainOf(node, part.level);
+  }
+
+  // With the places of others that are kept to a domain already: parts that are planned one after
+  // the other would all take the first.
+  [[nodiscard]] std::shared_ptr<const Snapshot> WithKept(const GangAsk& ask, const GangPlan& plan,
+                                                         const GangPart& apart_from) const {
+    Transaction transaction(with_.snapshot);
+    for (const GangPlan::Place& place : plan.places) {
+      const PodRequest& pod = ask.members[place.member].pod;
+      const auto has = [&pod](const GangPart* part) { return part->Has(pod.role); };
+      if (apart_from.Has(pod.role) || std::ranges::none_of(kept_, has)) continue;
+      (void)transaction.Put(pod, place.placement);  // the plan has room for all
+    }
+    return transaction.now();
   }
 
   // Where members of the part are that are not planned.
@@ -118,35 +149,53 @@ class PartsPlanner {
 
   // What the part alone asks for. Without roles none of its members has to start.
   [[nodiscard]] GangAsk PartOf(const GangAsk& ask, const GangPart& part) const {
-    GangAsk of = ask;
-    std::erase_if(of.members, [&](const GangMember& m) { return !part.Has(m.pod.role); });
-    std::erase_if(of.roles, [&](const GangRole& role) { return !part.Has(role.name); });
+    GangAsk of{.members = {},
+               .present = PresentIn(part, ask),
+               .domain = ask.domain,
+               .devices = ask.devices};
+    std::ranges::copy_if(ask.members, std::back_inserter(of.members),
+                         [&](const GangMember& member) { return part.Has(member.pod.role); });
+    std::ranges::copy_if(ask.roles, std::back_inserter(of.roles),
+                         [&](const GangRole& role) { return part.Has(role.name); });
     of.domain.required = part.level;
-    of.present = PresentIn(part, ask);
     of.minimum = 0;
     for (const GangRole& role : of.roles) of.minimum += role.minimum;
     of.minimum = std::clamp<std::int64_t>(of.minimum, 1, std::ssize(of.members));
     return of;
   }
 
-  // Its members go to these nodes alone.
+  // Its members go to these nodes alone, from now on. Gangs are large: none is copied for it.
   template <class MayUse>
-  void Keep(GangAsk& ask, const GangPart& part, MayUse may_use) const {
+  Before Keep(GangAsk& ask, const GangPart& part, MayUse may_use) const {
     std::vector<NodeIndex> outside;
     for (NodeIndex node = 0; node < with_.snapshot->size(); ++node) {
       if (!may_use(node)) outside.push_back(node);
     }
-    for (GangMember& member : ask.members) {
+    Before before;
+    std::map<Nodes, Nodes> made;  // of what was outside before
+    for (std::size_t i = 0; i < ask.members.size(); ++i) {
+      GangMember& member = ask.members[i];
       if (!part.Has(member.pod.role)) continue;
-      std::vector<NodeIndex> both;
-      std::ranges::set_union(member.excluded, outside, std::back_inserter(both));
-      member.excluded = std::move(both);
+      Nodes& all = made[member.outside];
+      if (all == nullptr) {
+        std::vector<NodeIndex> both;
+        const std::vector<NodeIndex> none;
+        std::ranges::set_union(member.outside == nullptr ? none : *member.outside, outside,
+                               std::back_inserter(both));
+        all = std::make_shared<const std::vector<NodeIndex>>(std::move(both));
+      }
+      before.emplace_back(i, std::exchange(member.outside, all));
     }
+    return before;
+  }
+  static void Restore(const Before& before, GangAsk& ask) {
+    for (const auto& [member, outside] : before) ask.members[member].outside = outside;
   }
 
   const Planning& with_;
   const GangAsk& all_;
   const std::vector<GangPart>& parts_;
+  std::vector<const GangPart*> kept_;  // to a domain, of the ask that is planned now
   int tries_ = 0;
 };
 
@@ -166,7 +215,7 @@ void AskForDomains(const PodRequest& pod, GangAsk& ask) {
 tl::expected<GangPlan, GangShortage> PlanInParts(const Planning& with, const GangAsk& ask) {
   GangAsk whole = ask;
   whole.parts.clear();
-  return PartsPlanner(with, whole, ask.parts).Plan(whole);
+  return PartsPlanner(with, ask, ask.parts).Plan(whole);
 }
 
 }  // namespace berth

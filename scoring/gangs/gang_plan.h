@@ -49,7 +49,9 @@ struct GangMember {
   int rank = 0;                          // neighbours in rank are to be neighbours in the tree
   NodeIndex fixed = kNoNode;             // it goes there, or there is no plan
   std::vector<NodeIndex> excluded = {};  // it may not go there; sorted
-  int claims = kNoClaims;                // what devices it needs: a kind of GangAsk::devices
+  // Nor there, sorted: of the members of a part that is kept to one domain. nullptr: of none.
+  std::shared_ptr<const std::vector<NodeIndex>> outside = nullptr;
+  int claims = kNoClaims;  // what devices it needs: a kind of GangAsk::devices
 };
 
 struct GangAsk {

@@ -118,6 +118,25 @@ TEST_F(GangPartsTest, WhereAPartHasNoDomainNoneHasAPlace) {
   EXPECT_EQ(plan.error().part, std::size_t{0});
 }
 
+// Each part fits any rack, and no two of them one: planned one after the other all would take the
+// same.
+TEST_F(GangPartsTest, EachOfManyPartsTakesADomainThatTheOthersLeave) {
+  constexpr int kParts = 12, kNodes = 4;
+  std::vector<ANode> nodes;
+  for (int i = 0; i < kParts * kNodes; ++i) {
+    nodes.push_back(In("n" + std::to_string(100 + i), "x", "r" + std::to_string(i / kNodes)));
+  }
+  On(nodes);
+  for (int i = 0; i < kParts; ++i) {
+    const std::string role = "c" + std::to_string(10 + i);
+    Add(role, kNodes - 1, 8, kNodes - 1);
+    ask_.parts.push_back({{role}, kRack});
+  }
+  const auto plan = Plan();
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(Fault(*plan), "");
+}
+
 // The tightest block holds all, and none of its racks the part.
 TEST_F(GangPartsTest, TheWholeGoesWhereItsPartsHaveDomains) {
   On({In("a", "x", "r1"), In("b", "x", "r2"), In("c", "y", "r3"), In("d", "y", "r3"),
