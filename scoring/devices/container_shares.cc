@@ -47,6 +47,7 @@ class Division {
       return Place(step, steps[step].count, 0, 0);
     }
     for (std::size_t at = from; at < cards_.size(); ++at) {
+      if (LikeOneBefore(from, at)) continue;
       if (++tries_ > kMostTries) return false;
       const DeviceGrant before = cards_[at].grant;
       const GpuMask with = has | GpuBit(before.gpu);
@@ -54,6 +55,20 @@ class Division {
       cards_[at].grant = before;
     }
     return false;
+  }
+
+  // Whether a card from that one on, tried in vain, is like it: then this one would be in vain too.
+  // Links tell cards apart, so that where they limit each is tried.
+  bool LikeOneBefore(std::size_t from, std::size_t at) const {
+    if (shape_.links.limits()) return false;
+    const Card& card = cards_[at];
+    const auto like = [&](const Card& other) {
+      return other.free == card.free && other.grant.containers == card.grant.containers &&
+             other.spec->memory_mib == card.spec->memory_mib &&
+             other.spec->cores == card.spec->cores;
+    };
+    return std::any_of(cards_.begin() + static_cast<std::ptrdiff_t>(from),
+                       cards_.begin() + static_cast<std::ptrdiff_t>(at), like);
   }
 
   // Whether it has room.
