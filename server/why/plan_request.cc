@@ -178,7 +178,8 @@ class PlanReader {
     // The first pods wait for the others, which are not made before the first are there.
     const Gang& gang = decoded.pod.gang;
     const bool of_set = gang.one_by_one == OneByOne::kStatefulSet;
-    const bool in_vain = gang.size() > 1 && (!of_set || (set.count > 1 && !set.at_once));
+    const bool in_vain =
+        gang.minimum.value_or(1) > 1 && (!of_set || (set.count > 1 && !set.at_once));
     if (decoded.pod.refusal.empty() && in_vain) decoded.pod.refusal = CureOf(gang.one_by_one);
     const auto notes = NotesOf(pod, decoded);
     if (set.on_each_node) {

@@ -287,6 +287,9 @@ TEST(PlanRequests, AGangWhosePodsAreMadeOneByOneNeverStarts) {
                                                           {"berth.dev/gang-size", "2"}};
   EXPECT_EQ(Read(owner).pods[1].refusal,
             "a StatefulSet creates its pods one by one: set podManagementPolicy: Parallel");
+  Json alone = owner;
+  alone["spec"]["template"]["metadata"]["annotations"]["berth.dev/gang-min"] = "1";
+  EXPECT_EQ(Read(alone).pods[1].refusal, "") << "each may start alone";
   owner["spec"]["replicas"] = 1;
   EXPECT_EQ(Read(owner).pods[0].refusal, "") << "the others are another's";
 
