@@ -191,6 +191,12 @@ struct NodeSpec {
     const bool has = index >= 0 && static_cast<std::size_t>(index) < gpus.size();
     return has ? &gpus[static_cast<std::size_t>(index)] : nullptr;
   }
+  [[nodiscard]] bool cordoned() const {
+    return std::ranges::find(taints, kCordonTaint, &Taint::key) != taints.end();
+  }
+  [[nodiscard]] MigTrouble mig_trouble() const {
+    return mig.known() ? mig->trouble : MigTrouble::kNone;
+  }
   // Whether compute capabilities are judged by GPU, and not by the node's labels.
   [[nodiscard]] bool knows_capabilities() const {
     return !gpus.empty() && gpus.front().capability > 0;

@@ -88,10 +88,9 @@ bool GivesTheVeryGpu(const NodeSpec& spec);
 bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape);
 
 // The GPUs that the pod, or a container that may have others than the rest, could get now, wholly
-// or a share of one; none where the node's Topology
-// Manager would refuse it (NeverAdmits). Where kube-scheduler picks whole GPUs, the very ones
-// that it will take, or those that there are if these are too few; of them those that the pod
-// accepts.
+// or a share of one; none where the node's Topology Manager would refuse it (NeverAdmits). Where
+// kube-scheduler picks whole GPUs, the very ones that it will take, or those that there are if
+// these are too few; of them those that the pod accepts.
 GpuMask FreeGpus(const Node& node, const RequestShape& shape);
 
 // The holders of the GPUs that are not in `idle`. Pods that share GPUs count as one holder, which

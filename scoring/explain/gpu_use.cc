@@ -231,11 +231,8 @@ std::vector<ModelSummary> SummarizeModels(const Snapshot& snapshot, bool plans_h
 }
 
 bool TakesPods(const NodeSpec& spec) {
-  const bool in_trouble = spec.mig.known() && spec.mig->trouble != MigTrouble::kNone;
-  return spec.ready && !spec.refuses_gpu_pods && spec.gpu_condition.empty() && !in_trouble &&
-         std::ranges::none_of(spec.taints, [](const Taint& taint) {
-           return taint.key == "node.kubernetes.io/unschedulable";
-         });
+  return spec.ready && !spec.refuses_gpu_pods && spec.gpu_condition.empty() && !spec.cordoned() &&
+         spec.mig_trouble() == MigTrouble::kNone;
 }
 
 bool IsUseless(const Node& node) {

@@ -29,7 +29,7 @@ NodeSpec CopyOf(const NodeSpec& like, const std::string& name, const std::string
     if (key == kHostname) value = name;
   }
   std::erase_if(spec.taints, IsOfCondition);
-  if (spec.mig.known() && spec.mig->trouble != MigTrouble::kNone) {
+  if (spec.mig_trouble() != MigTrouble::kNone) {
     MigSpec mig = *spec.mig;
     mig.trouble = MigTrouble::kNone;
     spec.mig = NodeMig(std::move(mig));

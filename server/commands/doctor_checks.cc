@@ -280,7 +280,7 @@ void NodesGiveAllTheyHave(const ClusterParts& c, Findings& out) {
   }
   for (const auto& [trouble, nodes] : on) {
     out.Wrong("Look at `kubectl berth explain node " + nodes.front() + "` (docs/my-pod-waits.md)",
-              Listed(nodes) + " " + trouble);
+              CountText(nodes.size(), "GPU node") + " " + trouble + ": " + Listed(nodes));
   }
 }
 

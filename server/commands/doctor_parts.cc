@@ -103,12 +103,10 @@ std::vector<std::string> GpusIn(const Json& amounts, const Config& config) {
 std::string TroubleOf(const Json& node, const wire::NodeRules& rules) {
   const auto decoded = wire::DecodeNode(PaddedText(wire::JsonText(node)), rules);
   if (!decoded) return {};  // a file that is read as a cluster says so
-  const NodeSpec& spec = decoded->spec;
-  if (!spec.gpu_contradiction.empty()) return "contradicted itself about how many GPUs it has";
-  if (!spec.mig.known() || spec.mig->trouble == MigTrouble::kNone) return {};
-  return spec.mig->trouble == MigTrouble::kChanging
-             ? std::string()  // it will be over
-             : std::string(PredicateOf(ReasonOf(spec.mig->trouble)));
+  if (!decoded->spec.gpu_contradiction.empty()) return "said different numbers of GPUs";
+  const MigTrouble trouble = decoded->spec.mig_trouble();
+  const bool is_over_soon = trouble == MigTrouble::kNone || trouble == MigTrouble::kChanging;
+  return is_over_soon ? std::string() : std::string(PredicateOf(ReasonOf(trouble)));
 }
 
 }  // namespace

@@ -331,10 +331,8 @@ namespace {
 
 // Why the whole node gets no pods with GPUs, and who says which GPUs are unhealthy.
 std::vector<LinePart> StateOf(const NodeSpec& spec) {
-  const bool cordoned = std::ranges::any_of(
-      spec.taints, [](const Taint& taint) { return taint.key == kCordonTaint; });
   return {{spec.ready ? "" : "not ready", 0, ", "},
-          {cordoned ? "cordoned" : "", 0, ", "},
+          {spec.cordoned() ? "cordoned" : "", 0, ", "},
           {spec.gpu_condition.empty() ? "" : "condition " + spec.gpu_condition, 1, ", "},
           {spec.named_gpus_condition.empty()
                ? ""
@@ -348,8 +346,8 @@ std::vector<NodeLine> LinesOf(const NodeReport& node) {
   std::vector<NodeLine> lines;
   if (spec.gpus_to_come) lines.push_back({LackText(node.node, {}, Reason::kNoGpu), true});
   if (!spec.gpu_contradiction.empty()) lines.push_back({spec.gpu_contradiction, true});
-  if (spec.mig.known() && spec.mig->trouble != MigTrouble::kNone) {
-    lines.push_back({LackText(node.node, {}, ReasonOf(spec.mig->trouble)), true});
+  if (const MigTrouble trouble = spec.mig_trouble(); trouble != MigTrouble::kNone) {
+    lines.push_back({LackText(node.node, {}, ReasonOf(trouble)), true});
   }
   if (!spec.part_agent.empty() && !spec.part_agent_ready) {
     lines.push_back({"agent " + spec.part_agent +

@@ -141,7 +141,7 @@ class NodeReader {
 
   // Kubernetes treats the field as this taint, and its controller adds it as well, if later.
   void AddCordon() {
-    const Taint cordon{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
+    const Taint cordon{std::string(kCordonTaint), "", TaintEffect::kNoSchedule};
     if (cordoned_ && std::ranges::find(spec_.taints, cordon) == spec_.taints.end()) {
       spec_.taints.push_back(cordon);
     }

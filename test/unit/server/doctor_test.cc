@@ -256,7 +256,7 @@ const std::vector<Situation>& Situations() {
                               {"metadata", {{"name", "s"}}},
                               {"spec", {{"nodeName", "n1"}, {"driver", "gpu.nvidia.com"}}}});
        }},
-      {"n2 had a failed MIG configuration",
+      {"1 GPU node had a failed MIG configuration: n2",
        [](World& w) {
          Json& node = w.Find("Node", "n2");
          node["metadata"]["labels"]["nvidia.com/mig.config.state"] = "failed";
@@ -264,8 +264,8 @@ const std::vector<Situation>& Situations() {
          w.Replace("config", "config.yaml", "- name: nvidia.com/gpu\n",
                    "- name: nvidia.com/gpu\n      - name: nvidia.com/mig-1g.5gb\n");
        }},
-      {"Look at `kubectl berth explain node n1` (docs/my-pod-waits.md): n1 contradicted itself "
-       "about how many GPUs it has",
+      {"Look at `kubectl berth explain node n1` (docs/my-pod-waits.md): 1 GPU node said "
+       "different numbers of GPUs: n1",
        [](World& w) { w.Find("Node", "n1")["metadata"]["labels"]["nvidia.com/gpu.count"] = "2"; }},
       {"no policy limits Berth's rights: berth-given",
        [](World& w) { w.Remove("ValidatingAdmissionPolicyBinding", "berth-given"); }},
