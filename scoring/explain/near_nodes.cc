@@ -12,11 +12,11 @@
 #include "base/text.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
-#include "scoring/explain/ending_pods.h"
 #include "scoring/explain/needs.h"
 #include "scoring/explain/node_access.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/explain/other_limits.h"
+#include "scoring/explain/preemption_outlook.h"
 #include "scoring/registry.h"
 
 namespace berth {

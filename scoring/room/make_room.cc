@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "scoring/room/move_search.h"
 #include "scoring/room/room_nodes.h"
 
 namespace berth {

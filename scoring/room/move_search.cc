@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/room/move_search.h"
+#include "scoring/room/room_nodes.h"
 
 #include <algorithm>
 #include <bit>
