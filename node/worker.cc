@@ -16,13 +16,14 @@
 #include "node/guard/guard.h"
 #include "node/guard/heartbeat.h"
 #include "node/interposer/interposer.h"
-#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 #include "node/pods/given.h"
 #include "node/pods/own_pods.h"
 #include "node/pods/plan_chooser.h"
 #include "node/publish/node_publisher.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/client/http_api_client.h"
+#include "server/wire/node/kubelet_annotation.h"
 
 namespace berth::node {
 

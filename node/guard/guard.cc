@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {

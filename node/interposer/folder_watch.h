@@ -50,7 +50,7 @@ class FolderWatch {
 //   DIR/berth/kubelet.sock           what plugins register with: a link to run/kubelet.sock
 //   DIR/berth/run/kubelet.sock       the worker's socket; while no worker is there, a link to the
 //                                    kubelet's, so that plugins that start meanwhile find that
-//   DIR/berth/run/plugins            the plugins that the worker stands in for (plugin_file.h)
+//   DIR/berth/run/plugins            the plugins that the worker stands in for (registrar.h)
 //   DIR/berth/run/lock               held by the guard
 //
 // Plugins watch the folder of the socket that they register with and start anew when it is made

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {

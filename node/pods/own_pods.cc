@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 #include "server/wire/pod/devices_annotation.h"
 #include "server/wire/pod/given_json.h"
 

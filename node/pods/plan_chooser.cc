@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/gpu_kinds.h"

@@ -23,7 +23,7 @@
 #include "base/mutex.h"
 #include "base/text.h"
 #include "config/kubeconfig.h"
-#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 #include "node/publish/node_annotations.h"
 #include "server/kube/client/http_api_client.h"
 

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 #include "node/pods/own_pods.h"
 #include "node/pods/plan_chooser.h"
 #include "test/integration/node/fake_kubelet.h"

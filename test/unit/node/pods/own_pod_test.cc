@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "node/kubelet/plugin_file.h"
+#include "node/kubelet/registrar.h"
 #include "node/pods/given.h"
 
 namespace berth::test::own_pod_test {
