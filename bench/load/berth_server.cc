@@ -9,7 +9,7 @@
 #include "bench/replay/text.h"
 #include "cluster/state/cluster_state.h"
 #include "config/config.h"
-#include "config/reload.h"
+#include "config/load.h"
 #include "scoring/waste/request_mix.h"
 #include "scoring/waste/waste_report.h"
 #include "server/dialects/registry.h"

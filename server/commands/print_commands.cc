@@ -19,7 +19,6 @@
 #include "cluster/state/waiting_pods.h"
 #include "config/load.h"
 #include "config/parse_yaml.h"
-#include "config/reload.h"
 #include "scoring/waste/request_mix.h"
 #include "server/commands/ask_server.h"
 #include "server/dialects/cluster_loader.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "config/kubeconfig.h"
-#include "config/reload.h"
+#include "config/load.h"
 #include "scoring/mig/repartition_report.h"
 #include "scoring/waste/request_mix.h"
 #include "scoring/waste/waste_report.h"

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "config/load.h"
-#include "config/reload.h"
 #include "server/why/plan_request.h"
 
 namespace berth {

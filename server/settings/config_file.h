@@ -30,14 +30,15 @@ namespace berth {
 struct ConfigReading {
   std::string hash;       // the first 12 digits of the SHA-256 of its bytes; empty: unreadable
   bool is_new = true;     // other bytes, or another failure, than the previous reading
-  Result<Config> config;  // Error: as LoadConfigFile, also for a file without content
+  Result<Config> config;  // Error: as Open's, or it is empty
 };
 
 // Not thread-safe.
 class ConfigFile {
  public:
   // Reads the file for the first time. A non-empty `listen` replaces server.listen in every
-  // reading. An empty path means the defaults, which never change. Error: as LoadConfigFile.
+  // reading. An empty path means the defaults, which never change. Error: as
+  // LoadConfig, and kNotFound where it cannot be read.
   static Result<ConfigFile> Open(std::string path, std::string listen);
 
   // The configuration of the first reading.
@@ -73,7 +74,7 @@ std::string Sha256Hex(std::string_view bytes);
 // ConfigReload: applies a changed configuration file to the running service.
 //
 // A refused configuration changes nothing: the last good one stays in use. The log names the
-// settings that need a restart (config/reload.h).
+// settings that need a restart (config/load.h).
 
 // The policy of the configuration with the given engine.
 Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine);

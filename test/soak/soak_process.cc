@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "config/reload.h"
+#include "config/load.h"
 
 namespace berth::test {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "base/padded_text.h"
 #include "config/config.h"
-#include "config/reload.h"
+#include "config/load.h"
 #include "scoring/registry.h"
 #include "server/extender/extender.h"
 #include "server/extender/ports/embedded_cluster.h"

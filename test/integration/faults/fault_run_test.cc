@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "cluster/state/audit.h"
 #include "config/config.h"
-#include "config/reload.h"
+#include "config/load.h"
 #include "scoring/registry.h"
 #include "server/extender/extender.h"
 #include "server/kube/check/api_audit.h"

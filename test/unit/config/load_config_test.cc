@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "config/reload.h"
 
 namespace berth::load_config_test {
 namespace {
@@ -173,21 +172,6 @@ TEST(LoadConfig, AnOwnProfileMayReplaceABuiltInOne) {
 TEST(LoadConfig, AliasesAreFollowed) {
   const Config config = Load("traits:\n- {name: a, labels: &x [y]}\n- {name: b, labels: *x}\n");
   EXPECT_EQ(config.traits, (std::vector<TraitConfig>{{"a", {"y"}, ""}, {"b", {"y"}, ""}}));
-}
-
-TEST(LoadConfig, AFileThatIsNotThereIsNamed) {
-  const auto config = LoadConfigFile("/no/such/berth.yaml");
-  ASSERT_FALSE(config);
-  EXPECT_EQ(config.error().code, Errc::kNotFound);
-  EXPECT_EQ(config.error().message,
-            "/no/such/berth.yaml: cannot be read: No such file or directory");
-}
-
-TEST(LoadConfig, AFolderIsNotAFile) {
-  const auto config = LoadConfigFile("/");
-  ASSERT_FALSE(config);
-  EXPECT_EQ(config.error().code, Errc::kNotFound);
-  EXPECT_EQ(config.error().message, "/: cannot be read: Is a directory");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What of a new configuration a running service takes over, and what it names as waiting.
-#include "config/reload.h"
+#include "config/load.h"
 
 #include <string>
 #include <vector>
@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "config/load.h"
 
 namespace berth::reload_test {
 namespace {

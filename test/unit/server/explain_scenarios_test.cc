@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/state/snapshot.h"
-#include "config/reload.h"
+#include "config/load.h"
 #include "server/extender/ports/embedded_cluster.h"
 #include "server/settings/config_file.h"
 #include "server/why/explain_pages.h"

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "config/reload.h"
+#include "config/load.h"
 #include "scoring/reason.h"
 #include "server/extender/extender.h"
 #include "test/support/bind_now.h"
