@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cel/syntax/macros.h"
+#include "cel/syntax/parser.h"
 
 #include <algorithm>
 #include <array>

@@ -10,9 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "cel/syntax/lexer.h"
-#include "cel/syntax/macros.h"
-
 namespace berth::cel {
 namespace {
 
