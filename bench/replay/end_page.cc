@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/check.h"
 #include "bench/replay/replay.h"
 #include "server/pages/live_view.h"
 #include "server/ui/page_files.h"
@@ -23,6 +24,12 @@ std::string HoursText(Millis time) {
   std::snprintf(text, sizeof text, "%.1f h",
                 std::chrono::duration<double, std::ratio<3600>>(time).count());
   return text;
+}
+
+void Replace(std::string& text, std::string_view what, std::string_view with) {
+  const std::size_t at = text.find(what);
+  BERTH_CHECK(at != std::string::npos);
+  text.replace(at, what.size(), with);
 }
 
 }  // namespace
@@ -47,6 +54,29 @@ std::vector<wire::WaitingRow> PodsLeft(const std::vector<TraceTask>& tasks, cons
                          "has waited " + HoursText(stream.horizon - arrival.at) + " at the end"));
   }
   return left;
+}
+
+std::string PageWith(std::string_view live) {
+  // In a script nothing but "<" could end the data.
+  std::string data;
+  for (const char c : live) {
+    if (c == '<') {
+      data += "\\u003c";
+    } else {
+      data += c;
+    }
+  }
+  std::string script;
+  for (const std::string_view part : kPageScripts) script += part;
+  std::string page(kPageHtml);
+  Replace(page, "<link rel=\"stylesheet\" href=\"page.css\">",
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "
+          "'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n<style>\n" +
+              std::string(kPageCss) + "</style>");
+  Replace(page, "<script src=\"page.js\"></script>",
+          "<script type=\"application/json\" id=\"data\">" + data + "</script>\n<script>\n" +
+              script + "</script>");
+  return page;
 }
 
 std::string EndPage(const std::string& title, const std::string& version, const Snapshot& end,

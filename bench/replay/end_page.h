@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/replay/arrivals.h"
@@ -22,6 +23,10 @@ std::vector<wire::WaitingRow> PodsLeft(const std::vector<TraceTask>& tasks,
 // With departures: those that wait at the horizon.
 std::vector<wire::WaitingRow> PodsLeft(const std::vector<TraceTask>& tasks, const Stream& stream,
                                        const PodStarts& starts);
+
+// One document with all files of server/ui/page inside, which shows the given state and sends no
+// requests. live: an answer of /debug/live.
+std::string PageWith(std::string_view live);
 
 // title: what was replayed, how. version: of berth-replay.
 std::string EndPage(const std::string& title, const std::string& version, const Snapshot& end,

@@ -25,10 +25,6 @@ inline constexpr std::string_view kPagePolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-// One document with all files inside, which shows the given state and sends no requests. live: an
-// answer of /debug/live.
-std::string PageWith(std::string_view live);
-
 // The files of server/ui/page, compiled into the program.
 
 extern const std::string_view kPageHtml;

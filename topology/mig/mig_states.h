@@ -50,8 +50,6 @@ class MigStates {
   [[nodiscard]] MigSet Addable(int state) const {
     return addable_[static_cast<std::size_t>(state)];
   }
-  // Whether nothing more fits.
-  [[nodiscard]] bool IsMaximal(int state) const { return Addable(state) == 0; }
 
  private:
   MigStates(const MigProduct& product, MigSet placements)

@@ -28,15 +28,5 @@ TEST(PageFiles, TheScriptMakesNoMarkupOfTexts) {
   }
 }
 
-TEST(PageFiles, APageWithDataNeedsNoServerAndEscapesTheData) {
-  const std::string page = PageWith(R"({"title":"</script><script>alert(1)</script>"})");
-  EXPECT_EQ(page.find("page.css"), std::string::npos);
-  EXPECT_EQ(page.find("src=\"page.js\""), std::string::npos);
-  EXPECT_EQ(page.find("</script><script>alert"), std::string::npos);
-  EXPECT_NE(page.find(R"({"title":"\u003c/script>\u003cscript>alert(1)\u003c/script>"})"),
-            std::string::npos);
-  EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace berth::page_files_test

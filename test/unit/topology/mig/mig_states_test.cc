@@ -49,7 +49,7 @@ Count CountOf(const MigStates& states) {
   count.states = states.size();
   for (int state = 0; state < states.size(); ++state) {
     masks.insert(states.product().UnitsOf(states.set(state)));
-    if (!states.IsMaximal(state)) continue;
+    if (states.Addable(state) != 0) continue;
     ++count.maximal;
     std::vector<int> instances;
     for (std::size_t r = 0; r < states.product().rows().size(); ++r) {
@@ -99,7 +99,7 @@ TEST(MigStates, HaveThe19MaximalSetsOfTheUserGuide) {
   const MigStates states = *MigStates::Of(product, PlainRows(product, false));
   std::set<std::string> maximal;
   for (int state = 0; state < states.size(); ++state) {
-    if (states.IsMaximal(state)) maximal.insert(MigSetName(product, states.set(state)));
+    if (states.Addable(state) == 0) maximal.insert(MigSetName(product, states.set(state)));
   }
   // Six left halves with three right halves, and the whole GPU. Names are in the order of rows.
   const std::vector<std::vector<std::string>> lefts = {
