@@ -31,7 +31,7 @@
 #include "base/result.h"
 #include "cluster/values/placement.h"
 #include "server/wire/json/strict_json.h"
-#include "server/wire/node/mig_announcement.h"
+#include "server/wire/node/mig_json.h"
 #include "server/wire/pod/dialect.h"
 
 namespace berth::dialects {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "server/wire/node/mig_announcement.h"
+#include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_gpu_facts.h"
 #include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_product.h"
