@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/commands/doctor_checks.h"
+#include "server/commands/doctor_command.h"
 
 #include <algorithm>
 #include <chrono>

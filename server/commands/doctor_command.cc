@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "config/parse_yaml.h"
 #include "server/cli/kubectl.h"
-#include "server/commands/doctor_checks.h"
 #include "server/dialects/cluster_loader.h"
 #include "server/dialects/other_parts.h"
 #include "topology/gpu_vendor.h"

@@ -8,7 +8,7 @@
 #include "config/parse_yaml.h"
 #include "scoring/mig/mig_plan.h"
 #include "scoring/reason.h"
-#include "server/commands/doctor_checks.h"
+#include "server/commands/doctor_command.h"
 #include "server/dialects/other_parts.h"
 #include "server/dialects/registry.h"
 #include "server/wire/json/json_text.h"

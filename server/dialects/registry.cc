@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "server/dialects/devices/node_gpus.h"
-#include "server/dialects/dialect_makers.h"
 #include "server/dialects/dra/dra_watch.h"
 #include "server/dialects/groups/group_dialect.h"
 #include "server/dialects/hami/hami_binding.h"

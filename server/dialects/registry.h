@@ -13,6 +13,7 @@
 #include "cluster/node/mig_library.h"
 #include "config/config.h"
 #include "scoring/earmarks/job_ends.h"
+#include "server/dialects/one_at_a_time.h"
 #include "server/kube/watch/watch_source.h"
 #include "server/wire/pod/dialect.h"
 #include "server/wire/pod/pod_rules.h"
@@ -37,5 +38,19 @@ std::shared_ptr<const wire::Dialects> AllDialects(const Config& config);
 
 // What is watched for each of them, and what surrounds a bind.
 kube::MakeExtensions AllExtensions(const ExtensionParts& parts);
+
+// Dialects that are no more than what they read and write: their sources say what that is.
+
+std::unique_ptr<const wire::Dialect> MakeBerth();
+std::unique_ptr<const wire::Dialect> MakeFractions();
+std::unique_ptr<const wire::Dialect> MakeGpushare(const GpushareConfig& config);
+std::unique_ptr<const wire::Dialect> MakeIntel();
+std::unique_ptr<const wire::Dialect> MakeKai();
+std::unique_ptr<const wire::Dialect> MakeMps();
+std::unique_ptr<const wire::Dialect> MakeVolcano();
+
+// How a pod shows that the plugin has not served it yet.
+Handover GpushareHandover();
+Handover VolcanoHandover();
 
 }  // namespace berth::dialects

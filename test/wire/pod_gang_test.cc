@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Grove's PodGangs, and what their pods are taken to ask.
-#include "server/dialects/groups/pod_gang_json.h"
+#include "server/dialects/groups/pod_group_json.h"
 
 #include <gtest/gtest.h>
 
 #include "server/dialects/groups/gang_by.h"
 #include "server/dialects/groups/pod_group.h"
-#include "server/dialects/groups/pod_group_json.h"
 #include "server/wire/pod/pod_object.h"
 #include "server/wire/pod/pod_rules.h"
 #include "test/support/dialects.h"

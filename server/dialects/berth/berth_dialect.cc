@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "server/dialects/dialect_makers.h"
+#include "server/dialects/registry.h"
 #include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/kubelet_annotation.h"
 #include "server/wire/node/mig_json.h"

@@ -27,8 +27,8 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
-#include "server/dialects/dialect_makers.h"
 #include "server/dialects/nvidia/nvidia_dialect.h"
+#include "server/dialects/registry.h"
 #include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {

@@ -24,7 +24,7 @@
 #include <string>
 
 #include "base/text.h"
-#include "server/dialects/dialect_makers.h"
+#include "server/dialects/registry.h"
 #include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/groups/pod_gang_json.h"
+#include "server/dialects/groups/pod_group_json.h"
 
 #include <algorithm>
 #include <cstdint>

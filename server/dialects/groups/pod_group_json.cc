@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "server/dialects/groups/gang_by.h"
-#include "server/dialects/groups/pod_gang_json.h"
 #include "server/dialects/groups/pod_group.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/pod/pod_json.h"

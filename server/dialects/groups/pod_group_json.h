@@ -16,8 +16,12 @@
 // kube-scheduler itself, which asks about the nodes of one domain at a time.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include <simdjson.h>
 
 #include "base/padded_text.h"
 #include "base/result.h"
@@ -48,7 +52,7 @@ Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convent
 //
 // 1, which means that each may start alone, also where none of the pods asks for GPUs.
 //
-//   PodGang          see pod_gang_json.h
+//   PodGang          see below
 //
 // A JobSet that starts jobs with GPUs in order (spec.startupPolicy, dependsOn) says so
 // (PodGroup::one_by_one).
@@ -57,5 +61,24 @@ Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convent
 // kInvalidArgument for what is not JSON, not of that kind, or has no name.
 Result<PodGroup> DecodeController(const PaddedText& text, std::string_view kind,
                                   const wire::PodRules& rules, std::string& problem);
+
+// The JSON of Grove's PodGang (scheduler.grove.io) -> PodGroup: several groups of pods that start
+// together.
+//
+//   spec.podgroups[].name, minReplicas     a role and its minimum (pods say it: pod_group.h)
+//   ...packConstraint.required, preferred  levels by node label: of spec.topologyConstraint the
+//                                          domain of all, of a pod group or of several of them
+//                                          (topologyConstraintGroupConfigs) that of a part
+//
+// Ignored are a level that is preferred for a part, or that Berth does not know (Grove writes its
+// narrowest one by itself), podReferences (pods name their PodGang), priorityClassName and
+// reuseReservationRef.
+
+// Without namespace and name.
+PodGroup ReadPodGang(simdjson::ondemand::object spec, const TopologyLevels& levels);
+
+// roles: as an object has them. parents: the names of those that stand for several others: no pod
+// is of them.
+void SetRoles(std::vector<GangRole> roles, std::span<const std::string> parents, PodGroup& group);
 
 }  // namespace berth::dialects

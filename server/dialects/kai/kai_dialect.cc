@@ -13,7 +13,7 @@
 #include <array>
 #include <string>
 
-#include "server/dialects/dialect_makers.h"
+#include "server/dialects/registry.h"
 #include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {

@@ -16,7 +16,7 @@
 #include <array>
 #include <string>
 
-#include "server/dialects/dialect_makers.h"
+#include "server/dialects/registry.h"
 
 namespace berth::dialects {
 namespace {

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "server/dialects/dialect_makers.h"
+#include "server/dialects/registry.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
 
 namespace berth::dialects {

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "server/dialects/dialect_makers.h"
 #include "server/dialects/one_at_a_time.h"
+#include "server/dialects/registry.h"
 #include "server/kube/write/api_binder.h"
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"

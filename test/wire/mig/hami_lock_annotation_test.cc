@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/hami/hami_node_lock.h"
+#include "server/dialects/hami/hami_binding.h"
 
 #include <chrono>
 

@@ -8,7 +8,7 @@
 #include "cluster/values/alike.h"
 #include "scoring/gangs/gang_class.h"
 #include "server/extender/gangs/roster/gang_limits.h"
-#include "server/extender/gangs/roster/gang_views.h"
+#include "server/extender/gangs/roster/gang_roster.h"
 
 namespace berth {
 namespace {

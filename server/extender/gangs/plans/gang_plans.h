@@ -82,7 +82,7 @@ class GangPlans {
   // So many binds of its plan may come to be held.
   void Promise(GangUnit& unit) BERTH_REQUIRES(unit.mutex);
 
-  // --- a leader whose followers come when it runs (gang_followers.cc)
+  // --- a leader whose followers come when it runs (gang_clearing.cc)
   // A follower has come: it gets one of the places that are kept. False: no place is left.
   bool TakeKeptPlace(Engine& engine, GangUnit& unit, const std::shared_ptr<const PodRequest>& pod,
                      const OfferedNodes& offered) BERTH_REQUIRES(unit.mutex);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/extender/gangs/roster/gang_views.h"
+#include "server/extender/gangs/roster/gang_roster.h"
 
 #include <algorithm>
 #include <chrono>

@@ -58,7 +58,7 @@
 #include "scoring/reason.h"
 #include "scoring/victims.h"
 #include "server/extender/gangs/plans/gang_plans.h"
-#include "server/extender/gangs/roster/gang_views.h"
+#include "server/extender/gangs/roster/gang_roster.h"
 #include "server/extender/gangs/table/gang_commit.h"
 
 namespace berth {
@@ -202,7 +202,7 @@ class GangTable {
   // Gives the places of its plan up, for an older gang.
   void GiveWay(Unit& unit, Instant now, GangActions& actions) BERTH_EXCLUDES(unit.mutex);
 
-  // --- claims (gang_allocation.cc)
+  // --- claims (gang_filter.cc)
   // What filter says of a member of the plan with claims, whose node is offered.
   GangVerdict JudgeClaims(Unit& unit, const PodRequest& pod, NodeIndex node)
       BERTH_REQUIRES(unit.mutex);
