@@ -61,6 +61,35 @@ TEST(HamiShares, AreOfTheGpusOfTheRegisterWhereBerthGivesThem) {
   EXPECT_EQ(spec.places.count, 0);
 }
 
+// HAMi up to 2.5.
+TEST(HamiShares, AreThoseOfTheOlderRegisterToo) {
+  const auto node_with = [](const std::string& text) {
+    return NodeWith({{"nvidia.com/gpu", "12"}}, {{"hami.io/node-nvidia-register", text}});
+  };
+  const std::string seven =
+      "GPU-a,10,40960,100,NVIDIA-NVIDIA A100,0,true:GPU-b,2,40960,100,NVIDIA-NVIDIA A100,1,true:";
+  const std::string nine =
+      "GPU-b,2,40960,100,NVIDIA-NVIDIA A100,1,true,1,hami-core:"
+      "GPU-a,10,40960,100,NVIDIA-NVIDIA A100,0,true,0,hami-core:";
+  for (const std::string& text : {seven, nine}) {
+    AgentWorld world(node_with(text), GivingHami());
+    EXPECT_EQ(world.problem, "");
+    EXPECT_EQ(world.node().spec().gpu_model, "NVIDIA-A100");
+    ASSERT_EQ(world.node().spec().gpus.size(), 2U);
+    EXPECT_EQ(world.node().spec().gpus[1], (GpuSpec{"GPU-b", 40'960, true, 2}));
+    EXPECT_EQ(world.Bind(HamiPod("a", "3000"))["hami.io/vgpu-devices-allocated"],
+              "GPU-a,NVIDIA,3000,0:;");
+  }
+  AgentWorld wrong(node_with("GPU-a,many,40960,100,NVIDIA-A100,0,true:"), GivingHami());
+  EXPECT_NE(wrong.problem.find("[0].count"), std::string::npos) << wrong.problem;
+  // It does not say where MIG devices can begin.
+  for (const char* const text : {"GPU-a,7,81920,100,NVIDIA-A100,0,true,0,mig:", "GPU-a,7:"}) {
+    AgentWorld other(node_with(text), GivingHami());
+    EXPECT_TRUE(other.node().spec().places.foreign) << text;
+    EXPECT_TRUE(other.node().spec().gpus.empty()) << text;
+  }
+}
+
 TEST(HamiShares, AreWrittenAsHamisPluginReadsThem) {
   AgentWorld world(HamiNodeJson(), GivingHami());
   Texts written = world.Bind(HamiPod("a", "30000", "30"));
@@ -465,7 +494,9 @@ TEST(VolcanoShares, ThatThePluginWouldNotServeAreRefused) {
             "scheduler assigns");
   AgentWorld mig(VolcanoNodeJson("mig"));
   EXPECT_NE(mig.problem.find("GPUs of mode \"mig\""), std::string::npos);
-  EXPECT_EQ(mig.Check(VolcanoPod("a", "3000")), Reason::kNoGpuOffered);
+  EXPECT_EQ(mig.Check(VolcanoPod("a", "3000")), Reason::kGpusForeign) << "none of them is sick";
+  EXPECT_TRUE(mig.node().spec().gpus.empty());
+  EXPECT_EQ(mig.node().spec().places.gpus, 2);
   AgentWorld bad(NodeWith({{"volcano.sh/vgpu-number", "20"}},
                           {{"volcano.sh/node-vgpu-register", "GPU-a,ten,1,x,true,:"}}));
   EXPECT_NE(bad.problem.find("[0]: want UUID,COUNT,MIB,TYPE,HEALTHY,MODE"), std::string::npos);

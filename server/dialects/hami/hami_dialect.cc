@@ -301,7 +301,7 @@ class HamiNode final : public wire::NodeReading {
   HamiNode(const wire::NodeFacts& facts, bool gives_devices)
       : scores_(facts.Annotation(kHamiScoreAnnotation)),
         register_text_(facts.Annotation(kHamiRegisterAnnotation)),
-        register_(ParseHamiList(register_text_)),
+        register_(ParseHamiRegister(register_text_)),
         gives_devices_(gives_devices),
         product_(facts.product),
         mig_(ReadMig(facts, gives_devices)),
@@ -380,9 +380,10 @@ class HamiNode final : public wire::NodeReading {
 
   Result<HamiMig> ReadMig(const wire::NodeFacts& facts, bool gives_devices) {
     if (register_text_.empty()) return HamiMig();
-    // The older form, which is no JSON.
-    if (!register_text_.starts_with('[')) return HamiMig{std::nullopt, 0, true, true};
     if (!register_) return tl::unexpected(register_.error());
+    if (register_->is_discarded() && !register_text_.starts_with('[')) {
+      return HamiMig{std::nullopt, 0, true, true};
+    }
     BERTH_TRY(HamiMig read, ReadHamiMig({.registered = *register_,
                                          .cordoned = facts.Annotation(kHamiCordonAnnotation),
                                          .label = facts.product,

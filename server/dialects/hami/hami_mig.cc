@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
 #include "server/wire/pod/given_json.h"
 #include "topology/mig/mig_catalog.h"
@@ -19,6 +20,7 @@ using wire::Json;
 
 constexpr int kMostNumber = 1'000'000;
 constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of an annotation
 
 // Calls read(item, path) for each item of the list.
 template <class Read>
@@ -245,9 +247,32 @@ wire::MigAnnouncement Announce(const Register& all, const HamiFacts& facts) {
 }  // namespace
 
 Result<Json> ParseHamiList(std::string_view text) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of an annotation
   if (text.size() > kMostBytes) return Invalid("want at most 1 MiB");
   return Json::parse(text, nullptr, false);
+}
+
+Result<Json> ParseHamiRegister(std::string_view text) {
+  if (text.starts_with('[') || text.empty()) return ParseHamiList(text);
+  Json list = Json::array();
+  for (const std::string_view gpu : PartsOf(text.substr(0, kMostBytes), ':')) {
+    const std::vector<std::string_view> said = PartsOf(gpu, ',');
+    const bool has_mode = said.size() == 9;
+    if ((said.size() != 7 && !has_mode) || (has_mode && said[8] == "mig")) {
+      return Json(Json::value_t::discarded);
+    }
+    const auto number = [&said](std::size_t field) {
+      return ParseInt(said[field], 0, kMostMemoryMib).value_or(-1);
+    };
+    list.push_back({{"id", said[0]},
+                    {"count", number(1)},
+                    {"devmem", number(2)},
+                    {"devcore", number(3)},
+                    {"type", said[4]},
+                    {"numa", number(5)},
+                    {"health", said[6] == "true"},
+                    {"index", has_mode ? number(7) : std::ssize(list)}});
+  }
+  return list;
 }
 
 Result<HamiMig> ReadHamiMig(const HamiFacts& facts) {

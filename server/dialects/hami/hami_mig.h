@@ -7,8 +7,10 @@
 //           "health":true,"migProfiles":[{"name":"1g.10gb","memoryMB":9984,
 //                                         "placements":[{"start":0,"size":1}, ...]}, ...]}, ...]
 //         An index and a count of 0, and a health of false, are left out. GPUs of another mode are
-//         not cut: each is announced as `count` devices, for as many pods. The older form, which is
-//         no JSON, does not say where MIG devices can begin: nothing more is read of it.
+//         not cut: each is announced as `count` devices, for as many pods. Up to HAMi 2.5 it is
+//         GPU-a,10,81920,100,NVIDIA-NVIDIA A100-SXM4-80GB,0,true:... of id, count, devmem, devcore,
+//         type, numa, health, and from some release on index and mode. That form does not say where
+//         MIG devices can begin: of a node with some nothing more is read.
 //   node  hami.io/device-cordon: GPU-a,GPU-b: nothing more of these is given
 //   pod   hami.io/vgpu-mig-allocations, written before the pod is bound and kept
 //         [{"containerIndex":0,"deviceIndex":0,"gpuUUID":"GPU-a","profile":"1g.10gb",
@@ -46,6 +48,9 @@ inline constexpr std::string_view kHamiCordonAnnotation = "hami.io/device-cordon
 // The value of an annotation that is a list, as JSON; "discarded" where it is not JSON. Error:
 // kInvalidArgument where it is too long.
 Result<wire::Json> ParseHamiList(std::string_view text);
+
+// The same of the register, in either form; "discarded" too where the older one is of MIG devices.
+Result<wire::Json> ParseHamiRegister(std::string_view text);
 
 // Of a node. References and views: valid during the call.
 struct HamiFacts {

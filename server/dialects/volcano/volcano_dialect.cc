@@ -5,7 +5,7 @@
 //   node  volcano.sh/node-vgpu-register
 //         GPU-a,10,81920,NVIDIA-NVIDIA A100-SXM4-80GB,true,hami-core:GPU-b,...:
 //         per GPU, by index: UUID, how many pods it serves, MiB, type, healthy, mode. Of another
-//         mode (mig, mps) Berth gives none.
+//         mode (mig, mps) Berth gives none: where all are, the node is Volcano's scheduler's.
 //   pod   resources volcano.sh/vgpu-number with -memory, -memory-percentage, -cores
 //         (vgpu/vgpu_devices.h), of main containers: the plugin serves no others
 //   pod   annotations volcano.sh/vgpu-use-gpuuuid: GPU-a,GPU-b and vgpu-nouse-gpuuuid: GPU-c, and
@@ -63,6 +63,7 @@ struct VolcanoGpus {
   std::vector<GpuSpec> gpus;
   std::vector<std::string> models;  // of these
   std::string other_mode;           // of one of them; empty = none
+  bool any_shared = false;          // one is of kSharedMode
 };
 
 Status ReadRegistered(std::string_view text, VolcanoGpus& read) {
@@ -81,6 +82,7 @@ Status ReadRegistered(std::string_view text, VolcanoGpus& read) {
                    std::string(text.substr(0, 100)) + "\"");
   }
   const bool shared = fields[5].empty() || fields[5] == kSharedMode;
+  read.any_shared = read.any_shared || shared;
   if (!shared) read.other_mode = fields[5];
   read.models.push_back(GfdNameOf(std::string(fields[3])));
   read.gpus.push_back({.uuid = std::string(fields[0]),
@@ -104,31 +106,36 @@ Result<VolcanoGpus> ReadRegister(std::string_view text) {
 
 class VolcanoNode final : public wire::NodeReading {
  public:
-  VolcanoNode(std::string_view registered, std::int64_t offered)
-      : read_(ReadRegister(registered)), offered_(offered) {}
+  VolcanoNode(std::string_view registered, wire::DeviceCount offered)
+      : read_(ReadRegister(registered)), offered_(std::move(offered)) {}
 
   void CountGpus(wire::GpuDraft& draft) override {
     if (draft.shared) return;
+    const std::string place = "annotation " + std::string(kVolcanoRegister) + ": ";
+    if (read_ && !read_->other_mode.empty()) {
+      draft.AddProblem(place + "GPUs of mode \"" + read_->other_mode.substr(0, 40) +
+                       "\" are assigned only by Volcano's scheduler");
+      if (!read_->any_shared) {
+        draft.served_by_other = draft.shared_by_other = true;
+        draft.registered = std::ssize(read_->gpus);
+        return draft.devices.push_back(std::move(offered_));
+      }
+    }
     draft.shared = wire::SharedGpus{.agent = std::string(kVolcanoAgent),
                                     .resource = std::string(kVolcanoWords.number),
                                     .isolation = Isolation::kMemory};
-    const std::string place = "annotation " + std::string(kVolcanoRegister) + ": ";
     if (!read_) {
       draft.AddProblem(place + read_.error().message);
       return;
     }
     draft.shared->gpus = std::move(read_->gpus);
     draft.shared->models = std::move(read_->models);
-    if (!read_->other_mode.empty()) {
-      draft.AddProblem(place + "GPUs of mode \"" + read_->other_mode.substr(0, 40) +
-                       "\" are assigned only by Volcano's scheduler");
-    }
-    CloseWithdrawn(offered_, *draft.shared);
+    CloseWithdrawn(offered_.allocatable, *draft.shared);
   }
 
  private:
   Result<VolcanoGpus> read_;
-  std::int64_t offered_;
+  wire::DeviceCount offered_;
 };
 
 Status RefuseInitContainers(const wire::PodParts& parts) {
@@ -162,8 +169,7 @@ class VolcanoDialect final : public wire::Dialect {
       const wire::NodeFacts& facts) const override {
     const std::string_view registered = facts.Annotation(kVolcanoRegister);
     if (registered.empty()) return nullptr;
-    return std::make_unique<VolcanoNode>(registered,
-                                         facts.Resource(kVolcanoWords.number).allocatable);
+    return std::make_unique<VolcanoNode>(registered, facts.Resource(kVolcanoWords.number));
   }
 
   [[nodiscard]] Status AddAsk(std::string_view resource, std::int64_t amount,
