@@ -176,7 +176,7 @@ struct NodeSpec {
   // Its kubelet refused the pods with GPUs that were bound there last: it gets none for a while
   // (GpuPodsRefused).
   bool refuses_gpu_pods = false;
-  // Nobody on it offers GPUs, and its labels say that the machine has some.
+  // Nobody on it offers GPUs. By its labels, or by a resource with 0 of them, it has some.
   bool gpus_to_come = false;
   // An agent gives containers those of `gpus`, or places on those GPUs, that Berth chose. Without
   // one, and without a share_agent, the device plugin chooses, and what Berth chose is a plan.

@@ -403,12 +403,18 @@ class NearSearch {
         fits_once("its kubelet admits such pods again")) {
       return way;
     }
+    const bool offers_none =
+        !spec.gpus.empty() && std::cmp_greater_equal(spec.missing, spec.gpus.size());
     int sick = std::exchange(spec.missing, 0);
     for (GpuSpec& gpu : spec.gpus) sick += std::exchange(gpu.healthy, true) ? 0 : 1;
     if (sick > 0) {
       if (changes == 0) way.code = "gpus_well";
       const std::string are = sick == 1 ? " of it is" : " of it are";
-      if (fits_once(CountText(sick, "GPU") + are + " healthy again")) return way;
+      const std::string gpus = CountText(sick, "GPU");
+      if (fits_once(offers_none ? "its device plugin offers its " + gpus + " again"
+                                : gpus + are + " healthy again")) {
+        return way;
+      }
     }
     way.code = "node_and_pods";
     const auto fits = [&](const Node& other) { return FitsOn(index, other, question_.pod); };

@@ -513,6 +513,10 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
         return "offers " + other.name + ", which Berth does not place, and no GPUs";
       }
       if (!spec.gpus_to_come) return std::string(PredicateOf(reason));
+      if (!spec.gpu_model.empty()) {
+        return "has no device plugin (start it, or the GPU operator): its labels say " +
+               spec.gpu_model;
+      }
       return "should have GPUs and offers none (device plugin or GPU operator missing)";
     default:
       return std::string(PredicateOf(reason));

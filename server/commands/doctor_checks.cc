@@ -257,8 +257,9 @@ void NodesOfferGpus(const ClusterParts& c, Findings& out) {
               "berth-node is not ready (" + why + ") on " + Listed(broken));
   }
   if (!none.empty()) {
-    out.Wrong("Look at the log of the device plugin on " + none.front(),
-              CountText(none.size(), "GPU node") + " without GPUs to give: " + Listed(none));
+    out.Wrong("Start the device plugin there, or read its log on " + none.front(),
+              "the device plugin is gone, or offers no GPU, on " +
+                  CountText(none.size(), "GPU node") + ": " + Listed(none));
   }
   if (!several.empty()) {
     out.Wrong("Let one of them give the GPUs of a node", ways + " both do on " + Listed(several));

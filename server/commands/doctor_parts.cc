@@ -100,11 +100,9 @@ std::vector<std::string> GpusIn(const Json& amounts, const Config& config) {
   return names;
 }
 
-std::string TroubleOf(const Json& node, const wire::NodeRules& rules) {
-  const auto decoded = wire::DecodeNode(PaddedText(wire::JsonText(node)), rules);
-  if (!decoded) return {};  // a file that is read as a cluster says so
-  if (!decoded->spec.gpu_contradiction.empty()) return "said different numbers of GPUs";
-  const MigTrouble trouble = decoded->spec.mig_trouble();
+std::string TroubleOf(const NodeSpec& spec) {
+  if (!spec.gpu_contradiction.empty()) return "said different numbers of GPUs";
+  const MigTrouble trouble = spec.mig_trouble();
   const bool is_over_soon = trouble == MigTrouble::kNone || trouble == MigTrouble::kChanging;
   return is_over_soon ? std::string() : std::string(PredicateOf(ReasonOf(trouble)));
 }
@@ -207,9 +205,12 @@ void ClusterParts::ReadNodes() {
     const auto& of = drivers[part.name];
     part.paths = dialects::DevicePathsOf(node, part.resources, std::vector(of.begin(), of.end()));
     part.carries_out = !TextIn(node, {"metadata", "annotations", "berth.dev/carries-out"}).empty();
-    part.trouble = TroubleOf(node, rules);
-    const bool had_gpus = !GpusIn(In(node, {"status", "capacity"}), config).empty();
-    if (!part.paths.empty() || had_gpus || LabelOf(node, dialects::kGpuNodeLabel) == "true") {
+    // What cannot be read is said where a file is read as a cluster.
+    const auto decoded = wire::DecodeNode(PaddedText(wire::JsonText(node)), rules);
+    if (decoded) part.trouble = TroubleOf(decoded->spec);
+    const bool had_gpus = !GpusIn(In(node, {"status", "capacity"}), config).empty() ||
+                          (decoded && decoded->spec.gpus_to_come);
+    if (!part.paths.empty() || had_gpus) {
       nodes.push_back(std::move(part));
     }
   }

@@ -21,7 +21,6 @@ struct ObjectSource {
 std::span<const ObjectSource> DoctorSources();
 
 inline constexpr const char* kDevicePlugin = "the device plugin";
-inline constexpr const char* kGpuNodeLabel = "nvidia.com/gpu.present";
 
 // How pods get GPUs on a node: kDevicePlugin where the kubelet and a plugin choose them, else
 // names of agents and drivers. resources: the GPU resources with devices. drivers: of its slices.

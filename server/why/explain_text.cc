@@ -102,6 +102,8 @@ struct NodeLine {
 // "GPU 0,1,3: idle", "GPU 2: held by ns/a": GPUs of one state on one line.
 std::vector<NodeLine> GpusLines(const NodeReport& facts) {
   std::vector<std::pair<std::string, std::string>> lines;  // what they are -> which
+  const bool offers_none =
+      facts.missing > 0 && std::cmp_greater_equal(facts.missing, facts.gpus.size());
   for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
     const GpuFree& free = facts.node.gpus()[i];
     const bool open = facts.node.IsOpen(static_cast<int>(i)),
@@ -109,7 +111,7 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
     const std::vector<std::string>& held_by = facts.gpus[i].held_by;
     std::string is = healthy ? "" : "unhealthy";
     if (healthy && held_by.empty()) {
-      is = open ? "idle" : "closed in place of an unhealthy one";
+      is = open ? "idle" : offers_none ? "not offered" : "closed in place of an unhealthy one";
       if (!free.idle()) is = "used by a pod whose GPUs are unknown";
     }
     if (!held_by.empty()) is += (is.empty() ? "held by " : "; held by ") + Join(held_by, ", ");
@@ -131,6 +133,7 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
   if (const GpuPlaces& places = facts.spec().places; places.count > 0) {
     std::string text = std::to_string(facts.free_places) + " of " +
                        CountText(places.count, "GPU replica") + " free";
+    if (places.foreign) text += ", given by another scheduler";
     for (const int gpu : places.unwell) text += ", GPU " + std::to_string(gpu) + " is unhealthy";
     if (facts.node.claims() != nullptr) {
       for (const ClaimedGpu& claimed : *facts.node.claims()) {
@@ -144,7 +147,9 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
     if (withdrawn > 0) text += ", " + std::to_string(withdrawn) + " withdrawn by the device plugin";
     told.push_back({std::move(text), !places.unwell.empty() || withdrawn > 0});
   }
-  if (facts.missing > 0) {
+  if (offers_none) {
+    told.push_back({"its device plugin is gone, or calls all of its GPUs unhealthy", true});
+  } else if (facts.missing > 0) {
     told.push_back({CountText(facts.missing, "GPU") + (facts.missing == 1 ? " is" : " are") +
                         " unhealthy; nobody says which",
                     true});

@@ -298,7 +298,8 @@ std::optional<Changed> Apply(const std::shared_ptr<const Snapshot>& snapshot, co
   }
   if (way.code == "node_ready" || way.code == "gpus_well" || way.code == "node_and_pods") {
     NodeSpec spec = node.spec();
-    if (way.text.find("healthy again") != way.text.npos) {
+    if (way.text.find("healthy again") != way.text.npos ||
+        way.text.find("its device plugin offers") != way.text.npos) {
       spec.missing = 0;
       for (GpuSpec& gpu : spec.gpus) gpu.healthy = true;
     }

@@ -111,6 +111,9 @@ TEST(JoiningGpuNodes, AreKeptForGpuPodsBeforeTheyOfferAny) {
       {"node.kubernetes.io/instance-type", "Standard_NC24ads_A100_v4"},
       {"cloud.google.com/gke-accelerator", "nvidia-l4"},
       {"feature.node.kubernetes.io/pci-10de.present", "true"},
+      {"nvidia.com/gpu.count", "8"},
+      {"nvidia.com/gpu.product", "NVIDIA-L40S"},
+      {"nvidia.com/gpu", "true"},
       {"nvidia.com/gpu.present", "true"}};
   for (const auto& [key, value] : labels) {
     Json node = {{"metadata", {{"name", "joining"}, {"labels", {{key, value}}}}}};
@@ -134,6 +137,9 @@ TEST(JoiningGpuNodes, AreKeptForGpuPodsBeforeTheyOfferAny) {
                     {"feature.node.kubernetes.io/pci-10de.present", "false"}}}}}};
   plain["status"]["allocatable"] = {{"cpu", "64"}, {"memory", "256Gi"}};
   EXPECT_FALSE(ReadNode(plain).spec.gpus_to_come);
+  plain["status"]["capacity"]["nvidia.com/gpu"] = "0";
+  EXPECT_TRUE(ReadNode(plain).spec.gpus_to_come)
+      << "its plugin is gone: the kubelet keeps the name";
 }
 
 // --- Taints of effect PreferNoSchedule

@@ -131,11 +131,14 @@ int LabelledGpus(const Labels& labels, const GpuVendor& vendor) {
 
 bool IsGpuMachine(const Labels& labels, const MachineTypes& types) {
   // Of clouds, and of what the GPU operators of NVIDIA and AMD look for.
-  constexpr std::array<std::string_view, 8> kKeys = {
+  constexpr std::array<std::string_view, 11> kKeys = {
       "cloud.google.com/gke-accelerator",
       "kubernetes.azure.com/accelerator",
       "karpenter.k8s.aws/instance-gpu-count",
+      "nvidia.com/gpu",
+      "nvidia.com/gpu.count",
       "nvidia.com/gpu.present",
+      "nvidia.com/gpu.product",
       "feature.node.kubernetes.io/pci-10de.present",
       "feature.node.kubernetes.io/pci-0300_10de.present",
       "feature.node.kubernetes.io/pci-0302_10de.present",

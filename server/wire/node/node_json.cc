@@ -62,6 +62,7 @@ class NodeReader {
       readings_.push_back(std::move(reading));
       if (dialect.keys().grants_of_own_nodes) spec_.agents.emplace_back(dialect.name());
     }
+    const bool had_plugin = !devices_.empty();  // the kubelet keeps the name, with 0 devices
     AddGpus();
     AddProblem(TakeKinds(kinds_, registered_, spec_), gpu_problem_);
     std::string passed_over = unread_;
@@ -71,7 +72,7 @@ class NodeReader {
       AddProblem(CloseUnwell(unwell->second, spec_), passed_over);
     }
     conditions_.CloseIn(spec_, as_chosen_);
-    spec_.gpus_to_come = !spec_.has_gpus() && (!spec_.agents.empty() ||
+    spec_.gpus_to_come = !spec_.has_gpus() && (had_plugin || !spec_.agents.empty() ||
                                                IsGpuMachine(spec_.labels, *rules_.machine_types));
     AddProblem(rules_.traits.AddTo(spec_, of_traits_), passed_over);
     BERTH_TRY_STATUS(Validate(spec_));

@@ -153,9 +153,12 @@ TEST_F(ExplainPodTest, AGpuThatIsOutOfOrderIsSaid) {
 }
 
 TEST_F(ExplainPodTest, AGpuThatIsMissingIsSaid) {
-  EXPECT_EQ(
-      Nearest({ANode("n1").Gpus(2).Missing(2)}, APod("p").Whole(1)),
-      "n1: had GPUs, but the device plugin offered none; fits once 2 GPUs of it are healthy again");
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Missing(1)}, APod("p").Whole(2)),
+            "n1: 1 of 2 GPUs idle (1 unhealthy), needs 2; fits once 1 GPU of it is healthy again, "
+            "or with 1 GPU instead of 2");
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Missing(2)}, APod("p").Whole(1)),
+            "n1: had GPUs, but the device plugin offered none; fits once its device plugin offers "
+            "its 2 GPUs again");
 }
 
 // --- Links and NUMA groups
@@ -614,6 +617,11 @@ TEST_F(ExplainPodTest, ANodeThatShouldHaveGpusSaysWhatIsMissing) {
   const auto told = ExplainOn(snapshot, APod("p").Whole(1).Request());
   EXPECT_EQ(TextOfNearest(told),
             "z1: should have GPUs and offers none (device plugin or GPU operator missing)");
+  spec.gpu_model = "NVIDIA-L40S";
+  const auto labelled = std::make_shared<const Snapshot>(std::vector<std::shared_ptr<const Node>>{
+      std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec))});
+  EXPECT_EQ(TextOfNearest(ExplainOn(labelled, APod("p").Whole(1).Request())),
+            "z1: has no device plugin (start it, or the GPU operator): its labels say NVIDIA-L40S");
 }
 
 // --- Rolling updates

@@ -248,8 +248,20 @@ const std::vector<Situation>& Situations() {
          w.Find("Node", "n2")["metadata"].erase("annotations");
          w.Find("Pod", "plugin-n2")["spec"]["containers"][0].erase("env");
        }},
-      {"1 GPU node without GPUs to give: n2",
+      {"Start the device plugin there, or read its log on n2: the device plugin is gone, or offers "
+       "no GPU, on 1 GPU node: n2",
        [](World& w) { w.Find("Node", "n2")["status"]["allocatable"]["nvidia.com/gpu"] = "0"; }},
+      {"offers no GPU, on 2 GPU nodes: n3, n4",
+       [](World& w) {
+         w.AddNode("n3");
+         Json& labelled = w.Find("Node", "n3");
+         labelled["metadata"]["labels"] = {{"nvidia.com/gpu.count", "8"}};
+         labelled["status"] = {{"allocatable", {{"cpu", "8"}}}};
+         w.AddNode("n4");
+         Json& forgotten = w.Find("Node", "n4");
+         forgotten["metadata"]["labels"] = Json::object();
+         forgotten["status"] = {{"allocatable", {{"cpu", "8"}, {"nvidia.com/gpu", "0"}}}};
+       }},
       {"the device plugin and DRA driver gpu.nvidia.com both do on n1",
        [](World& w) {
          w.objects.push_back({{"kind", "ResourceSlice"},

@@ -209,6 +209,23 @@ TEST_F(ExplainPages, ANodeIsToldWithItsPods) {
   EXPECT_NE(text.find("GPU 1: idle\n"), std::string::npos) << text;
 }
 
+TEST_F(ExplainPages, ANodeSaysThatItsPluginIsGoneOrThatOthersGiveItsGpus) {
+  NodeSpec gone = MachineWith("gone", 2), foreign = MachineWith("foreign", 0);
+  gone.missing = 2;
+  foreign.places = {.count = 20, .foreign = true};
+  TestService service({gone, foreign});
+  const auto text_of = [&service](const std::string& node) {
+    return ExplainNodePage(service.live(), "/debug/nodes/" + node, "text").body;
+  };
+  EXPECT_NE(text_of("gone").find("GPU 0,1: not offered\n  its device plugin is gone, or calls all "
+                                 "of its GPUs unhealthy\n"),
+            std::string::npos)
+      << text_of("gone");
+  EXPECT_NE(text_of("foreign").find("20 of 20 GPU replicas free, given by another scheduler\n"),
+            std::string::npos)
+      << text_of("foreign");
+}
+
 TEST_F(ExplainPages, ANamespaceIsToldWithTheNodesOfItsPods) {
   ASSERT_EQ(service_.Place(PodWithGpus("1", 1), "n1"), "");
   const Json told = Json::parse(NamespacePage(live_, "/debug/namespaces/ns", "").body);
