@@ -48,7 +48,9 @@ void ForEach(Settings&& model, const Visit& visit) {
   waste("scarcityLimitGpus", 0, 100, model.waste.scarcity_limit,
         "maximum price of one GPU of such room");
   waste("sharePriceGpus", 0, 100, model.waste.share_price,
-        "price of room for a large share of a GPU when demand equals supply");
+        "price of room for a large share when demand equals supply, where pods say how much GPU "
+        "memory "
+        "their shares need");
   waste("modelPriceGpus", 0, 100, model.waste.model_price,
         "price of a GPU of a model when demand for the model equals its free GPUs");
   waste("bestFitGpus", 0, 100, model.waste.best_fit,

@@ -37,6 +37,7 @@ Result<std::shared_ptr<Engine>> Engine::Create(Learning learning, const Snapshot
   BERTH_TRY(Profiles profiles, self.Build());
   const MutexLock lock(self.mutex_);
   self.tables_ = std::make_shared<ProfileTables>(std::move(profiles), self.EffortOfDecisions());
+  self.tables_->LookAt(snapshot);
   return engine;
 }
 
@@ -105,7 +106,7 @@ std::shared_ptr<const Profile> Engine::profile(const RequestShape& shape) const 
 
 std::shared_ptr<Engine> Engine::Apart() const {
   return std::shared_ptr<Engine>(
-      new Engine(std::make_shared<ProfileTables>(Tables()->profiles(), kNothingWaits), {}));
+      new Engine(std::make_shared<ProfileTables>(*Tables(), kNothingWaits), {}));
 }
 
 std::shared_ptr<Engine> Engine::Apart(std::shared_ptr<const LearnedMix> mix) const {
@@ -127,13 +128,11 @@ std::shared_ptr<Engine> Engine::Apart(std::shared_ptr<const LearnedMix> mix) con
   its.used_ = used_;
   its.rounds_left_ = rounds_left_;
   its.rounds_at_once_ = rounds_at_once_;
-  its.Use(std::make_shared<ProfileTables>(Tables()->profiles(), kNothingWaits));
+  its.Use(std::make_shared<ProfileTables>(*Tables(), kNothingWaits));
   return apart;
 }
 
-void Engine::ForgetTables() {
-  Use(std::make_shared<ProfileTables>(Tables()->profiles(), Tables()->effort()));
-}
+void Engine::ForgetTables() { Use(std::make_shared<ProfileTables>(*Tables(), Tables()->effort())); }
 
 RefreshEffort Engine::EffortOfDecisions() const {
   if (is_thorough_) return kNothingWaits;
@@ -156,7 +155,9 @@ std::shared_ptr<ProfileTables> Engine::Advance(const std::shared_ptr<const Snaps
   if (rounds_left_ > 0) return nullptr;
   auto profiles = Build();
   BERTH_CHECK(profiles.has_value());  // they could be built before
-  return std::make_shared<ProfileTables>(*std::move(profiles), EffortOfDecisions());
+  auto tables = std::make_shared<ProfileTables>(*std::move(profiles), EffortOfDecisions());
+  tables->LookAt(*snapshot);
+  return tables;
 }
 
 void Engine::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
@@ -165,7 +166,13 @@ void Engine::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
   const MutexLock following(following_mutex_);
   std::shared_ptr<ProfileTables> tables = Advance(snapshot);
   while (is_thorough_ && rounds_left_ > 0) tables = Advance(snapshot);
-  if (tables != nullptr) Use(std::move(tables));
+  if (tables != nullptr) return Use(std::move(tables));
+  {
+    const MutexLock lock(waiting_mutex_);
+    if (++pods_since_look_ < kPodsPerLook) return;
+    pods_since_look_ = 0;
+  }
+  Tables()->LookAt(*snapshot);
 }
 
 void Engine::FollowInBackground(const std::shared_ptr<const Snapshot>& snapshot) {
@@ -174,7 +181,8 @@ void Engine::FollowInBackground(const std::shared_ptr<const Snapshot>& snapshot)
     newest_ = snapshot;
     const bool is_new = taken_up_ == nullptr || !snapshot->SameNodes(*taken_up_) ||
                         CurrentMix().number != epoch_taken_up_;
-    if (catching_up_ || !is_new) return;
+    if (++pods_since_look_ < kPodsPerLook && !is_new) return;
+    if (catching_up_) return;
     catching_up_ = true;
   }
   const bool taken = learning_.background([weak = weak_from_this()] {
@@ -199,11 +207,14 @@ void Engine::CatchUp() {
     {
       const MutexLock lock(waiting_mutex_);
       const std::uint64_t epoch = CurrentMix().number;
-      if (taken_up_ != nullptr && newest_->SameNodes(*taken_up_) && epoch == epoch_taken_up_) {
+      const bool looks = pods_since_look_ >= kPodsPerLook;
+      if (!looks && taken_up_ != nullptr && newest_->SameNodes(*taken_up_) &&
+          epoch == epoch_taken_up_) {
         has_caught_up = true;
         catching_up_ = false;
         return;
       }
+      pods_since_look_ = 0;
       taken_up_ = snapshot = newest_;
       epoch_taken_up_ = epoch;
     }
@@ -211,7 +222,10 @@ void Engine::CatchUp() {
     do {
       tables = Advance(snapshot);
     } while (rounds_left_ > 0);
-    if (tables == nullptr) continue;
+    if (tables == nullptr) {
+      Tables()->LookAt(*snapshot);
+      continue;
+    }
     tables->Prepare(snapshot, *Tables(), kPreparedShapes);
     Use(std::move(tables));
   }

@@ -126,6 +126,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Of one decision, where there is a background: less than a millisecond.
   static constexpr RefreshEffort kServedEffort{2, 150};
   static constexpr std::size_t kPreparedShapes = 64;
+  // After so many pods the prices that take too long for a decision are made anew
+  // (Market::Outlook).
+  static constexpr int kPodsPerLook = 100;
 
   [[nodiscard]] static MixUse UseOf(const Learning& learning);
   [[nodiscard]] LearnedMix::Epoch CurrentMix() const;
@@ -168,6 +171,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   int rounds_at_once_ BERTH_GUARDED_BY(following_mutex_) = 1;
 
   Mutex waiting_mutex_;
+  int pods_since_look_ BERTH_GUARDED_BY(waiting_mutex_) = 0;
   bool catching_up_ BERTH_GUARDED_BY(waiting_mutex_) = false;
   // The newest snapshot that was to be followed, and what the background took up last.
   std::shared_ptr<const Snapshot> newest_ BERTH_GUARDED_BY(waiting_mutex_);

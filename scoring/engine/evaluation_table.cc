@@ -303,8 +303,12 @@ void EvaluationTable::KeepOption(std::span<const DeviceChoice> choices, std::siz
 }
 
 std::uint32_t EvaluationTable::BundleOf(const Node& node, const DeviceChoice& choice) {
-  Bundle bundle(market_->goods());
-  market_->Taken(node, shape_, choice, bundle);
+  std::vector<int> taken(market_->goods());
+  market_->Taken(node, shape_, choice, taken);
+  Bundle bundle;
+  for (std::size_t good = 0; good < taken.size(); ++good) {
+    if (taken[good] != 0) bundle.emplace_back(static_cast<std::uint16_t>(good), taken[good]);
+  }
   const auto known = numbers_.find(bundle);
   if (known != numbers_.end()) return known->second;
   bundles_.push_back(bundle);  // first: where memory runs out, no number is without its bundle
@@ -317,8 +321,8 @@ std::vector<int> EvaluationTable::BundleCosts(std::span<const double> prices) co
   std::vector<int> costs(bundles_.size());
   for (std::size_t b = 0; b < costs.size(); ++b) {
     double cost = 0;
-    for (std::size_t good = 0; good < prices.size(); ++good) {
-      cost += prices[good] * bundles_[b][good];
+    for (const auto& [good, amount] : bundles_[b]) {
+      if (!prices.empty()) cost += prices[good] * amount;
     }
     costs[b] = static_cast<int>(std::lround(std::min(cost, kDearest)));
   }

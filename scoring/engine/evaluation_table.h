@@ -101,7 +101,7 @@ class EvaluationTable {
  private:
   // So many choices are kept of a node where the profile has a market.
   static constexpr std::size_t kOptions = 2;
-  using Bundle = std::vector<int>;  // what a choice takes of each good
+  using Bundle = std::vector<std::pair<std::uint16_t, int>>;  // goods that a choice takes, how much
 
   struct Option {
     DeviceChoice choice;

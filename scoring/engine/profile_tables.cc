@@ -32,15 +32,24 @@ void AddPull(int weights, std::int64_t weight, std::span<const std::size_t> posi
 
 }  // namespace
 
-ProfileTables::Policy::Policy(const Profile& of)
-    : profile(of), has_market(MarketOf(of) != nullptr) {
+ProfileTables::Policy::Policy(const Profile& of) : profile(of), market(MarketOf(of)) {
   const MutexLock lock(mutex);
-  if (has_market) ledger.emplace(*MarketOf(profile));
+  if (market != nullptr) ledger.emplace(*market);
+}
+
+std::vector<double> ProfileTables::Policy::outlook() {
+  const MutexLock lock(mutex);
+  return ledger ? ledger->outlook() : std::vector<double>();
+}
+
+void ProfileTables::Policy::SetOutlook(std::vector<double> outlook) {
+  const MutexLock lock(mutex);
+  if (ledger) ledger->SetOutlook(std::move(outlook));
 }
 
 std::vector<double> ProfileTables::Policy::PricesIn(
     const std::shared_ptr<const Snapshot>& snapshot) {
-  if (!has_market) return {};
+  if (market == nullptr) return {};
   const MutexLock lock(mutex);
   return ledger->PricesIn(snapshot);
 }
@@ -56,6 +65,19 @@ ProfileTables::ProfileTables(Profiles profiles, const RefreshEffort& effort)
         return policies;
       }()),
       effort_(effort) {}
+
+ProfileTables::ProfileTables(const ProfileTables& like, const RefreshEffort& effort)
+    : ProfileTables(like.profiles_, effort) {
+  for (std::size_t i = 0; i < policies_.size(); ++i) {
+    policies_[i]->SetOutlook(like.policies_[i]->outlook());
+  }
+}
+
+void ProfileTables::LookAt(const Snapshot& snapshot) {
+  for (const auto& policy : policies_) {
+    if (policy->market != nullptr) policy->SetOutlook(policy->market->Outlook(snapshot));
+  }
+}
 
 ProfileTables::Policy& ProfileTables::PolicyOf(const RequestShape& shape) const {
   const Profile* const profile = profiles_.Of(shape.nodes.profile).get();

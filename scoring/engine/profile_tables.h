@@ -75,6 +75,8 @@ class ProfileTables {
   explicit ProfileTables(Profile profile, const RefreshEffort& effort = {})
       : ProfileTables(Profiles{std::make_shared<const Profile>(std::move(profile))}, effort) {}
   ProfileTables(Profiles profiles, const RefreshEffort& effort);
+  // Empty tables with the same profiles and outlook.
+  ProfileTables(const ProfileTables& like, const RefreshEffort& effort);
 
   [[nodiscard]] const Profiles& profiles() const { return profiles_; }
   [[nodiscard]] const RefreshEffort& effort() const { return effort_; }
@@ -90,6 +92,9 @@ class ProfileTables {
                                             const RequestShape& shape);
   [[nodiscard]] tl::expected<Placement, Reason> PlaceOn(
       const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape, NodeIndex node);
+
+  // Makes the prices anew that no decision makes (Market::Outlook).
+  void LookAt(const Snapshot& snapshot);
 
   // A copy of the table of that shape, for a plan. tables: this object, which it keeps alive.
   [[nodiscard]] static PlanTable TableFor(const std::shared_ptr<ProfileTables>& tables,
@@ -117,9 +122,11 @@ class ProfileTables {
     // None without a market.
     [[nodiscard]] std::vector<double> PricesIn(const std::shared_ptr<const Snapshot>& snapshot)
         BERTH_EXCLUDES(mutex);
+    [[nodiscard]] std::vector<double> outlook() BERTH_EXCLUDES(mutex);
+    void SetOutlook(std::vector<double> outlook) BERTH_EXCLUDES(mutex);
 
     const Profile& profile;
-    const bool has_market;
+    const Market* const market;
     Mutex mutex;
     std::optional<SupplyLedger> ledger BERTH_GUARDED_BY(mutex);
   };

@@ -2,6 +2,7 @@
 #include "scoring/waste/market.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -22,39 +23,37 @@ const std::vector<double>& SupplyLedger::PricesIn(const std::shared_ptr<const Sn
   if (snapshot == snapshot_) return prices_;
   if (snapshot_ != nullptr && snapshot->SameNodes(*snapshot_)) {
     snapshot->ForEachDifference(*snapshot_, [&](NodeIndex i) {
+      market_.Supply(snapshot_->node(i), counted_);
+      for (std::size_t good = 0; good < sums_.size(); ++good) sums_[good] -= counted_[good];
       market_.Supply(snapshot->node(i), counted_);
-      Book(i);
+      for (std::size_t good = 0; good < sums_.size(); ++good) sums_[good] += counted_[good];
     });
   } else {
     CountAll(*snapshot);
   }
   snapshot_ = snapshot;
-  prices_ = market_.Prices(sums_);
+  MakePrices();
   return prices_;
 }
 
-void SupplyLedger::CountAll(const Snapshot& snapshot) {
-  amounts_.assign(snapshot.size() * sums_.size(), 0);
-  std::ranges::fill(sums_, 0);
-  LikenessMemo<NodeIndex> known(snapshot.size());
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    const Node& node = snapshot.node(i);
-    if (const NodeIndex* const alike = known.Find(node)) {
-      const auto theirs = amounts_.begin() + static_cast<std::ptrdiff_t>(*alike * sums_.size());
-      std::copy_n(theirs, sums_.size(), counted_.begin());
-    } else {
-      market_.Supply(node, counted_);
-      known.Put(node, i);
-    }
-    Book(i);
-  }
+void SupplyLedger::MakePrices() {
+  prices_ = market_.Prices(sums_);
+  const auto first = static_cast<std::ptrdiff_t>(market_.first_of_outlook());
+  std::ranges::copy(outlook_, prices_.begin() + first);
 }
 
-void SupplyLedger::Book(NodeIndex index) {
-  int* const before = amounts_.data() + index * sums_.size();
-  for (std::size_t good = 0; good < sums_.size(); ++good) {
-    sums_[good] += counted_[good] - before[good];
-    before[good] = counted_[good];
+void SupplyLedger::CountAll(const Snapshot& snapshot) {
+  std::ranges::fill(sums_, 0);
+  LikenessMemo<std::vector<int>> known(snapshot.size());
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    const std::vector<int>* amounts = known.Find(node);
+    if (amounts == nullptr) {
+      market_.Supply(node, counted_);
+      known.Put(node, counted_);
+      amounts = &counted_;
+    }
+    for (std::size_t good = 0; good < sums_.size(); ++good) sums_[good] += (*amounts)[good];
   }
 }
 
@@ -65,8 +64,12 @@ ScarcityMarket::ScarcityMarket(const RequestMix& mix, const ModelGroups& groups,
   for (const RequestClass& entry : mix) mean_ask_ += entry.weight * worth_.GpusOf(entry.shape);
   for (const NodeKind& kind : fleet) all_milli_ += double(kind.nodes) * kind.state.total;
   FindSlots(mix, fleet);
-  FindRoom(mix);
-  if (worth_.counts_memory) FindRoomInMemory(mix);
+  if (worth_.counts_memory) {
+    FindRoom(mix);
+    FindRoomInMemory(mix);
+  } else {
+    FindShares(mix);
+  }
   FindModelSets(mix);
 }
 
@@ -143,6 +146,45 @@ void ScarcityMarket::FindRoomInMemory(const RequestMix& mix) {
   slots_.push_back(room);
 }
 
+void ScarcityMarket::FindShares(const RequestMix& mix) {
+  Levels asked{};
+  for (const RequestClass& entry : mix) {
+    if (!entry.shape.is_share()) continue;
+    const int level = LevelOf(entry.shape.milli_per_gpu() + kMilliPerGpu / kLevels - 1);
+    if (level > 0) asked[static_cast<std::size_t>(level)] += entry.weight * entry.shape.gpu_count();
+  }
+  for (int level = 1; level <= kLevels; ++level) {
+    const double count = asked[static_cast<std::size_t>(level)];
+    if (count > 0) shares_.push_back({level, count});
+  }
+  std::ranges::stable_sort(shares_, std::greater<>(),
+                           [](const ShareDemand& each) { return each.level * each.count; });
+  if (shares_.size() > kMostShares) shares_.resize(kMostShares);
+}
+
+std::vector<double> ScarcityMarket::Outlook(const Snapshot& snapshot) const {
+  if (shares_.empty()) return {};
+  Levels open{};
+  double free_milli = 0;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
+      const int free = UsableMilli(node, gpu);
+      free_milli += free;
+      open[static_cast<std::size_t>(LevelOf(free))] += 1;
+    }
+  }
+  std::vector<ShareDemand> demand = shares_;
+  for (ShareDemand& each : demand) each.count *= free_milli / kMilliPerGpu / mean_ask_;
+  const Levels worth = ExpectedWorthOfLevels(demand, open);
+  std::vector<double> prices(kLevels, 0);  // of nothing, and of a whole GPU: 0
+  for (std::size_t level = 1; level < kLevels; ++level) {
+    const double size = static_cast<double>(level) / kLevels;
+    prices[level] = (worth[level] - size) * points_per_gpu_;
+  }
+  return prices;
+}
+
 void ScarcityMarket::FindModelSets(const RequestMix& mix) {
   std::map<Groups, double> demand;  // of the classes that name just these models
   for (const RequestClass& entry : mix) {
@@ -206,6 +248,12 @@ void ScarcityMarket::Taken(const Node& node, const RequestShape& shape, const De
   std::array<int, kMostSlots + kMostRooms> left{};
   CountSlots(after, left);
   for (std::size_t i = 0; i < slots_.size(); ++i) slots[i] -= left[i];
+  if (!shares_.empty() && shape.is_share() && shape.gpu_count() == 1) {
+    const int free = UsableMilli(node, static_cast<std::size_t>(std::countr_zero(choice.gpus)));
+    const std::span<int> levels = slots.subspan(slots_.size());
+    levels[static_cast<std::size_t>(LevelOf(free) % kLevels)] += 1;
+    levels[static_cast<std::size_t>(LevelOf(std::max(free - choice.milli, 0)))] -= 1;
+  }
   amounts.back() = SlotGpus(before) - SlotGpus(after);
 }
 

@@ -23,6 +23,7 @@
 #include "scoring/waste/fleet.h"
 #include "scoring/waste/gpu_state.h"
 #include "scoring/waste/request_mix.h"
+#include "scoring/waste/share_worth.h"
 
 namespace berth {
 
@@ -33,18 +34,23 @@ class Market {
 
   [[nodiscard]] virtual std::size_t goods() const = 0;
 
-  // Writes the node's amount of each good, >= 0: the same for nodes that are alike
-  // (Node::likeness). Requires: amounts.size() == goods().
+  // Writes the node's amount of each good whose price depends on it, >= 0, and 0 of the others: the
+  // same for nodes that are alike (Node::likeness). Requires: amounts.size() == goods().
   virtual void Supply(const Node& node, std::span<int> amounts) const = 0;
 
-  // Writes the amount of each good that the choice takes. Requires: as above, and the choice fits
-  // the node.
+  // Writes the amount of each good that the choice takes; below 0 where it leaves more of it.
+  // Requires: as above, and the choice fits the node.
   virtual void Taken(const Node& node, const RequestShape& shape, const DeviceChoice& choice,
                      std::span<int> amounts) const = 0;
 
   // What one of each good costs, in raw points of the scorer, where the cluster has `supply` of
-  // them. One price per good, >= 0.
+  // them; 0 for one that Outlook knows. One price per good.
   [[nodiscard]] virtual std::vector<double> Prices(std::span<const std::int64_t> supply) const = 0;
+
+  // The prices that take too long for a decision, so that they are made now and then: of the good
+  // first_of_outlook() and those after it.
+  [[nodiscard]] virtual std::vector<double> Outlook(const Snapshot&) const { return {}; }
+  [[nodiscard]] virtual std::size_t first_of_outlook() const { return goods(); }
 };
 
 // SupplyLedger: the nodes' amounts of each good of a market, and so its prices.
@@ -61,17 +67,22 @@ class SupplyLedger {
   // One price per good.
   const std::vector<double>& PricesIn(const std::shared_ptr<const Snapshot>& snapshot);
 
+  [[nodiscard]] const std::vector<double>& outlook() const { return outlook_; }
+  // As Market::Outlook found it.
+  void SetOutlook(std::vector<double> outlook) {
+    outlook_ = std::move(outlook);
+    if (snapshot_ != nullptr) MakePrices();
+  }
+
  private:
   void CountAll(const Snapshot& snapshot);
-  // counted_ is what the node has.
-  void Book(NodeIndex index);
+  void MakePrices();
 
   const Market& market_;
   std::shared_ptr<const Snapshot> snapshot_;
-  std::vector<int> amounts_;        // [node][good]
   std::vector<std::int64_t> sums_;  // [good]
   std::vector<int> counted_;
-  std::vector<double> prices_;
+  std::vector<double> prices_, outlook_;
 };
 
 // SlotPrior: the value of idle GPUs for pods of a kind that may not have come yet.
@@ -162,8 +173,8 @@ inline double CpuPriceOf(const RequestMix& mix, const Fleet& fleet) {
 //     price = K * min(limit, (N * demand / slots)^exponent)
 //     demand: slots that a pod of the mix needs in the mean; larger asks that do not need less CPU
 //     per GPU count as several
-//   room for a large share, of the size (above half a GPU, or a whole one) that pods with one GPU
-//   ask most of; where memory is counted (gpu_state.h), also in memory, and both prices are
+//   room for a large share where memory is counted (gpu_state.h), of the size (above half a GPU, or
+//   a whole one) that pods with one GPU ask most of; one in compute and one in memory, both prices
 //   multiplied by what the one is worth:
 //     price = share_price * size * min(2, (N * demand / rooms)^8)
 //     demand: GPUs that a pod needs in the mean with as much free as that
@@ -172,6 +183,10 @@ inline double CpuPriceOf(const RequestMix& mix, const Fleet& fleet) {
 //     price = model_price * min(limit, N * demand / free GPU of the set), the largest of the sets
 //     demand: GPU that a pod needs in the mean and can find only within the set
 //   slots of every size for pods of a kind that has not come: see above
+//   a part of a GPU, by level (share_worth.h), where memory is not counted:
+//     price = what it is worth to the shares of N pods - its size
+//     A share of one GPU takes a part of one level, and leaves one of a lower level. A whole
+//     GPU is no part; it stands as level 0, which costs nothing.
 class ScarcityMarket final : public Market {
  public:
   // points_per_gpu: of the raw scores that prices are given in. Requires: groups outlives it and is
@@ -180,16 +195,23 @@ class ScarcityMarket final : public Market {
                  const WasteParameters& parameters, double points_per_gpu,
                  const CardWorth& worth = {});
 
-  // First the free GPU of each model group, in thousandths; then the slots; last those of every
-  // size (SlotGpus).
-  [[nodiscard]] std::size_t goods() const override { return groups_.size() + slots_.size() + 1; }
+  // First the free GPU of each model group, in thousandths; then the slots; then the levels of
+  // parts; last the slots of every size (SlotGpus).
+  [[nodiscard]] std::size_t goods() const override {
+    return groups_.size() + slots_.size() + (shares_.empty() ? 0 : kLevels) + 1;
+  }
   void Supply(const Node& node, std::span<int> amounts) const override;
   void Taken(const Node& node, const RequestShape& shape, const DeviceChoice& choice,
              std::span<int> amounts) const override;
   [[nodiscard]] std::vector<double> Prices(std::span<const std::int64_t> supply) const override;
+  [[nodiscard]] std::vector<double> Outlook(const Snapshot& snapshot) const override;
+  [[nodiscard]] std::size_t first_of_outlook() const override {
+    return groups_.size() + slots_.size();
+  }
 
  private:
-  static constexpr std::size_t kMostSlots = 8;  // beside the rooms
+  static constexpr std::size_t kMostShares = 64;  // sizes, those that most GPU is asked of
+  static constexpr std::size_t kMostSlots = 8;    // beside the rooms
   static constexpr std::size_t kMostRooms = 2;
   static constexpr std::size_t kMostModelSets = 64;  // those that most GPUs are asked of
   using Groups = std::vector<std::size_t>;           // of models
@@ -211,6 +233,7 @@ class ScarcityMarket final : public Market {
   void FindModelSets(const RequestMix& mix);
   void FindRoom(const RequestMix& mix);
   void FindRoomInMemory(const RequestMix& mix);
+  void FindShares(const RequestMix& mix);
   [[nodiscard]] static std::int64_t CountSlots(const GpuState& state, const Slot& slot);
   // How many slots of each size there are.
   void CountSlots(const GpuState& state, std::span<int> amounts) const;
@@ -224,8 +247,9 @@ class ScarcityMarket final : public Market {
   const CardWorth worth_;
   std::vector<Slot> slots_;
   std::vector<ModelSet> model_sets_;
-  double mean_ask_ = 0;   // GPUs of a pod
-  double all_milli_ = 0;  // of the fleet; 0 = not known
+  std::vector<ShareDemand> shares_;  // of a pod in the mean
+  double mean_ask_ = 0;              // GPUs of a pod
+  double all_milli_ = 0;             // of the fleet; 0 = not known
 };
 
 }  // namespace berth

@@ -72,7 +72,7 @@ struct WasteParameters {
   double scarcity_exponent = 12;  // above 0: how steeply the price of a multi-GPU slot rises
   double scarcity_limit = 4;      // 0 or more GPUs: the most that a GPU of the slot costs
   double share_price = 0.02;  // 0 or more GPUs: what room for a large share, per GPU of it, costs
-                              // when as much is asked for as there is
+                              // when as much is asked for as there is; where memory is counted
   double model_price = 0.45;  // 0 or more GPUs: what a GPU of a model costs when the demand that
                               // can only go there equals what is free of it
 

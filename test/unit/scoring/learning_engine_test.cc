@@ -132,6 +132,33 @@ TEST(LearningEngine, LaterEpochsAreCalibratedOverThreeCalls) {
   }
 }
 
+// What parts of GPUs are worth is no matter of one decision: it is made anew every 100 pods.
+TEST(LearningEngine, FollowsWhatPartsOfGpusAreWorth) {
+  const auto mix = std::make_shared<const RequestMix>(
+      RequestMix{{APod("a").Share(300).Shape(), 0.5}, {APod("b").Share(700).Shape(), 0.5}});
+  std::vector<ANode> nodes = {ANode("cut").Gpus(1).Holding(APod("y").Share(300), {0}),
+                              ANode("whole").Gpus(1)};
+  for (int i = 0; i < 100; ++i) nodes.push_back(ANode("x" + std::to_string(i)).Gpus(1));
+  const auto empty = SnapshotOf(nodes);
+  for (std::size_t i = 2; i < nodes.size(); ++i) {
+    nodes[i] = nodes[i].Holding(APod("x").Share(700), {0});  // .3 left of each
+  }
+  const auto filled = SnapshotOf(nodes);
+  const auto engine =
+      Engine::Create({*FindBuiltinProfile("expected-waste"), {}, nullptr, mix}, *empty).value();
+  const std::vector<NodeIndex> two = {0, 1};  // sorted by name
+  const auto difference = [&](Engine& of) {
+    const auto ranks = of.TableFor(filled, APod("p").Share(300).Shape()).Ranks(two);
+    return ranks[0] - ranks[1];
+  };
+  const auto before = difference(*engine);
+  for (int pod = 1; pod < 100; ++pod) engine->Follow(filled);
+  EXPECT_EQ(difference(*engine), before);
+  engine->Follow(filled);
+  EXPECT_NE(difference(*engine), before) << "there are enough parts of .3 now, so .7 is not cut";
+  EXPECT_EQ(difference(*engine->Apart()), difference(*engine)) << "explain says what is done";
+}
+
 TEST(LearningEngine, AProfileThatDoesNotLookAtTheMixStays) {
   const auto mix = std::make_shared<LearnedMix>(LearningParameters{});
   const auto engine = Engine::Create({*FindBuiltinProfile("best-fit"), {}, mix}).value();

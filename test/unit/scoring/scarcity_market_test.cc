@@ -46,24 +46,24 @@ struct Priced {
 
 TEST(ScarcityMarket, SuppliesFreeGpuAndTheSlotsThatHaveTheirCpu) {
   const Priced priced(OnesAndFours());
-  EXPECT_EQ(priced.Supply(ANode("n").Gpus(8).Cpu(96)), (Amounts{8000, 2, 8}));
-  EXPECT_EQ(priced.Supply(ANode("n").Gpus(8).Cpu(79)), (Amounts{8000, 1, 8}));
+  EXPECT_EQ(priced.Supply(ANode("n").Gpus(8).Cpu(96)), (Amounts{8000, 2}));
+  EXPECT_EQ(priced.Supply(ANode("n").Gpus(8).Cpu(79)), (Amounts{8000, 1}));
   EXPECT_EQ(priced.Supply(ANode("n").Gpus(8).Cpu(96).Holding(APod("x").Share(1), {3})),
-            (Amounts{7999, 1, 7}));
-  EXPECT_EQ(priced.Supply(ANode("n").Gpus(4).Cpu(96).Unhealthy(0)), (Amounts{3000, 0, 3}));
-  EXPECT_EQ(priced.Supply(ANode("n")), (Amounts{0, 0, 0}));
+            (Amounts{7999, 1}));
+  EXPECT_EQ(priced.Supply(ANode("n").Gpus(4).Cpu(96).Unhealthy(0)), (Amounts{3000, 0}));
+  EXPECT_EQ(priced.Supply(ANode("n")), (Amounts{0, 0}));
 }
 
 TEST(ScarcityMarket, AChoiceTakesItsGpuAndTheSlotsThatAreNoMore) {
   const Priced priced(OnesAndFours());
   const ANode node = ANode("n").Gpus(8).Cpu(96).Holding(APod("x").Share(1), {7});
-  EXPECT_EQ(priced.Taken(node, APod("p").Share(300), {0b1, 300, 0}), (Amounts{300, 0, 1}))
+  EXPECT_EQ(priced.Taken(node, APod("p").Share(300), {0b1, 300, 0}), (Amounts{300, 0}))
       << "six are idle still";
   const ANode four = ANode("n").Gpus(5).Cpu(96).Holding(APod("x").Share(1), {4});
-  EXPECT_EQ(priced.Taken(four, APod("p").Share(300), {0b1, 300, 0}), (Amounts{300, 1, 1}));
-  EXPECT_EQ(priced.Taken(four, APod("p").Share(300), {0b10000, 300, 0}), (Amounts{300, 0, 0}));
-  EXPECT_EQ(priced.Taken(four, APod("p").Whole(4), {0b1111, 1000, 0}), (Amounts{4000, 1, 4}));
-  EXPECT_EQ(priced.Taken(four, APod("p").Cpu(60), {}), (Amounts{0, 1, 0})) << "its CPU goes";
+  EXPECT_EQ(priced.Taken(four, APod("p").Share(300), {0b1, 300, 0}), (Amounts{300, 1}));
+  EXPECT_EQ(priced.Taken(four, APod("p").Share(300), {0b10000, 300, 0}), (Amounts{300, 0}));
+  EXPECT_EQ(priced.Taken(four, APod("p").Whole(4), {0b1111, 1000, 0}), (Amounts{4000, 1}));
+  EXPECT_EQ(priced.Taken(four, APod("p").Cpu(60), {}), (Amounts{0, 1})) << "its CPU goes";
 }
 
 TEST(ScarcityMarket, ASlotIsFreeWhilePlentifulAndDearWhenScarce) {
@@ -96,36 +96,53 @@ TEST(ScarcityMarket, AModelCostsWhatThePodsThatNeedItAskOfIt) {
                           {APod("a").Whole(1).Models({"A"}).Shape(), 0.25},
                           {APod("ab").Whole(1).Models({"A", "B"}).Shape(), 0.25}};
   const Priced priced(mix);
-  ASSERT_EQ(priced.market.goods(), 5u) << "A, B, all others; room for one GPU; the prior";
+  ASSERT_EQ(priced.market.goods(), 4u) << "A, B, all others; the prior";
   // 100 pods to come: 25 can only go to A, 50 to A or B.
-  const std::vector<std::int64_t> supply = {50'000, 50'000, 0, 100};
+  const std::vector<std::int64_t> supply = {50'000, 50'000, 0, 40};
   const std::vector<double> prices = priced.market.Prices(supply);
   EXPECT_DOUBLE_EQ(prices[0] * 1000, 0.45 * 0.5);
   EXPECT_DOUBLE_EQ(prices[1] * 1000, 0.45 * 0.5);
   EXPECT_EQ(prices[2], 0);
 }
 
-TEST(ScarcityMarket, RoomForTheShareThatIsAskedMostCostsALittle) {
-  const RequestMix mix = {{APod("a").Share(400).Shape(), 0.4},
-                          {APod("b").Share(800).Shape(), 0.5},
-                          {APod("c").Whole(1).Shape(), 0.1}};
-  const Priced priced(mix);
-  EXPECT_EQ(
-      priced.Supply(
-          ANode("n").Gpus(3).Holding(APod("x").Share(300), {0}).Holding(APod("y").Share(150), {1})),
-      (Amounts{2550, 2}));
-  // 66 free GPUs are 100 pods to come, 60 of them need 800 or more.
-  const std::vector<std::int64_t> scarce = {66'000, 60}, plenty = {66'000, 600};
-  EXPECT_NEAR(priced.market.Prices(scarce)[1], 0.02 * 0.8, 1e-9);
-  EXPECT_LT(priced.market.Prices(plenty)[1], 1e-9);
+// One good beside the levels and the prior: free GPU.
+TEST(ScarcityMarket, AShareTakesAPartOfItsGpuAndLeavesASmallerOne) {
+  const Priced priced({{APod("a").Share(300).Shape(), 0.5}, {APod("b").Share(700).Shape(), 0.5}});
+  const ANode node = ANode("n").Gpus(2).Holding(APod("x").Share(300), {0});
+  const APod third = APod("p").Share(300);
+  Amounts opens(1 + kLevels), cuts(1 + kLevels);
+  opens[0] = cuts[0] = 300;
+  opens[1 + 70] = -1;
+  opens[1] = 1;  // a whole GPU is no part: level 0 costs nothing
+  cuts[1 + 70] = 1;
+  cuts[1 + 40] = -1;
+  EXPECT_EQ(priced.Taken(node, third, {0b10, 300, 0}), opens);
+  EXPECT_EQ(priced.Taken(node, third, {0b01, 300, 0}), cuts);
+  EXPECT_EQ(priced.Taken(node, APod("p").Whole(1), {0b10, 1000, 0})[1 + 70], 0);
+}
+
+// Half of the pods ask for .3 and half for .7 of a GPU.
+TEST(ScarcityMarket, APartIsWorthWhatTheSharesToComeGetOutOfIt) {
+  const Priced priced({{APod("a").Share(300).Shape(), 0.5}, {APod("b").Share(700).Shape(), 0.5}});
+  std::vector<ANode> nodes;
+  for (int i = 0; i < 200; ++i) nodes.push_back(ANode("n" + std::to_string(i)).Gpus(1));
+  const std::vector<double> empty = priced.market.Outlook(*SnapshotOf(nodes));
+  EXPECT_NEAR(empty[70] + empty[30], 0, 1e-9) << "together they fill a GPU";
+  // Where many GPUs have .3 free, what is short is room for .7.
+  for (ANode& node : nodes) node = node.Holding(APod("x").Share(700), {0});
+  nodes.push_back(ANode("whole").Gpus(1));
+  const std::vector<double> cut = priced.market.Outlook(*SnapshotOf(nodes));
+  EXPECT_NEAR(cut[70], 0.3, 1e-9) << "as good as a whole GPU";
+  EXPECT_NEAR(cut[30], -0.3, 1e-9) << "there are enough of them";
+  EXPECT_TRUE(Priced(OnesAndFours()).market.Outlook(*SnapshotOf(nodes)).empty()) << "no shares";
 }
 
 TEST(ScarcityMarket, ChargesNothingButThePriorWithoutPodsOrGpus) {
   const Priced nobody({});
-  const std::vector<std::int64_t> some = {1000, 4}, none = {0, 0, 0, 0};
+  const std::vector<std::int64_t> some = {1000, 4}, none = {0, 0, 0};
   const double slot = Parameters().slot_price;
   EXPECT_EQ(nobody.market.Prices(some), (std::vector<double>{0, slot}));
-  EXPECT_EQ(Priced(OnesAndFours()).market.Prices(none), (std::vector<double>{0, 0, 0, slot}));
+  EXPECT_EQ(Priced(OnesAndFours()).market.Prices(none), (std::vector<double>{0, 0, slot}));
 }
 
 TEST(SlotPrior, CountsSlotsOfEveryPowerOfTwoAndWholeNodes) {
@@ -164,6 +181,16 @@ TEST(SlotPrior, TakesThePriceOfThePartOfTheFleetThatIsFree) {
   const std::vector<std::int64_t> empty = {8000, 2, 8, 40}, full = {1000, 0, 1, 1};
   EXPECT_GT(market.Prices(empty).back(), market.Prices(full).back());
   EXPECT_EQ(market.Prices(full).back(), kLeastSlotPrice);
+}
+
+TEST(SupplyLedger, KeepsItsOutlookFromSnapshotToSnapshot) {
+  const Priced priced({{APod("a").Share(300).Shape(), 0.5}, {APod("b").Share(700).Shape(), 0.5}});
+  SupplyLedger ledger(priced.market);
+  const auto first = SnapshotOf({ANode("a").Gpus(8)}), other = SnapshotOf({ANode("b").Gpus(4)});
+  EXPECT_EQ(ledger.PricesIn(first)[1 + 50], 0);
+  ledger.SetOutlook(priced.market.Outlook(*first));
+  EXPECT_LT(ledger.PricesIn(first)[1 + 50], -0.1) << "neither .3 nor .7 fills it";
+  EXPECT_EQ(ledger.PricesIn(other)[1 + 50], ledger.PricesIn(first)[1 + 50]);
 }
 
 TEST(SupplyLedger, FollowsSnapshotsAsIfItCountedAnew) {
