@@ -11,7 +11,7 @@
 #include "scoring/devices/device_picker.h"
 #include "scoring/devices/neighbours.h"
 #include "scoring/filters/device_fit.h"
-#include "scoring/groups/group_rails.h"
+#include "scoring/groups/group_domains.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
 

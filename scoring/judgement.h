@@ -91,7 +91,7 @@ void PassOver(const std::vector<bool>& goes_on, Judgement& judgement);
 std::vector<int> PullOn(const Snapshot& snapshot, const PodRequest& pod, const GroupPlaces& group,
                         std::span<const NodeIndex> candidates);
 
-// Engine::PlaceOn; a member of a group gets the GPUs that the other members have (group_rails.h).
+// Engine::PlaceOn; a member of a group gets the GPUs that the other members have (group_domains.h).
 tl::expected<Placement, Reason> PlaceInGroup(Engine& engine,
                                              const std::shared_ptr<const Snapshot>& snapshot,
                                              const PodRequest& pod, const GroupPlaces& group,

@@ -17,7 +17,7 @@
 #include "server/extender/ports/embedded_cluster.h"
 #include "server/http/http_server.h"
 #include "server/service/routes.h"
-#include "server/telemetry/decision_recorder.h"
+#include "server/telemetry/metrics.h"
 
 namespace berth::load {
 

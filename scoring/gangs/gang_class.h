@@ -12,7 +12,7 @@
 
 #include "cluster/state/snapshot.h"
 #include "scoring/gangs/gang_plan.h"
-#include "scoring/gangs/gang_room.h"
+#include "scoring/groups/group_domains.h"
 
 namespace berth {
 

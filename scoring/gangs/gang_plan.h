@@ -35,7 +35,6 @@
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/engine/engine.h"
-#include "scoring/gangs/gang_room.h"
 #include "scoring/groups/group_domains.h"
 #include "topology/domains/domain_tree.h"
 

@@ -15,7 +15,7 @@
 
 #include "cluster/values/labels.h"
 #include "scoring/devices/device_picker.h"
-#include "scoring/groups/group_rails.h"
+#include "scoring/groups/group_domains.h"
 #include "topology/links/wiring.h"
 
 namespace berth {

@@ -33,8 +33,8 @@ std::vector<GangPlan::Place> DealByRank(const DomainTree& tree, std::span<const 
                                         std::vector<ClassPlace> places);
 
 // Moves whole GPUs of a plan to the same indices on every node, where OnRails allows it
-// (groups/group_rails.h). The rails are those of the members that are present, else those that are
-// free on most of the plan's nodes.
+// (group_domains.h). The rails are those of the members that are present, else those that are free
+// on most of the plan's nodes.
 void AlignOnRails(const Snapshot& snapshot, const GangAsk& ask, std::span<GangPlan::Place> places);
 
 }  // namespace berth

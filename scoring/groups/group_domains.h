@@ -17,16 +17,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/recent.h"
 #include "cluster/node/node.h"
 #include "cluster/state/snapshot.h"
+#include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/reason.h"
 #include "topology/domains/domain_tree.h"
+#include "topology/gpu_mask.h"
 
 namespace berth {
 
@@ -78,5 +83,50 @@ constexpr int kMostPods = 1 << 16;
 int PodsThatFit(const Node& node, const RequestShape& shape);
 // So many of them too as kube-scheduler counts room for beside (other_limits.h).
 int PodsThatFit(const Node& node, const PodRequest& pod);
+
+// The GPUs of its node that a member of a group gets, given the other members: the same indices on
+// every node if that costs nothing (topology/links/wiring.h explains why).
+//
+// Members come one at a time. Placed members on other nodes determine the rails; before there are
+// any, the rails are those that are free on most nodes of the domain in which the group is to be.
+// Pure functions.
+
+// The rails for a member that goes to that node; 0 if there is nothing to align with: the pod has
+// no group, or does not ask for whole GPUs.
+GpuMask RailsFor(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
+                 const GroupMembers& members, NodeIndex node);
+
+// As many GPUs of `free` as are chosen, equally good for the ask, with more of the rails if
+// possible: no lower quality, no more NUMA groups, and a free rest that is worth no less to the
+// next pod. The chosen ones unchanged if more than kMaxTableGpus GPUs have known links, or the ask
+// has a pattern. Requires: chosen is part of free.
+GpuMask AlignedWith(const GpuLinks& links, GpuMask rails, GpuMask free, GpuMask chosen,
+                    const LinkAsk& ask);
+
+// The choice for a pod with whole GPUs, moved to these rails where AlignedWith allows it.
+Placement OnRails(const Node& node, const RequestShape& shape, Placement placement, GpuMask rails);
+
+// GangRoom: how many pods of a shape fit each node alone, kept from plan to plan.
+//
+// A memo of PodsThatFit: after the first question about a shape only the nodes that are not the
+// same objects are looked at. Any thread may call it.
+
+class GangRoom {
+ public:
+  // So many shapes are kept; the one not asked for longest goes first.
+  static constexpr std::size_t kMaxShapes = 64;
+
+  // Per node of the snapshot.
+  [[nodiscard]] std::vector<int> Of(const std::shared_ptr<const Snapshot>& snapshot,
+                                    const RequestShape& shape) BERTH_EXCLUDES(mutex_);
+
+ private:
+  struct Room {
+    std::shared_ptr<const Snapshot> snapshot;
+    std::vector<int> pods;  // per node
+  };
+  Mutex mutex_;
+  Recent<RequestShape, Room> rooms_ BERTH_GUARDED_BY(mutex_){kMaxShapes};
+};
 
 }  // namespace berth

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cluster/state/snapshot.h"
-#include "scoring/gangs/gang_room.h"
+#include "scoring/groups/group_domains.h"
 #include "test/support/builders.h"
 
 namespace berth::test::snapshot_memos_test {

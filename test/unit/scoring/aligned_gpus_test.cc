@@ -10,7 +10,6 @@
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/groups/group_domains.h"
-#include "scoring/groups/group_rails.h"
 #include "scoring/registry.h"
 #include "scoring/victims.h"
 #include "test/support/builders.h"

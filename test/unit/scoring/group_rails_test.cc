@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/groups/group_rails.h"
+#include "scoring/groups/group_domains.h"
 
 #include <memory>
 #include <string>

@@ -10,7 +10,7 @@
 
 #include "scoring/devices/device_picker.h"
 #include "scoring/engine/engine.h"
-#include "scoring/groups/group_rails.h"
+#include "scoring/groups/group_domains.h"
 #include "scoring/judgement.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which nodes Berth holds from node autoscalers, and for how long.
-#include "server/planners/moves/held_nodes.h"
+#include "server/planners/moves/room_maker.h"
 
 #include <set>
 #include <string>

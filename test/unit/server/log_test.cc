@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "server/service/serve_parts.h"
-#include "server/telemetry/decision_recorder.h"
+#include "server/telemetry/metrics.h"
 #include "test/support/metrics_lines.h"
 
 namespace berth::test::log_test {

@@ -21,10 +21,9 @@
 #include "cluster/values/pod_request.h"
 #include "scoring/engine/engine.h"
 #include "scoring/gangs/gang_plan.h"
-#include "scoring/gangs/gang_room.h"
+#include "scoring/groups/group_domains.h"
 #include "scoring/reservations/reservations.h"
 #include "scoring/victims.h"
-#include "server/extender/gangs/roster/gang_claims.h"
 #include "server/extender/gangs/roster/gang_unit.h"
 
 namespace berth {

@@ -21,7 +21,6 @@
 #include "cluster/state/waiting_pods.h"
 #include "cluster/values/gang.h"
 #include "scoring/engine/engine.h"
-#include "server/extender/gangs/roster/gang_claims.h"
 #include "server/extender/gangs/roster/gang_unit.h"
 #include "server/extender/kept/device_rooms.h"
 #include "server/extender/ports/ports.h"
