@@ -64,7 +64,7 @@ class SupplyLedger {
   explicit SupplyLedger(const Market& market)
       : market_(market), sums_(market.goods()), counted_(market.goods()) {}
 
-  // One price per good.
+  // One price per good; until the next call.
   const std::vector<double>& PricesIn(const std::shared_ptr<const Snapshot>& snapshot);
 
   [[nodiscard]] const std::vector<double>& outlook() const { return outlook_; }

@@ -170,6 +170,7 @@ Levels ExpectedWorthOfLevels(std::span<const ShareDemand> demand, const Levels& 
   for (int draw = 0; draw < kDrawnDemands; ++draw) {
     std::vector<ShareDemand> drawn(demand.begin(), demand.end());
     for (ShareDemand& each : drawn) each.count = DrawPoisson(random, each.count);
+    std::erase_if(drawn, [](const ShareDemand& each) { return each.count <= 0; });
     const Levels worth = WorthOfLevels(drawn, open);
     for (std::size_t level = 0; level < worth.size(); ++level)
       mean[level] += worth[level] / kDrawnDemands;

@@ -187,10 +187,14 @@ TEST(SupplyLedger, KeepsItsOutlookFromSnapshotToSnapshot) {
   const Priced priced({{APod("a").Share(300).Shape(), 0.5}, {APod("b").Share(700).Shape(), 0.5}});
   SupplyLedger ledger(priced.market);
   const auto first = SnapshotOf({ANode("a").Gpus(8)}), other = SnapshotOf({ANode("b").Gpus(4)});
-  EXPECT_EQ(ledger.PricesIn(first)[1 + 50], 0);
+  const auto price = [&](const std::shared_ptr<const Snapshot>& snapshot) {
+    return ledger.PricesIn(snapshot)[1 + 50];
+  };
+  EXPECT_EQ(price(first), 0);
   ledger.SetOutlook(priced.market.Outlook(*first));
-  EXPECT_LT(ledger.PricesIn(first)[1 + 50], -0.1) << "neither .3 nor .7 fills it";
-  EXPECT_EQ(ledger.PricesIn(other)[1 + 50], ledger.PricesIn(first)[1 + 50]);
+  const double half = price(first);
+  EXPECT_LT(half, -0.1) << "neither .3 nor .7 fills it";
+  EXPECT_EQ(price(other), half);
 }
 
 TEST(SupplyLedger, FollowsSnapshotsAsIfItCountedAnew) {

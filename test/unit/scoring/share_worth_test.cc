@@ -13,6 +13,13 @@ namespace {
 
 TEST(ShareWorth, IsNothingWhereNothingIsAsked) { EXPECT_EQ(WorthOfLevels({}, Levels{}), Levels{}); }
 
+TEST(ShareWorth, OfASizeThatNobodyWillAskForIsNothing) {
+  const std::vector<ShareDemand> demand = {{30, 0}, {70, 10}};
+  const Levels worth = ExpectedWorthOfLevels(demand, Levels{});
+  EXPECT_EQ(worth[69], 0);
+  EXPECT_NEAR(worth[70], 1, 1e-9);
+}
+
 TEST(ShareWorth, OfOneSizeIsItsPartOfAFreshGpu) {
   const std::vector<ShareDemand> thirds = {{30, 9}};
   const Levels fresh = WorthOfLevels(thirds, Levels{});
