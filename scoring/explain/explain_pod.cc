@@ -196,7 +196,7 @@ class Explaining {
     if (!told_.preemption->helps) {
       told_.rollout = FindRolloutBlock(*snapshot_, pod_, ask_.said.replica_set);
     }
-    // A group that starts whole has room made for it as a whole (gang_evictions.h).
+    // A group that starts whole has room made for it as a whole (gang_checked.h).
     if (!pod_.gang.empty()) told_.preemption->text.insert(0, "for this pod alone: ");
     const auto alone = std::make_shared<const PodRequest>(pod_);
     told_.recuts = AdviseNodes(*snapshot_, std::span(&alone, 1));

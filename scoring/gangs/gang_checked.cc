@@ -3,7 +3,20 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
+
+#include "cluster/values/alike.h"
+#include "scoring/admission.h"
+#include "scoring/explain/other_limits.h"
+#include "scoring/judgement.h"
+#include "scoring/registry.h"
+#include "scoring/scheduler_victims.h"
 
 namespace berth {
 
@@ -44,6 +57,173 @@ tl::expected<GangPlan, GangShortage> PlanChecked(const GangAsk& ask, const GangP
     }
   }
   return found;
+}
+
+namespace {
+
+// Between a number of nodes that is too small and one that suffices the smallest is looked for
+// where that is so cheap.
+constexpr std::size_t kMostNodesToSpare = 512;
+
+struct Clearable {
+  NodeIndex node = kNoNode;
+  std::vector<std::string> uids;  // that may go
+  int priority = std::numeric_limits<int>::min();
+  int pods = 0;
+};
+
+std::vector<Clearable> ClearableNodes(const Snapshot& snapshot, const PodRequest& pod,
+                                      const EvictionLimits& limits) {
+  std::vector<Clearable> nodes;
+  for (NodeIndex index = 0; index < snapshot.size(); ++index) {
+    const Node& node = snapshot.node(index);
+    if (node.gpus().empty() || node.lowest_priority() >= pod.priority) continue;
+    Clearable clearable{.node = index, .uids = EvictableFrom(node, pod, limits)};
+    for (const std::string& uid : clearable.uids) {
+      const PodRecord* const held = node.FindPod(uid);
+      if (held->leaving) continue;
+      clearable.priority = std::max(clearable.priority, held->pod.priority);
+      ++clearable.pods;
+    }
+    if (!clearable.uids.empty()) nodes.push_back(std::move(clearable));
+  }
+  std::ranges::sort(nodes, {}, [](const Clearable& node) {
+    return std::tuple(node.priority, node.pods, node.node);
+  });
+  return nodes;
+}
+
+// The plan where the first nodes are emptied.
+tl::expected<GangPlan, GangShortage> PlanWith(const Planning& with, const GangAsk& ask,
+                                              std::span<const Clearable> emptied) {
+  std::shared_ptr<const Snapshot> snapshot = with.snapshot;
+  for (const Clearable& clearable : emptied) {
+    auto node =
+        std::make_shared<const Node>(WithoutPods(snapshot->node(clearable.node), clearable.uids));
+    snapshot = std::make_shared<const Snapshot>(snapshot->With(clearable.node, std::move(node)));
+  }
+  return PlanGang({snapshot, with.tree, with.engine, with.room}, ask);
+}
+
+}  // namespace
+
+tl::expected<GangPlan, GangShortage> PlanAfterEvictions(const Planning& with, const GangAsk& ask,
+                                                        const EvictionLimits& limits) {
+  const PodRequest& least = std::ranges::min_element(ask.members, {}, [](const GangMember& member) {
+                              return member.pod.priority;
+                            })->pod;
+  const std::vector<Clearable> nodes = ClearableNodes(*with.snapshot, least, limits);
+  if (nodes.empty()) return PlanGang(with, ask);
+  const auto first = [&nodes](std::size_t count) { return std::span(nodes).first(count); };
+  std::size_t too_few = 0, enough = std::min(nodes.size(), ask.members.size());
+  auto plan = PlanWith(with, ask, first(enough));
+  while (!plan && enough < nodes.size()) {
+    too_few = std::exchange(enough, std::min(nodes.size(), enough * 2));
+    plan = PlanWith(with, ask, first(enough));
+  }
+  while (plan && enough - too_few > 1 && enough <= kMostNodesToSpare) {
+    const std::size_t middle = (too_few + enough) / 2;
+    auto smaller = PlanWith(with, ask, first(middle));
+    (smaller ? enough : too_few) = middle;
+    if (smaller) plan = std::move(smaller);
+  }
+  return plan;
+}
+
+namespace {
+
+// Nodes on which nobody is evicted for the pod: kube-scheduler has room there by its own count, so
+// that it names no victims; or others have room kept there, and whose comes free first nobody could
+// say. Sorted.
+std::vector<NodeIndex> NotCleared(const Snapshot& snapshot, const PodRequest& pod,
+                                  const Reservations& kept) {
+  std::vector<NodeIndex> nodes;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    if (Admits(node.spec(), pod) != Reason::kFits) continue;
+    const bool names_nobody = FirstObjection(node, pod.shape) != Reason::kFits &&
+                              HasSchedulersRoom(node, pod) && LackOf(node, pod).empty();
+    if (names_nobody || !kept.MayClear(pod, snapshot, i)) nodes.push_back(i);
+  }
+  return nodes;
+}
+
+class AfterClearing final : public BesideKept {
+ public:
+  AfterClearing(const GangAsk& ask, const Snapshot& snapshot, const Clearing& clearing)
+      : BesideKept(ask, clearing.kept.earmarks(), snapshot), clearing_(clearing) {}
+
+  void Begin() override {
+    nodes_.clear();
+    fit_now.clear();
+    BesideKept::Begin();
+  }
+
+  bool Take(const GangPlan::Place& place) override {
+    const PodRequest& pod = PodOf(place);
+    const std::shared_ptr<const Node> node = snapshot().shared(place.node);
+    OnNode& on = nodes_.try_emplace(place.node, OnNode{node, node}).first->second;
+    auto with = WithPod(*on.now, pod);
+    const bool one_by_one = clearing_.nominated != nullptr;
+    if (with == nullptr && !pod.may_preempt) return false;  // nobody is evicted for it
+    if (with == nullptr && one_by_one && !AreNamed(place, on)) return false;
+    if (!BesideKept::Take(place)) return false;
+    if (with == nullptr || (one_by_one && clearing_.nominated->contains(pod.id.uid))) {
+      const Placement counted{
+          place.placement.node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
+      auto nominated = std::make_shared<Node>(*on.by_scheduler);
+      nominated->Put(
+          std::make_shared<const PodRecord>(PodRecord{pod, counted, PodState::kBound, {}}));
+      on.by_scheduler = std::move(nominated);
+    }
+    if (with == nullptr) return true;
+    on.now = std::move(with);
+    fit_now.insert(place.member);
+    return true;
+  }
+
+  std::set<std::size_t> fit_now;
+
+ private:
+  struct OnNode {
+    std::shared_ptr<const Node> now;           // with those that need nobody to go
+    std::shared_ptr<const Node> by_scheduler;  // with those that are nominated
+  };
+
+  [[nodiscard]] bool AreNamed(const GangPlan::Place& place, const OnNode& on) const {
+    const EvictionLimits& limits = clearing_.limits;
+    const PodRequest& pod = PodOf(place);
+    const auto named = SchedulerVictims(*on.by_scheduler, pod, limits.budgets);
+    return named && AgreedVictims(snapshot().With(place.node, on.now), pod, {}, place.node, *named,
+                                  limits, &clearing_.kept, limits.gangs_may_break);
+  }
+
+  const Clearing& clearing_;
+  std::map<NodeIndex, OnNode> nodes_;
+};
+
+}  // namespace
+
+std::optional<ClearedPlan> PlanToClear(const Planning& with, GangAsk ask,
+                                       const Clearing& clearing) {
+  const PodRequest* alike = nullptr;  // the last one that is not cleared for on these nodes
+  std::vector<NodeIndex> closed;
+  for (GangMember& member : ask.members) {
+    if (alike == nullptr || !SamePodKind(*alike, member.pod)) {
+      closed = NotCleared(*with.snapshot, member.pod, clearing.kept);
+    }
+    alike = &member.pod;
+    for (const NodeIndex node : closed) {
+      if (member.fixed != node) Exclude(member, node);
+    }
+  }
+  AfterClearing check(ask, *with.snapshot, clearing);
+  auto plan = PlanChecked(
+      ask,
+      [&](const GangAsk& members) { return PlanAfterEvictions(with, members, clearing.limits); },
+      check);
+  if (!plan) return std::nullopt;
+  return ClearedPlan{*std::move(plan), std::move(check.fit_now)};
 }
 
 }  // namespace berth

@@ -16,9 +16,6 @@ struct PageFile {
   std::string text;
 };
 
-// All files. The first is the document, at "/".
-std::vector<PageFile> PageFiles();
-
 // What a browser may load and run for the document: the files above, and answers of this server.
 // As the value of Content-Security-Policy.
 inline constexpr std::string_view kPagePolicy =
@@ -30,5 +27,14 @@ inline constexpr std::string_view kPagePolicy =
 extern const std::string_view kPageHtml;
 extern const std::string_view kPageCss;
 extern const std::string_view kPageScripts[8];  // one script, in this order
+
+// All files. The first is the document, at "/".
+inline std::vector<PageFile> PageFiles() {
+  std::string script;
+  for (const std::string_view part : kPageScripts) script += part;
+  return {{"/", "text/html; charset=utf-8", std::string(kPageHtml)},
+          {"/page.css", "text/css; charset=utf-8", std::string(kPageCss)},
+          {"/page.js", "text/javascript; charset=utf-8", script}};
+}
 
 }  // namespace berth

@@ -18,7 +18,6 @@
 #include "scoring/explain/node_report.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_checked.h"
-#include "scoring/gangs/gang_evictions.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/registry.h"

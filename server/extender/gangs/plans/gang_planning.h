@@ -43,7 +43,7 @@ struct GangToPlan {
   // If a plan can do it, this one goes where it is offered.
   std::string asker = {};
   std::unordered_set<std::string_view> offered = {};
-  // Of Clearing (gang_evictions.h); empty: kube-scheduler names no victims.
+  // Of Clearing (gang_checked.h); empty: kube-scheduler names no victims.
   std::optional<std::set<std::string, std::less<>>> nominated = {};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/gangs/gang_evictions.h"
+#include "scoring/gangs/gang_checked.h"
 
 #include <algorithm>
 #include <memory>
