@@ -208,8 +208,11 @@ void ClusterParts::ReadNodes() {
     // What cannot be read is said where a file is read as a cluster.
     const auto decoded = wire::DecodeNode(PaddedText(wire::JsonText(node)), rules);
     if (decoded) part.trouble = TroubleOf(decoded->spec);
-    const bool had_gpus = !GpusIn(In(node, {"status", "capacity"}), config).empty() ||
-                          (decoded && decoded->spec.gpus_to_come);
+    // Nor does one run while MIG devices are changed.
+    const bool has_none = dialects::RunsNoPlugin(node) ||
+                          (decoded && decoded->spec.mig_trouble() == MigTrouble::kChanging);
+    const bool had_gpus = !has_none && (!GpusIn(In(node, {"status", "capacity"}), config).empty() ||
+                                        (decoded && decoded->spec.gpus_to_come));
     if (!part.paths.empty() || had_gpus) {
       nodes.push_back(std::move(part));
     }

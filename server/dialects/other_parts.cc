@@ -78,6 +78,14 @@ std::vector<std::string> DevicePathsOf(const Json& node, std::span<const std::st
   return paths;
 }
 
+bool RunsNoPlugin(const Json& node) {
+  const auto label = [&node](const char* key) {
+    return wire::TextIn(node, {"metadata", "labels", key});
+  };
+  return label("nvidia.com/gpu.workload.config").starts_with("vm-") ||
+         label("nvidia.com/gpu.deploy.device-plugin") == "false";
+}
+
 std::string SwitchOver(const Json& pod, const std::string& daemon_set, bool by_operator) {
   const auto says = [&](const char* part) { return daemon_set.find(part) != std::string::npos; };
   if (!says("plugin") || !(says("nvidia") || says("gpu"))) return "";

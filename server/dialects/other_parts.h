@@ -28,6 +28,9 @@ std::vector<std::string> DevicePathsOf(const wire::Json& node,
                                        std::span<const std::string> resources,
                                        std::span<const std::string> drivers);
 
+// Whether labels say that no device plugin is to run there, as for GPUs of virtual machines.
+bool RunsNoPlugin(const wire::Json& node);
+
 // How the plugin that is in the pod of a DaemonSet is made to speak to berth-node. Empty: it is no
 // plugin for GPUs that is known. by_operator: an operator's object says what the DaemonSet is.
 std::string SwitchOver(const wire::Json& pod, const std::string& daemon_set, bool by_operator);

@@ -90,6 +90,35 @@ TEST(HamiShares, AreThoseOfTheOlderRegisterToo) {
   }
 }
 
+// A GPU that is listed twice is one, and of too many as many are given as Berth counts.
+TEST(HamiShares, AreOfEachGpuOnce) {
+  const auto node_with = [](const std::string& text) {
+    return NodeWith({{"nvidia.com/gpu", "12"}}, {{"hami.io/node-nvidia-register", text}});
+  };
+  const std::string once = ",10,40960,100,NVIDIA-A100,0,true:";
+  AgentWorld twice(node_with("GPU-a" + once + "GPU-b" + once + "GPU-a" + once), GivingHami());
+  EXPECT_EQ(twice.problem, "GPU GPU-a is registered twice");
+  ASSERT_EQ(twice.node().spec().gpus.size(), 2U);
+  EXPECT_EQ(twice.node().spec().gpus[1].uuid, "GPU-b");
+  std::string many;
+  for (int gpu = 0; gpu < 65; ++gpu) many += "GPU-" + std::to_string(gpu) + once;
+  AgentWorld more(node_with(many), GivingHami());
+  EXPECT_EQ(more.problem, "want at most 64 registered GPUs, got more");
+  EXPECT_EQ(more.node().spec().gpus.size(), 64U);
+}
+
+TEST(HamiShares, AreHamisWhereItsRegisterListsNothing) {
+  for (const char* const text : {"", ":", "[]"}) {
+    for (const bool gives : {false, true}) {
+      const Texts annotations = {{"hami.io/node-nvidia-register", text}};
+      const Json node = NodeWith({{"nvidia.com/gpu", "20"}}, annotations);
+      AgentWorld world = gives ? AgentWorld(node, GivingHami()) : AgentWorld(node);
+      EXPECT_TRUE(world.node().spec().places.foreign) << text;
+      EXPECT_TRUE(world.node().spec().gpus.empty()) << text;
+    }
+  }
+}
+
 TEST(HamiShares, AreWrittenAsHamisPluginReadsThem) {
   AgentWorld world(HamiNodeJson(), GivingHami());
   Texts written = world.Bind(HamiPod("a", "30000", "30"));
@@ -497,6 +526,10 @@ TEST(VolcanoShares, ThatThePluginWouldNotServeAreRefused) {
   EXPECT_EQ(mig.Check(VolcanoPod("a", "3000")), Reason::kGpusForeign) << "none of them is sick";
   EXPECT_TRUE(mig.node().spec().gpus.empty());
   EXPECT_EQ(mig.node().spec().places.gpus, 2);
+  AgentWorld twice(
+      NodeWith({{"volcano.sh/vgpu-number", "20"}},
+               {{"volcano.sh/node-vgpu-register", "GPU-a,10,1,x,true,:GPU-a,10,1,x,true,:"}}));
+  EXPECT_EQ(twice.node().spec().gpus.size(), 1U) << "one GPU is given once";
   AgentWorld bad(NodeWith({{"volcano.sh/vgpu-number", "20"}},
                           {{"volcano.sh/node-vgpu-register", "GPU-a,ten,1,x,true,:"}}));
   EXPECT_NE(bad.problem.find("[0]: want UUID,COUNT,MIB,TYPE,HEALTHY,MODE"), std::string::npos);

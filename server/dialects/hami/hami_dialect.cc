@@ -379,7 +379,7 @@ class HamiNode final : public wire::NodeReading {
   }
 
   Result<HamiMig> ReadMig(const wire::NodeFacts& facts, bool gives_devices) {
-    if (register_text_.empty()) return HamiMig();
+    if (!facts.annotations.contains(kHamiRegisterAnnotation)) return HamiMig();
     if (!register_) return tl::unexpected(register_.error());
     if (register_->is_discarded() && !register_text_.starts_with('[')) {
       return HamiMig{std::nullopt, 0, true, true};
@@ -439,7 +439,7 @@ class HamiDialect final : public wire::Dialect {
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
       const wire::NodeFacts& facts) const override {
-    if (facts.Annotation(kHamiRegisterAnnotation).empty() &&
+    if (!facts.annotations.contains(kHamiRegisterAnnotation) &&
         facts.Annotation(kHamiScoreAnnotation).empty()) {
       return RegistersOthers(facts) ? std::make_unique<HamiOtherNode>() : nullptr;
     }

@@ -280,7 +280,10 @@ Result<HamiMig> ReadHamiMig(const HamiFacts& facts) {
   BERTH_TRY_STATUS(EachOf(facts.registered, [&all](const Json& json, const std::string& path) {
     return ReadGpu(json, path, all);
   }));
-  HamiMig read{std::nullopt, all.devices, all.has_others, all.shares_others};
+  // Of one that lists nothing the GPUs are HAMi's all the same.
+  const bool is_empty = all.gpus.empty() && all.others.empty();
+  HamiMig read{std::nullopt, all.devices, all.has_others || is_empty,
+               all.shares_others || is_empty};
   for (auto& [index, other] : all.others) {
     GpuSpec& gpu = other.first;
     gpu.healthy = gpu.healthy && !Lists(facts.cordoned, gpu.uuid);

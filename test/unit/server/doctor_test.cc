@@ -312,6 +312,22 @@ TEST(Doctor, FindsNothingWrongWithARightCluster) {
             std::string::npos);
 }
 
+TEST(Doctor, MissesNoPluginWhereNoneIsToRun) {
+  for (const Json& labels : {Json{{"nvidia.com/gpu.workload.config", "vm-passthrough"}},
+                             Json{{"nvidia.com/gpu.deploy.device-plugin", "false"}},
+                             Json{{"nvidia.com/mig.config.state", "pending"}}}) {
+    World world;
+    world.AddNode("n3");
+    Json& node = world.Find("Node", "n3");
+    node["metadata"]["labels"] = labels;
+    node["metadata"]["labels"]["nvidia.com/gpu.present"] = "true";
+    node["status"] = {{"capacity", {{"nvidia.com/gpu", "8"}}},
+                      {"allocatable", {{"cpu", "8"}, {"nvidia.com/gpu", "0"}}}};
+    const DoctorAnswer answer = world.Ask();
+    EXPECT_EQ(answer.text.find("device plugin is gone"), std::string::npos) << answer.text;
+  }
+}
+
 TEST(Doctor, FindsNothingWrongWithTheClustersOwnSchedulerThatAsksBerth) {
   World world;
   world.UseOwnScheduler();
