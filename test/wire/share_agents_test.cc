@@ -100,6 +100,11 @@ TEST(HamiShares, AreOfEachGpuOnce) {
   EXPECT_EQ(twice.problem, "GPU GPU-a is registered twice");
   ASSERT_EQ(twice.node().spec().gpus.size(), 2U);
   EXPECT_EQ(twice.node().spec().gpus[1].uuid, "GPU-b");
+  AgentWorld offered(
+      NodeWith({{"nvidia.com/gpu", "20"}}, {{"hami.io/node-nvidia-register",
+                                             "GPU-a" + once + "GPU-b" + once + "GPU-a" + once}}),
+      GivingHami());
+  EXPECT_EQ(offered.node().spec().missing, 0) << "the plugin offers ten of each";
   std::string many;
   for (int gpu = 0; gpu < 65; ++gpu) many += "GPU-" + std::to_string(gpu) + once;
   AgentWorld more(node_with(many), GivingHami());
@@ -530,6 +535,11 @@ TEST(VolcanoShares, ThatThePluginWouldNotServeAreRefused) {
       NodeWith({{"volcano.sh/vgpu-number", "20"}},
                {{"volcano.sh/node-vgpu-register", "GPU-a,10,1,x,true,:GPU-a,10,1,x,true,:"}}));
   EXPECT_EQ(twice.node().spec().gpus.size(), 1U) << "one GPU is given once";
+  AgentWorld both(NodeWith({{"volcano.sh/vgpu-number", "20"}},
+                           {{"volcano.sh/node-vgpu-register",
+                             "GPU-a,10,1,x,true,:GPU-a,10,1,x,true,:GPU-b,10,1,x,true,mig:"}}));
+  EXPECT_NE(both.problem.find("GPUs of mode \"mig\""), std::string::npos) << both.problem;
+  EXPECT_NE(both.problem.find("GPU GPU-a is registered twice"), std::string::npos) << both.problem;
   AgentWorld bad(NodeWith({{"volcano.sh/vgpu-number", "20"}},
                           {{"volcano.sh/node-vgpu-register", "GPU-a,ten,1,x,true,:"}}));
   EXPECT_NE(bad.problem.find("[0]: want UUID,COUNT,MIB,TYPE,HEALTHY,MODE"), std::string::npos);

@@ -375,7 +375,7 @@ class HamiNode final : public wire::NodeReading {
                                     .isolation = Isolation::kMemory,
                                     .gpus = std::move(mig_->others),
                                     .models = std::move(mig_->models)};
-    CloseWithdrawn(count->allocatable - mig_->devices, *draft.shared);
+    CountRegistered(count->allocatable - mig_->devices, draft);
   }
 
   Result<HamiMig> ReadMig(const wire::NodeFacts& facts, bool gives_devices) {

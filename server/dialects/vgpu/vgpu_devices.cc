@@ -263,7 +263,28 @@ std::string GfdNameOf(std::string type) {
   return type;
 }
 
-void CloseWithdrawn(std::int64_t allocatable, wire::SharedGpus& shared) {
+void CountRegistered(std::int64_t allocatable, wire::GpuDraft& draft) {
+  wire::SharedGpus& shared = *draft.shared;
+  std::set<std::string> seen;
+  std::string twice;  // one of them: a register is long
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < shared.gpus.size(); ++i) {
+    const std::string& uuid = shared.gpus[i].uuid;
+    if (kept == std::size_t{kMaxGpusPerNode}) {
+      draft.AddProblem("want at most " + std::to_string(kept) + " registered GPUs, got more");
+      break;
+    }
+    if (!uuid.empty() && !seen.insert(uuid).second) {
+      twice = uuid;
+      continue;
+    }
+    std::swap(shared.gpus[kept], shared.gpus[i]);
+    std::swap(shared.models[kept], shared.models[i]);
+    ++kept;
+  }
+  shared.gpus.resize(kept);
+  shared.models.resize(kept);
+  if (!twice.empty()) draft.AddProblem("GPU " + twice + " is registered twice");
   std::int64_t registered = 0, each = 1, healthy = 0;
   for (GpuSpec& gpu : shared.gpus) {
     gpu.healthy = gpu.healthy && allocatable > 0;

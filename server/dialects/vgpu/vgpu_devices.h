@@ -94,8 +94,9 @@ Status ReadVgpuDevices(const VgpuWords& words, std::string_view text, const wire
 // "NVIDIA-H100-80GB-HBM3" of a register's "NVIDIA-NVIDIA H100 80GB HBM3".
 std::string GfdNameOf(std::string type);
 
-// Closes as many GPUs as the kubelet has fewer devices of, which learns it before the register
-// does; all where it has none.
-void CloseWithdrawn(std::int64_t allocatable, wire::SharedGpus& shared);
+// Keeps each GPU of a register once, and at most kMaxGpusPerNode. Then closes as many as the
+// kubelet has fewer devices of, which learns it before the register does; all where it has none.
+// Requires: draft.shared.
+void CountRegistered(std::int64_t allocatable, wire::GpuDraft& draft);
 
 }  // namespace berth::dialects

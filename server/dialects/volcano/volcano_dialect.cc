@@ -130,7 +130,7 @@ class VolcanoNode final : public wire::NodeReading {
     }
     draft.shared->gpus = std::move(read_->gpus);
     draft.shared->models = std::move(read_->models);
-    CloseWithdrawn(offered_.allocatable, *draft.shared);
+    CountRegistered(offered_.allocatable, draft);
   }
 
  private:

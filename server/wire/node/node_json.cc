@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -347,30 +346,8 @@ class NodeReader {
     }
   }
 
-  // A register may list a GPU twice, or more than Berth counts.
-  void KeepEachOnce(SharedGpus& said) {
-    std::set<std::string> seen;
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < said.gpus.size(); ++i) {
-      const std::string& uuid = said.gpus[i].uuid;
-      if (!uuid.empty() && !seen.insert(uuid).second) {
-        gpu_problem_ = "GPU " + uuid + " is registered twice";
-      } else if (kept == std::size_t{kMaxGpusPerNode}) {
-        gpu_problem_ = "want at most " + std::to_string(kept) + " registered GPUs, got more";
-        break;
-      } else {
-        std::swap(said.gpus[kept], said.gpus[i]);
-        if (!said.models.empty()) std::swap(said.models[kept], said.models[i]);
-        ++kept;
-      }
-    }
-    said.gpus.resize(kept);
-    if (!said.models.empty()) said.models.resize(kept);
-  }
-
   void AddShared(SharedGpus said) {
     as_chosen_ = true;
-    KeepEachOnce(said);
     registered_ = {.memory = true, .models = !said.models.empty()};
     spec_.gpus = std::move(said.gpus);
     const bool are_alike =
