@@ -403,9 +403,7 @@ class NearSearch {
         fits_once("its kubelet admits such pods again")) {
       return way;
     }
-    const bool offers_none = !spec.gpus.empty() &&
-                             std::cmp_greater_equal(spec.missing, spec.gpus.size()) &&
-                             !spec.mig.known();
+    const bool offers_none = OffersNoneOfItsGpus(spec);
     int sick = std::exchange(spec.missing, 0);
     for (GpuSpec& gpu : spec.gpus) sick += std::exchange(gpu.healthy, true) ? 0 : 1;
     if (sick > 0) {

@@ -514,9 +514,8 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
       }
       if (!spec.gpus_to_come) return std::string(PredicateOf(reason));
       if (!spec.gpu_model.empty()) {
-        return "has no device plugin (start it, or the GPU operator; where claims give the GPUs, "
-               "the pod needs one): its labels say " +
-               spec.gpu_model;
+        return "has " + spec.gpu_model +
+               " by its labels, and no device plugin: start it, or ask by a claim";
       }
       return "should have GPUs and offers none (device plugin or GPU operator missing)";
     default:

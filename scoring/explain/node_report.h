@@ -95,6 +95,13 @@ std::string AskText(const RefusedAsk& ask);
 // "GPU 3", "GPU 3 (300 thousandths)"; by the UUID where the index is not known.
 std::string TextOf(const DeviceGrant& grant);
 
+// Its device plugin is gone, or calls all of its GPUs unhealthy. While MIG devices are changed none
+// runs.
+inline bool OffersNoneOfItsGpus(const NodeSpec& spec) {
+  return !spec.gpus.empty() && std::cmp_greater_equal(spec.missing, spec.gpus.size()) &&
+         !spec.mig.known();
+}
+
 // It holds GPUs, and nobody knows which, or that they are replicas.
 bool HasUnknownGpus(const PodRecord& record);
 

@@ -102,9 +102,7 @@ struct NodeLine {
 // "GPU 0,1,3: idle", "GPU 2: held by ns/a": GPUs of one state on one line.
 std::vector<NodeLine> GpusLines(const NodeReport& facts) {
   std::vector<std::pair<std::string, std::string>> lines;  // what they are -> which
-  const bool offers_none = facts.missing > 0 &&
-                           std::cmp_greater_equal(facts.missing, facts.gpus.size()) &&
-                           !facts.spec().mig.known();
+  const bool offers_none = OffersNoneOfItsGpus(facts.spec());
   for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
     const GpuFree& free = facts.node.gpus()[i];
     const bool open = facts.node.IsOpen(static_cast<int>(i)),

@@ -621,8 +621,7 @@ TEST_F(ExplainPodTest, ANodeThatShouldHaveGpusSaysWhatIsMissing) {
   const auto labelled = std::make_shared<const Snapshot>(std::vector<std::shared_ptr<const Node>>{
       std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec))});
   EXPECT_EQ(TextOfNearest(ExplainOn(labelled, APod("p").Whole(1).Request())),
-            "z1: has no device plugin (start it, or the GPU operator; where claims give the GPUs, "
-            "the pod needs one): its labels say NVIDIA-L40S");
+            "z1: has NVIDIA-L40S by its labels, and no device plugin: start it, or ask by a claim");
 }
 
 // --- Rolling updates
