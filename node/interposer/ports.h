@@ -76,12 +76,26 @@ class CallWatch {
   };
 
   // Whether none is late by more than `slack`.
-  [[nodiscard]] bool InTime(Duration slack) const BERTH_EXCLUDES(mutex_);
-  [[nodiscard]] bool Idle() const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] bool InTime(Duration slack) const BERTH_EXCLUDES(mutex_) {
+    const Instant now = Instant::clock::now();
+    const MutexLock lock(mutex_);
+    return ends_.empty() || *ends_.begin() + slack >= now;
+  }
+  [[nodiscard]] bool Idle() const BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return ends_.empty();
+  }
 
  private:
-  std::multiset<Instant>::const_iterator Begin(Duration limit) BERTH_EXCLUDES(mutex_);
-  void End(std::multiset<Instant>::const_iterator call) BERTH_EXCLUDES(mutex_);
+  std::multiset<Instant>::const_iterator Begin(Duration limit) BERTH_EXCLUDES(mutex_) {
+    const Instant end = Instant::clock::now() + limit;
+    const MutexLock lock(mutex_);
+    return ends_.insert(end);
+  }
+  void End(std::multiset<Instant>::const_iterator call) BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    ends_.erase(call);
+  }
 
   mutable Mutex mutex_;
   std::multiset<Instant> ends_ BERTH_GUARDED_BY(mutex_);

@@ -12,7 +12,6 @@
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_class.h"
-#include "scoring/gangs/gang_counts.h"
 #include "scoring/gangs/gang_fill.h"
 #include "scoring/gangs/gang_ranks.h"
 

@@ -9,7 +9,7 @@
 //   within      the same rule level by level, so that members are as near to each other as can be;
 //               within the narrowest domain each goes to the node that the profile likes best
 //   exactly     where that leaves a member over, a search over counts per kind of member and node
-//               (gang_counts.h)
+//               (gang_class.h)
 //   parts       members of some roles in one domain of their own, within that (gang_parts.cc)
 //   roles       the minimums of roles are met as well: their members are placed before the others
 //               where that is the only way
