@@ -204,17 +204,18 @@ void Engine::CatchUp() {
   const MutexLock following(following_mutex_);
   while (true) {
     std::shared_ptr<const Snapshot> snapshot;
+    bool looks = false;
     {
       const MutexLock lock(waiting_mutex_);
       const std::uint64_t epoch = CurrentMix().number;
-      const bool looks = pods_since_look_ >= kPodsPerLook;
+      looks = pods_since_look_ >= kPodsPerLook;
       if (!looks && taken_up_ != nullptr && newest_->SameNodes(*taken_up_) &&
           epoch == epoch_taken_up_) {
         has_caught_up = true;
         catching_up_ = false;
         return;
       }
-      pods_since_look_ = 0;
+      if (looks) pods_since_look_ = 0;
       taken_up_ = snapshot = newest_;
       epoch_taken_up_ = epoch;
     }
@@ -223,7 +224,7 @@ void Engine::CatchUp() {
       tables = Advance(snapshot);
     } while (rounds_left_ > 0);
     if (tables == nullptr) {
-      Tables()->LookAt(*snapshot);
+      if (looks) Tables()->LookAt(*snapshot);
       continue;
     }
     tables->Prepare(snapshot, *Tables(), kPreparedShapes);

@@ -14,7 +14,6 @@
 #include "scoring/priority.h"
 #include "scoring/registry.h"
 #include "scoring/scorers/workload_fit.h"
-#include "scoring/waste/market.h"
 
 namespace berth {
 
@@ -173,11 +172,20 @@ void EvaluationTable::Sweep() {
   constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   std::vector<std::uint32_t> now(outcomes_.size(), kNone);
   std::vector<Outcome> old = std::move(outcomes_);
+  const std::vector<Bundle> old_bundles = std::move(bundles_);
   outcomes_.clear();
   by_hash_.clear();
+  bundles_.clear();
+  numbers_.clear();
   known_.Clear();
   for (std::uint32_t& found : found_) {
-    if (now[found] == kNone) now[found] = NumberOf(std::move(old[found]));
+    if (now[found] == kNone) {
+      Outcome& kept = old[found];
+      for (std::size_t o = 0; o < kept.options && market_ != nullptr; ++o) {
+        kept.option[o].bundle = NumberOf(old_bundles[kept.option[o].bundle]);
+      }
+      now[found] = NumberOf(std::move(kept));
+    }
     found = now[found];
   }
   sweep_at_ = kLeastSwept + 2 * outcomes_.size();
@@ -305,10 +313,10 @@ void EvaluationTable::KeepOption(std::span<const DeviceChoice> choices, std::siz
 std::uint32_t EvaluationTable::BundleOf(const Node& node, const DeviceChoice& choice) {
   std::vector<int> taken(market_->goods());
   market_->Taken(node, shape_, choice, taken);
-  Bundle bundle;
-  for (std::size_t good = 0; good < taken.size(); ++good) {
-    if (taken[good] != 0) bundle.emplace_back(static_cast<std::uint16_t>(good), taken[good]);
-  }
+  return NumberOf(WithoutZeros(taken));
+}
+
+std::uint32_t EvaluationTable::NumberOf(Bundle bundle) {
   const auto known = numbers_.find(bundle);
   if (known != numbers_.end()) return known->second;
   bundles_.push_back(bundle);  // first: where memory runs out, no number is without its bundle
@@ -319,11 +327,10 @@ std::uint32_t EvaluationTable::BundleOf(const Node& node, const DeviceChoice& ch
 
 std::vector<int> EvaluationTable::BundleCosts(std::span<const double> prices) const {
   std::vector<int> costs(bundles_.size());
+  if (prices.empty()) return costs;
   for (std::size_t b = 0; b < costs.size(); ++b) {
     double cost = 0;
-    for (const auto& [good, amount] : bundles_[b]) {
-      if (!prices.empty()) cost += prices[good] * amount;
-    }
+    for (const auto& [good, amount] : bundles_[b]) cost += prices[good] * amount;
     costs[b] = static_cast<int>(std::lround(std::min(cost, kDearest)));
   }
   return costs;

@@ -40,6 +40,7 @@
 #include "cluster/state/snapshot.h"
 #include "scoring/profile.h"
 #include "scoring/reason.h"
+#include "scoring/waste/market.h"
 
 namespace berth {
 
@@ -94,6 +95,7 @@ class EvaluationTable {
 
   // How many outcomes it keeps: of memory.
   [[nodiscard]] std::size_t outcomes() const { return outcomes_.size(); }
+  [[nodiscard]] std::size_t bundles() const { return bundles_.size(); }
 
   // All nodes that fit, in order.
   [[nodiscard]] std::vector<NodeIndex> Fitting() const;
@@ -101,7 +103,7 @@ class EvaluationTable {
  private:
   // So many choices are kept of a node where the profile has a market.
   static constexpr std::size_t kOptions = 2;
-  using Bundle = std::vector<std::pair<std::uint16_t, int>>;  // goods that a choice takes, how much
+  using Bundle = SomeGoods;  // that a choice takes
 
   struct Option {
     DeviceChoice choice;
@@ -137,7 +139,7 @@ class EvaluationTable {
   void Note(NodeIndex index, std::uint32_t outcome);
   // The outcome's number; known ones keep theirs.
   [[nodiscard]] std::uint32_t NumberOf(Outcome outcome);
-  // Drops the outcomes that no node has any more.
+  // Drops the outcomes that no node has any more, and the bundles that no outcome has.
   void Sweep();
   [[nodiscard]] std::vector<int> TotalsOfAll(std::span<const NodeIndex> candidates,
                                              std::span<const double> prices,
@@ -162,6 +164,7 @@ class EvaluationTable {
   void KeepOption(std::span<const DeviceChoice> choices, std::size_t choice,
                   Outcome& outcome) const;
   [[nodiscard]] std::uint32_t BundleOf(const Node& node, const DeviceChoice& choice);
+  [[nodiscard]] std::uint32_t NumberOf(Bundle bundle);
 
   [[nodiscard]] std::vector<int> BundleCosts(std::span<const double> prices) const;
   // The better option of the node. Lower ones win ties.

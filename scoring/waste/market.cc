@@ -19,14 +19,20 @@ constexpr double kRoomExponent = 8, kRoomLimit = 2;
 
 }  // namespace
 
+SomeGoods WithoutZeros(std::span<const int> amounts) {
+  SomeGoods some;
+  for (std::size_t good = 0; good < amounts.size(); ++good) {
+    if (amounts[good] != 0) some.emplace_back(static_cast<std::uint16_t>(good), amounts[good]);
+  }
+  return some;
+}
+
 const std::vector<double>& SupplyLedger::PricesIn(const std::shared_ptr<const Snapshot>& snapshot) {
   if (snapshot == snapshot_) return prices_;
   if (snapshot_ != nullptr && snapshot->SameNodes(*snapshot_)) {
     snapshot->ForEachDifference(*snapshot_, [&](NodeIndex i) {
-      market_.Supply(snapshot_->node(i), counted_);
-      for (std::size_t good = 0; good < sums_.size(); ++good) sums_[good] -= counted_[good];
-      market_.Supply(snapshot->node(i), counted_);
-      for (std::size_t good = 0; good < sums_.size(); ++good) sums_[good] += counted_[good];
+      Count(AmountsOf(snapshot_->node(i)), -1);
+      Count(AmountsOf(snapshot->node(i)), 1);
     });
   } else {
     CountAll(*snapshot);
@@ -42,18 +48,27 @@ void SupplyLedger::MakePrices() {
   std::ranges::copy(outlook_, prices_.begin() + first);
 }
 
+SomeGoods SupplyLedger::AmountsOf(const Node& node) {
+  market_.Supply(node, counted_);
+  return WithoutZeros(counted_);
+}
+
+void SupplyLedger::Count(const SomeGoods& amounts, int sign) {
+  for (const auto& [good, amount] : amounts) sums_[good] += sign * amount;
+}
+
 void SupplyLedger::CountAll(const Snapshot& snapshot) {
   std::ranges::fill(sums_, 0);
-  LikenessMemo<std::vector<int>> known(snapshot.size());
+  LikenessMemo<SomeGoods> known(snapshot.size());
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
-    const std::vector<int>* amounts = known.Find(node);
-    if (amounts == nullptr) {
-      market_.Supply(node, counted_);
-      known.Put(node, counted_);
-      amounts = &counted_;
+    if (const SomeGoods* const amounts = known.Find(node)) {
+      Count(*amounts, 1);
+      continue;
     }
-    for (std::size_t good = 0; good < sums_.size(); ++good) sums_[good] += (*amounts)[good];
+    SomeGoods amounts = AmountsOf(node);
+    Count(amounts, 1);
+    known.Put(node, std::move(amounts));
   }
 }
 

@@ -27,6 +27,10 @@
 
 namespace berth {
 
+// Amounts of goods, without those that are 0: of more than a hundred a node has a few.
+using SomeGoods = std::vector<std::pair<std::uint16_t, int>>;
+SomeGoods WithoutZeros(std::span<const int> amounts);
+
 // Immutable: any thread may call it.
 class Market {
  public:
@@ -47,8 +51,8 @@ class Market {
   // them; 0 for one that Outlook knows. One price per good.
   [[nodiscard]] virtual std::vector<double> Prices(std::span<const std::int64_t> supply) const = 0;
 
-  // The prices that take too long for a decision, so that they are made now and then: of the good
-  // first_of_outlook() and those after it.
+  // The prices that take too long for a decision, so that they are made now and then: of as many
+  // goods, from first_of_outlook() on.
   [[nodiscard]] virtual std::vector<double> Outlook(const Snapshot&) const { return {}; }
   [[nodiscard]] virtual std::size_t first_of_outlook() const { return goods(); }
 };
@@ -76,6 +80,9 @@ class SupplyLedger {
 
  private:
   void CountAll(const Snapshot& snapshot);
+  [[nodiscard]] SomeGoods AmountsOf(const Node& node);
+  // sign: 1, or -1 for what is no more.
+  void Count(const SomeGoods& amounts, int sign);
   void MakePrices();
 
   const Market& market_;

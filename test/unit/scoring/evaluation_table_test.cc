@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "scoring/registry.h"
 #include "test/support/builders.h"
 #include "test/support/fake_scorers.h"
 
@@ -208,6 +211,32 @@ TEST(EvaluationTable, ForgetsWhatNoNodeHasAnyMore) {
     snapshot = std::make_shared<const Snapshot>(
         snapshot->With(0, std::make_shared<const Node>(at(i + 1).Build())));
   }
+}
+
+// What a choice takes differs with the model and with how much of the GPU is free.
+TEST(EvaluationTable, ForgetsWhatNoChoiceTakesAnyMore) {
+  const RequestMix mix = {{APod("a").Share(300).Models({"A"}).Shape(), 0.3},
+                          {APod("b").Share(300).Models({"B"}).Shape(), 0.3},
+                          {APod("c").Share(700).Shape(), 0.4}};
+  const Profile profile = BuildProfile(*FindBuiltinProfile("expected-waste"), mix, {}, {}).value();
+  EvaluationTable table(profile, APod("p").Share(10).Shape());
+  const auto at = [](int i) {
+    return ANode("n")
+        .Gpus(1)
+        .Model(std::string(1, static_cast<char>('A' + i / 90)))
+        .Holding(APod("x").Share(10 * (i % 90 + 1)), {0});
+  };
+  auto snapshot = SnapshotOf({at(0)});
+  std::size_t most = 0;
+  for (int i = 1; i < 270; ++i) {
+    table.Refresh(snapshot);
+    most = std::max(most, table.bundles());
+    EXPECT_EQ(table.choice(0, std::vector<double>(200, 1.0)).gpus, 1U);
+    snapshot = std::make_shared<const Snapshot>(
+        snapshot->With(0, std::make_shared<const Node>(at(i).Build())));
+  }
+  EXPECT_GT(most, 30U) << "they differ";
+  EXPECT_LE(most, 80U);
 }
 
 // Computes a state for every node it scores.
