@@ -42,7 +42,7 @@ func TestBerthAndKaiAloneNameTheGpusOfFractions(t *testing.T) {
 			t.Errorf("%s: want it refused with %q, got %v", what, want, err)
 		}
 	}
-	harness.Eventually(t, "the policies to be in force", 30*time.Second, func() error {
+	harness.Eventually(t, "the policy of devices to be in force", 30*time.Second, func() error {
 		named := withFraction("first")
 		named.Annotations[fractionDevices] = "GPU-t4-0"
 		_, err := tenant.Create(t.Context(), named, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -61,6 +61,15 @@ func TestBerthAndKaiAloneNameTheGpusOfFractions(t *testing.T) {
 	if got := c.Pod("share").Annotations[fractionDevices]; got != want {
 		t.Errorf("want %s=%s, got %q", fractionDevices, want, got)
 	}
+	// An API server takes policies up one by one.
+	harness.Eventually(t, "the policy of bound pods to be in force", 30*time.Second, func() error {
+		_, err := tenant.Patch(t.Context(), "share", types.MergePatchType, []byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:"2Gi"}}}`, fractionOfMain)),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			return fmt.Errorf("a bound pod may ask for another share")
+		}
+		return nil
+	})
 	named := withFraction("thief")
 	named.Annotations[fractionDevices] = want
 	_, err = tenant.Create(t.Context(), named, metav1.CreateOptions{})
