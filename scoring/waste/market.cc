@@ -183,6 +183,7 @@ std::vector<double> ScarcityMarket::Outlook(const Snapshot& snapshot) const {
   double free_milli = 0;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
+    if (!node.spec().ready) continue;
     for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
       const int free = UsableMilli(node, gpu);
       free_milli += free;
@@ -243,7 +244,7 @@ void ScarcityMarket::CountSlots(const GpuState& state, std::span<int> amounts) c
 
 void ScarcityMarket::Supply(const Node& node, std::span<int> amounts) const {
   std::ranges::fill(amounts, 0);
-  if (node.gpus().empty()) return;
+  if (node.gpus().empty() || !node.spec().ready) return;
   const GpuState state = worth_.StateOf(node);
   amounts[groups_.GroupOf(node.spec().gpu_model)] =
       static_cast<int>(std::lround(worth_.MilliOf(state)));

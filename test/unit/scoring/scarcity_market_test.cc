@@ -52,6 +52,7 @@ TEST(ScarcityMarket, SuppliesFreeGpuAndTheSlotsThatHaveTheirCpu) {
             (Amounts{7999, 1}));
   EXPECT_EQ(priced.Supply(ANode("n").Gpus(4).Cpu(96).Unhealthy(0)), (Amounts{3000, 0}));
   EXPECT_EQ(priced.Supply(ANode("n")), (Amounts{0, 0}));
+  EXPECT_EQ(priced.Supply(ANode("n").Gpus(8).Cpu(96).NotReady()), (Amounts{0, 0}));
 }
 
 TEST(ScarcityMarket, AChoiceTakesItsGpuAndTheSlotsThatAreNoMore) {
@@ -134,6 +135,9 @@ TEST(ScarcityMarket, APartIsWorthWhatTheSharesToComeGetOutOfIt) {
   const std::vector<double> cut = priced.market.Outlook(*SnapshotOf(nodes));
   EXPECT_NEAR(cut[70], 0.3, 1e-9) << "as good as a whole GPU";
   EXPECT_NEAR(cut[30], -0.3, 1e-9) << "there are enough of them";
+  for (ANode& node : nodes) node = node.NotReady();
+  for (int i = 0; i < 200; ++i) nodes.push_back(ANode("open" + std::to_string(i)).Gpus(1));
+  EXPECT_EQ(priced.market.Outlook(*SnapshotOf(nodes)), empty) << "they take no pods";
   EXPECT_TRUE(Priced(OnesAndFours()).market.Outlook(*SnapshotOf(nodes)).empty()) << "no shares";
 }
 
