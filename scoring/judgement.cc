@@ -203,6 +203,13 @@ void PassOver(const std::vector<bool>& goes_on, Judgement& judgement) {
 
 std::vector<int> PullOn(const Snapshot& snapshot, const PodRequest& pod, const GroupPlaces& group,
                         std::span<const NodeIndex> candidates) {
+  if (!group.former.empty()) {
+    std::vector<int> pull;
+    for (const NodeIndex node : candidates) {
+      pull.push_back(std::ranges::binary_search(group.former, node) ? 100 : 0);
+    }
+    return pull;
+  }
   if (!group.tree || pod.gang.empty()) return {};
   return PullOf(snapshot, *group.tree, pod, group.members, candidates);
 }
@@ -330,16 +337,17 @@ bool MayChangeSoon(Reason reason) {
 std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const Snapshot>& real,
                                      const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> fitting,
-                                     std::size_t most, NodeIndex always) {
+                                     std::size_t most, NodeIndex always,
+                                     std::span<const int> pull) {
   if (fitting.empty()) return {};
   const RequestShape& shape = pod.shape;
   PlanTable table = engine.TableFor(real, shape);
   table.Follow(snapshot);
-  const std::vector<std::int64_t> ranks = table.Ranks(fitting);
+  const std::shared_ptr<const Profile> profile = engine.profile(shape);
+  const std::vector<std::int64_t> ranks = table.Ranks(fitting, pull, profile->locality_weight);
   std::vector<std::size_t> order(fitting.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return ranks[i]; });
-  const std::shared_ptr<const Profile> profile = engine.profile(shape);
   std::vector<ScoredNode> report;
   std::size_t place = 1;
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -39,10 +39,12 @@
 
 namespace berth {
 
-// Where the members of a pod's group are. Without a tree domains do not matter to the pod.
+// Where the members of a pod's group are, or the pods ran in whose place it comes. Without a tree
+// domains do not matter to the pod.
 struct GroupPlaces {
   std::shared_ptr<const DomainTree> tree;  // of the snapshot
   GroupMembers members;
+  std::vector<NodeIndex> former = {};  // ascending; of a pod without a gang
 };
 
 // Whether a question about the pod needs its GroupPlaces, where there are levels at all.
@@ -87,7 +89,8 @@ void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
 // Makes the others kBetterElsewhere. goes_on: one per fitting node.
 void PassOver(const std::vector<bool>& goes_on, Judgement& judgement);
 
-// What draws the pod to each candidate, as Engine::Prioritize takes it; empty: nothing does.
+// What draws the pod to each candidate, as Engine::Prioritize takes it; empty: nothing does. All of
+// it to a node where a pod ran in whose place it comes: what that had loaded there is still at hand.
 std::vector<int> PullOn(const Snapshot& snapshot, const PodRequest& pod, const GroupPlaces& group,
                         std::span<const NodeIndex> candidates);
 
@@ -155,12 +158,13 @@ struct ScoredNode {
 
 // The best nodes, at most `most`, best first, and `always` if it is one of them, wherever it is.
 // The order has all that decides between nodes: scores, weights, prices of what is scarce, and how
-// empty a node is among equals. real: the snapshot that the engine decides on; snapshot: that one,
+// empty a node is among equals. pull: as Engine::Prioritize takes it. real: the snapshot that the engine decides on; snapshot: that one,
 // or one with the same nodes that is only thought of. Requires: the pod fits all of `fitting` on
 // `snapshot`; in order.
 std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const Snapshot>& real,
                                      const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> fitting,
-                                     std::size_t most, NodeIndex always = kNoNode);
+                                     std::size_t most, NodeIndex always = kNoNode,
+                                     std::span<const int> pull = {});
 
 }  // namespace berth

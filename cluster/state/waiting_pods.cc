@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/random.h"
 #include "base/text.h"
 #include "cluster/values/alike.h"
 #include "cluster/values/held_bytes.h"
@@ -46,6 +47,21 @@ bool SaysOnlyRoomLacks(std::string_view scheduler_said) {
     return scheduler_said.find(word) != std::string_view::npos;
   };
   return has("Insufficient ") && !has("volume") && !has("Volume");
+}
+
+std::uint64_t NumberOf(std::string_view name, std::string_view of = {}) {
+  Digester digester;
+  digester.Add(name);
+  digester.Add(of);
+  return digester.digest().high;
+}
+
+// What makes another pod when that one ends: its Deployment, whose ReplicaSets come and go, or its
+// controller. 0: nothing.
+std::uint64_t OwnerOf(const PodRequest& pod, std::string_view replica_set) {
+  if (pod.controller.empty() || !pod.gang.empty() || !pod.shape.wants_gpu()) return 0;
+  const std::string_view deployment = replica_set.substr(0, replica_set.rfind('-'));
+  return NumberOf(pod.id.namespace_name, replica_set.empty() ? pod.controller : deployment);
 }
 
 const PodRequest& RequestOf(const WaitingPod& waiting) { return *waiting.pod; }
@@ -363,6 +379,53 @@ std::optional<WaitingPod> WaitingPods::FindOther(std::string_view namespace_name
   pod.others = entry_of->other.others;
   waiting.pod = std::make_shared<const PodRequest>(std::move(pod));
   return waiting;
+}
+
+void WaitingPods::Ends(const PodRequest& pod, const PodLife& life, const std::string& node) {
+  const std::uint64_t owner = OwnerOf(pod, life.replica_set);
+  if (owner == 0 || !life.ends || life.evicted || life.completes || life.comes_back) return;
+  Ending ending{.pod = NumberOf(pod.id.uid),
+                .namespace_name = NumberOf(pod.id.namespace_name),
+                .owner = owner,
+                .node = node,
+                .until = *life.ends + kRemembersFor};
+  const MutexLock lock(mutex_);
+  const auto is_of_it = [&ending](const Ending& one) {
+    return one.namespace_name == ending.namespace_name;
+  };
+  const auto known = std::ranges::find(ending_, ending.pod, &Ending::pod);
+  if (known != ending_.end()) {
+    ending_.erase(known);  // it ends at another time
+  } else if (std::ranges::count_if(ending_, is_of_it) >= std::ptrdiff_t{kMostEndingOfNamespace}) {
+    ending_.erase(std::ranges::find_if(ending_, is_of_it));
+  } else if (ending_.size() >= kMostEnding) {
+    ending_.erase(ending_.begin());
+  }
+  ending_.push_back(std::move(ending));
+}
+
+std::vector<std::string> WaitingPods::FormerNodes(const std::string& uid, WallTime now) const {
+  std::vector<std::string> nodes;
+  const MutexLock lock(mutex_);
+  const auto found = by_uid_.find(uid);
+  if (ending_.empty() || found == by_uid_.end() || found->second.pod.pod == nullptr) return nodes;
+  const WaitingPod& waiting = found->second.pod;
+  const std::uint64_t owner = OwnerOf(*waiting.pod, waiting.replica_set);
+  for (const Ending& one : ending_) {
+    if (owner == 0 || one.owner != owner || one.until < now) continue;
+    if (std::ranges::find(nodes, one.node) == nodes.end()) nodes.push_back(one.node);
+  }
+  return nodes;
+}
+
+void WaitingPods::Replaces(const std::string& uid, std::string_view node) {
+  const MutexLock lock(mutex_);
+  const auto found = by_uid_.find(uid);
+  if (ending_.empty() || found == by_uid_.end() || found->second.pod.pod == nullptr) return;
+  const std::uint64_t owner = OwnerOf(*found->second.pod.pod, found->second.pod.replica_set);
+  const auto replaced = std::ranges::find_if(
+      ending_, [&](const Ending& one) { return one.owner == owner && one.node == node; });
+  if (replaced != ending_.end()) ending_.erase(replaced);
 }
 
 std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang,

@@ -36,6 +36,7 @@
 #include "base/recent.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/gang.h"
+#include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
 
 namespace berth {
@@ -146,6 +147,18 @@ class WaitingPods {
   [[nodiscard]] std::optional<WaitingPod> FindOther(std::string_view namespace_name,
                                                     std::string_view name) const
       BERTH_EXCLUDES(mutex_);
+  // A running pod of a Deployment, StatefulSet or the like ends, and another comes in its place.
+  // May be told again. Does nothing for one that was evicted, as somebody wants it away from its
+  // node, and for one of a gang, which has a plan.
+  void Ends(const PodRequest& pod, const PodLife& life, const std::string& node)
+      BERTH_EXCLUDES(mutex_);
+  // The nodes of such pods whose place the waiting pod may have, until kRemembersFor after their
+  // ends; each once.
+  [[nodiscard]] std::vector<std::string> FormerNodes(const std::string& uid, WallTime now) const
+      BERTH_EXCLUDES(mutex_);
+  // The waiting pod has the place of one of them there, if there was one.
+  void Replaces(const std::string& uid, std::string_view node) BERTH_EXCLUDES(mutex_);
+
   // The members of the gang that this scheduler will place: its own ones, without gates. Sorted by
   // UID. A gang is read with its pod: PodGroups::Update tells what its object says now.
   [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang,
@@ -166,6 +179,9 @@ class WaitingPods {
   [[nodiscard]] std::size_t bytes() const BERTH_EXCLUDES(mutex_);
 
   static constexpr std::size_t kMostAsked = 65'536;
+  static constexpr Duration kRemembersFor = std::chrono::minutes(10);
+  // Pods that end: of more the first are forgotten.
+  static constexpr std::size_t kMostEnding = 4096, kMostEndingOfNamespace = 512;
 
  private:
   static constexpr std::size_t kGraves = 4096;
@@ -190,6 +206,12 @@ class WaitingPods {
     std::uint64_t added = 0;  // in the order of additions
     std::size_t bytes = 0;
     bool outlined = false;
+  };
+  // One that ends. Each number stands for a name.
+  struct Ending {
+    std::uint64_t pod, namespace_name, owner;
+    std::string node;
+    WallTime until;
   };
   // For LackingRoom. Empty: it does not lack room.
   static std::optional<PlaceInLine> InLineOf(std::string_view uid, const WaitingPod& pod);
@@ -225,7 +247,8 @@ class WaitingPods {
   std::uint64_t added_ BERTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t changes_ BERTH_GUARDED_BY(mutex_) = 0;
   Recent<std::string, std::monostate> dead_ BERTH_GUARDED_BY(mutex_){
-      kGraves};  // the last that were removed
+      kGraves};                                          // the last that were removed
+  std::vector<Ending> ending_ BERTH_GUARDED_BY(mutex_);  // the newest last
   bool tells_ BERTH_GUARDED_BY(mutex_) = true;
   Pods held_back_ BERTH_GUARDED_BY(mutex_);
 };

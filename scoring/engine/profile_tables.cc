@@ -2,6 +2,7 @@
 #include "scoring/engine/profile_tables.h"
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 #include "cluster/values/held_bytes.h"
@@ -19,10 +20,11 @@ const Market* MarketOf(const Profile& profile) {
   return nullptr;
 }
 
-// Adds the pull to the totals of some candidates. weights: the sum of the weights of the scorers;
-// weight: that of the pull; positions: those of the candidates in `pull`.
+// Adds the pull to the totals of some candidates, where there is any. weights: the sum of the
+// weights of the scorers; weight: that of the pull; positions: those of the candidates in `pull`.
 void AddPull(int weights, std::int64_t weight, std::span<const std::size_t> positions,
              std::span<const int> pull, std::span<int> totals) {
+  if (pull.empty() || weight <= 0) return;
   for (std::size_t i = 0; i < totals.size(); ++i) {
     const std::int64_t sum =
         weights * std::int64_t{totals[i]} + weight * kHundredths * pull[positions[i]];
@@ -193,9 +195,7 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
     emptiness = entry->table.Emptiness(fitting);
     weights = entry->table.weights(entry->WishesOf(shape));
   }
-  if (!pull.empty() && profile.locality_weight > 0) {
-    AddPull(weights, profile.locality_weight, positions, pull, totals);
-  }
+  AddPull(weights, profile.locality_weight, positions, pull, totals);
   const std::vector<std::uint8_t> ranked =
       emptiness.empty() ? ToPriorities(totals, profile.ties) : ToPriorities(totals, emptiness);
   std::vector<std::uint8_t> priorities(candidates.size(), 0);
@@ -261,10 +261,14 @@ void PlanTable::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
   snapshot_ = snapshot;
 }
 
-std::vector<std::int64_t> PlanTable::Ranks(std::span<const NodeIndex> candidates) {
-  const std::vector<int> totals = table_.takes_wishes()
-                                      ? table_.Totals(candidates, prices_, shape_.nodes.wishes)
-                                      : table_.Totals(candidates, prices_);
+std::vector<std::int64_t> PlanTable::Ranks(std::span<const NodeIndex> candidates,
+                                           std::span<const int> pull, int locality_weight) {
+  std::span<const TraitWish> wishes;
+  if (table_.takes_wishes()) wishes = shape_.nodes.wishes;
+  std::vector<int> totals = table_.Totals(candidates, prices_, wishes);
+  std::vector<std::size_t> positions(candidates.size());
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  AddPull(table_.weights(wishes), locality_weight, positions, pull, totals);
   const std::vector<int> emptiness = table_.Emptiness(candidates);
   std::vector<std::int64_t> ranks(candidates.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {

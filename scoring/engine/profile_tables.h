@@ -48,8 +48,11 @@ class PlanTable {
 
   [[nodiscard]] bool Fits(NodeIndex node) const { return table_.reason(node) == Reason::kFits; }
 
-  // The higher the better, comparable within one call. Requires: all of them fit.
-  [[nodiscard]] std::vector<std::int64_t> Ranks(std::span<const NodeIndex> candidates);
+  // The higher the better, comparable within one call. pull: as Prioritize takes it, of that
+  // weight. Requires: all of them fit.
+  [[nodiscard]] std::vector<std::int64_t> Ranks(std::span<const NodeIndex> candidates,
+                                                std::span<const int> pull = {},
+                                                int locality_weight = 0);
 
   // Requires: it fits there.
   [[nodiscard]] Placement PlaceOn(NodeIndex node);

@@ -112,7 +112,9 @@ class Explaining {
     told_.scheduler = CountForScheduler(*snapshot_, pod_);
     told_.models = SummarizeModels(*snapshot_);
     if (pod_.gang.empty() && pod_.refusal.empty() && !is_schedulers_) {
-      told_.best = ReportScores(engine_, ask_.snapshot, snapshot_, pod_, fitting, kToldNodes, on_);
+      const std::vector<int> pull = PullOn(*snapshot_, pod_, ask_.group, fitting);
+      told_.best =
+          ReportScores(engine_, ask_.snapshot, snapshot_, pod_, fitting, kToldNodes, on_, pull);
     }
     if (!told_.placed && fitting.empty() && told_.by_claim == 0 && pod_.refusal.empty()) {
       LookForRoom(question, reasons);
@@ -287,7 +289,10 @@ class Explaining {
   [[nodiscard]] LinePart BestPart() const {
     const std::string& best =
         told_.best.empty() ? told_.best_by_claim : snapshot_->node(told_.best[0].node).spec().name;
-    return {"best is " + best, 1, ", ", "best is " + ShortName(best, kShortName)};
+    const bool is_former =
+        !told_.best.empty() && std::ranges::binary_search(ask_.group.former, told_.best[0].node);
+    const std::string why = is_former ? ", where the pod ran whose place it takes" : "";
+    return {"best is " + best + why, 1, ", ", "best is " + ShortName(best, kShortName)};
   }
 
   // The cure first: what will happen by itself, or has to happen on the nearest node.

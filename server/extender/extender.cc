@@ -155,8 +155,16 @@ FilterAnswer Extender::OnlyOn(NodeIndex node, const PodRequest& pod,
 
 GroupPlaces Extender::GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
                               const PodRequest& pod) const {
-  if (parts_.domains == nullptr || !NeedsGroup(pod) || !pod.refusal.empty()) return {};
-  GroupPlaces group{parts_.domains->Of(snapshot), {}};
+  GroupPlaces group;
+  if (parts_.waiting != nullptr && pod.gang.empty()) {
+    for (const std::string& name : parts_.waiting->FormerNodes(pod.id.uid, parts_.clock.Wall())) {
+      const NodeIndex node = snapshot->names().Find(name);
+      if (node != kNoNode) group.former.push_back(node);
+    }
+    std::ranges::sort(group.former);
+  }
+  if (parts_.domains == nullptr || !NeedsGroup(pod) || !pod.refusal.empty()) return group;
+  group.tree = parts_.domains->Of(snapshot);
   if (!pod.gang.empty()) {
     group.members =
         MembersOn(*snapshot, pod, parts_.state.GangNodes(pod.gang.id), PartOf(pod.gang, pod.role));

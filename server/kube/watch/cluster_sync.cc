@@ -216,6 +216,10 @@ void PodSink::Place(wire::ObservedPod observed) {
                           .replica_set = std::move(observed.life.replica_set)});
   }
   off_.push_back(uid);
+  if (waiting_ != nullptr && !observed.terminating) waiting_->Replaces(uid, observed.node);
+  if (waiting_ != nullptr && observed.terminating && observed.running) {
+    waiting_->Ends(observed.pod, observed.life, observed.node);
+  }
   if (observed.over || observed.node.empty()) {
     batch_.emplace_back(PodGone{uid});
   } else {

@@ -422,5 +422,74 @@ TEST_F(WaitingPodsTest, OnlyLargePodsThatLackRoomAreInLine) {
   EXPECT_TRUE(waiting_.LackingRoom(10, 10).empty());
 }
 
+// --- The places of pods that end
+
+constexpr WallTime kEnd{std::chrono::hours(1)};
+const WallTime kAfter = kEnd + WaitingPods::kRemembersFor;
+
+PodLife Ending(const std::string& replica_set = "") {
+  return {.ends = kEnd, .replica_set = replica_set};
+}
+APod Replica(const std::string& name) { return APod(name).Whole(1).Controller("owner"); }
+
+TEST_F(WaitingPodsTest, APodOfTheSameOwnerMayHaveThePlaceOfOneThatEnds) {
+  waiting_.Ends(Replica("old").Request(), Ending(), "n1");
+  waiting_.Ends(Replica("older").Request(), Ending(), "n1");
+  waiting_.Ends(Replica("oldest").Request(), Ending(), "n2");
+  waiting_.Ends(Replica("oldest").Request(), Ending(), "n2");
+  waiting_.Put(Waiting(Replica("new")));
+  waiting_.Put(Waiting(APod("foreign").Whole(1).Controller("other")));
+  waiting_.Put(Waiting(Replica("cpu").Whole(0)));
+  waiting_.Put(Waiting(APod("alone").Whole(1)));
+  EXPECT_EQ(waiting_.FormerNodes("uid-new", kAfter), (Names{"n1", "n2"}));
+  EXPECT_TRUE(waiting_.FormerNodes("uid-new", kAfter + std::chrono::seconds(1)).empty());
+  for (const char* other : {"uid-foreign", "uid-cpu", "uid-alone", "uid-unknown"}) {
+    EXPECT_TRUE(waiting_.FormerNodes(other, kEnd).empty()) << other;
+  }
+  waiting_.Replaces("uid-new", "n2");
+  waiting_.Replaces("uid-new", "n3");
+  EXPECT_EQ(waiting_.FormerNodes("uid-new", kAfter), Names{"n1"});
+  waiting_.Replaces("uid-new", "n1");
+  EXPECT_EQ(waiting_.FormerNodes("uid-new", kAfter), Names{"n1"}) << "two ended there";
+}
+
+TEST_F(WaitingPodsTest, ARolloutComesToThePlacesOfItsDeployment) {
+  waiting_.Ends(Replica("old").Request(), Ending("llm-7d9f8c6b5"), "n1");
+  waiting_.Ends(APod("b").Whole(1).Controller("b").Request(), Ending("llm-b-5c9f8c6b5"), "n2");
+  WaitingPod next = Waiting(APod("new").Whole(1).Controller("another"));
+  next.replica_set = "llm-5c6b9d8f4";
+  waiting_.Put(next);
+  EXPECT_EQ(waiting_.FormerNodes("uid-new", kEnd), Names{"n1"});
+}
+
+TEST_F(WaitingPodsTest, NobodyGoesBackToWhereAPodWasEvictedOrEndedWithItsWork) {
+  PodLife evicted = Ending(), completes = Ending(), comes_back = Ending();
+  evicted.evicted = completes.completes = comes_back.comes_back = true;
+  waiting_.Ends(Replica("evicted").Request(), evicted, "n1");
+  waiting_.Ends(Replica("completes").Request(), completes, "n1");
+  waiting_.Ends(Replica("daemon").Request(), comes_back, "n1");
+  waiting_.Ends(Replica("runs").Request(), {}, "n1");
+  waiting_.Ends(Member("member").Controller("owner").Request(), Ending(), "n1");
+  waiting_.Put(Waiting(Replica("new")));
+  EXPECT_TRUE(waiting_.FormerNodes("uid-new", kEnd).empty());
+}
+
+TEST_F(WaitingPodsTest, OfPodsThatEndTheLastOfEachNamespaceAreRemembered) {
+  waiting_.Ends(Replica("victim").Request(), Ending(), "n1");
+  for (std::size_t i = 0; i < 2 * WaitingPods::kMostEnding; ++i) {
+    PodRequest pod = Replica("pod-" + std::to_string(i)).Request();
+    pod.id.namespace_name = "hostile";
+    waiting_.Ends(pod, Ending(), std::to_string(i));
+  }
+  waiting_.Put(Waiting(Replica("new")));
+  EXPECT_EQ(waiting_.FormerNodes("uid-new", kEnd), Names{"n1"});
+  PodRequest hostile = Replica("hostile").Request();
+  hostile.id.namespace_name = "hostile";
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(hostile)});
+  const Names kept = waiting_.FormerNodes(hostile.id.uid, kEnd);
+  ASSERT_EQ(kept.size(), WaitingPods::kMostEndingOfNamespace);
+  EXPECT_EQ(kept.back(), std::to_string(2 * WaitingPods::kMostEnding - 1));
+}
+
 }  // namespace
 }  // namespace berth::test::waiting_pods_test

@@ -780,6 +780,17 @@ TEST_F(ExplainPodTest, NamesTheBestNodesOfAPodThatFits) {
   EXPECT_FALSE(told.preemption);
 }
 
+TEST_F(ExplainPodTest, SaysThatAPodIsDrawnBackToItsPredecessorsNode) {
+  Engine engine(BuildProfile(*FindBuiltinProfile("expected-waste"), {}).value());
+  const auto snapshot = SnapshotOf({ANode("n1").Gpus(8), ANode("n2").Gpus(2)});
+  const PodRequest pod = APod("p").Whole(2).Request();
+  PodToExplain ask{.snapshot = snapshot, .pod = pod};
+  EXPECT_EQ(ExplainPod(engine, ask).sentence, "fits 2 of 2 nodes now, best is n2");
+  ask.group.former = {0};
+  EXPECT_EQ(ExplainPod(engine, ask).sentence,
+            "fits 2 of 2 nodes now, best is n1, where the pod ran whose place it takes");
+}
+
 TEST_F(ExplainPodTest, APodThatIsBoundIsJudgedAgainWithoutItself) {
   const APod pod = APod("p").Whole(2);
   const PodExplanation told =

@@ -387,6 +387,32 @@ std::vector<std::pair<std::string, Json>> LargePods() {
   return pods;
 }
 
+TEST_F(PodSinkTest, APodComesToThePlaceOfTheOneThatItReplaces) {
+  const auto owned = [](Json pod) {
+    pod["metadata"]["ownerReferences"] = {{{"kind", "StatefulSet"},
+                                           {"name", "s"},
+                                           {"uid", "s"},
+                                           {"apiVersion", "apps/v1"},
+                                           {"controller", true}}};
+    pod["status"]["phase"] = "Running";
+    return pod;
+  };
+  const auto places = [this] { return waiting_.FormerNodes("uid-new", WallTime()).size(); };
+  Json old = owned(BoundPod("old", 0, 1));
+  Changed(owned(FakePod("new", {{"nvidia.com/gpu", "1"}})));
+  Changed(old);
+  EXPECT_EQ(places(), 0U);
+  old["metadata"]["deletionTimestamp"] = "2026-05-04T03:02:01Z";
+  old["metadata"]["resourceVersion"] = "2";
+  Changed(old);
+  EXPECT_EQ(places(), 1U);
+  Changed(owned(FakePod("second", {{"nvidia.com/gpu", "1"}})));
+  Json next = owned(BoundPod("new", 1, 3));
+  next["status"]["phase"] = "Pending";
+  Changed(next);
+  EXPECT_EQ(waiting_.FormerNodes("uid-second", WallTime()).size(), 0U);
+}
+
 class LargePodsTest : public PodSinkTest {
  protected:
   void ExpectShortProblems(const std::string& what) {

@@ -237,6 +237,28 @@ TEST_F(ExtenderTest, WherePodsAreWatchedAskingAboutOneTeachesTheMixNothing) {
   for (const RequestClass& entry : memory.classes) EXPECT_GT(entry.shape.milli_per_gpu(), 0);
 }
 
+// Packing has it on the smaller node.
+TEST_F(ExtenderTest, APodIsDrawnToWhereTheOneRanThatItReplaces) {
+  Start({MachineWith("n1", 8), MachineWith("n2", 4)});
+  WaitingPods waiting;
+  Extender::Parts parts{state_, *binder_, journal_, clock_};
+  parts.waiting = &waiting;
+  extender_ = std::make_unique<Extender>(
+      parts, Extender::Policy{EngineOf("expected-waste"), std::chrono::seconds(30)});
+  PodRequest pod = Pod("new", WholeGpus{1}), old = Pod("old", WholeGpus{1});
+  pod.controller = old.controller = "owner";
+  waiting.Put({.pod = std::make_shared<const PodRequest>(pod)});
+  const auto best = [&] {
+    const std::vector<std::uint8_t> priorities = Prioritize(pod);
+    return priorities[0] > priorities[1] ? "n1" : "n2";
+  };
+  EXPECT_STREQ(best(), "n2");
+  waiting.Ends(old, {.ends = clock_.Wall()}, "n1");
+  EXPECT_STREQ(best(), "n1");
+  waiting.Ends(old, {.ends = clock_.Wall()}, "gone");
+  EXPECT_STREQ(best(), "n2") << "no such node";
+}
+
 TEST_F(ExtenderTest, TheDevicesThatWereScoredAreTheDevicesThatAreBound) {
   Start({MachineWith("n1", 4), MachineWith("n2", 4)}, {}, "fragmentation-gradient");
   Random random(3);
