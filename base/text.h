@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small operations on texts.
+// Small operations on texts and lists.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,21 @@ std::string Join(const Range& elements, std::string_view separator, TextOf text_
 template <class T>
 std::span<const T> FirstOf(const std::vector<T>& all, std::size_t most) {
   return std::span(all).first(std::min(most, all.size()));
+}
+
+// "a, b, c and 2 more".
+inline std::string Listed(const std::vector<std::string>& names, std::size_t most = 3) {
+  const std::string text = Join(FirstOf(names, most), ", ");
+  return names.size() <= most ? text
+                              : text + " and " + std::to_string(names.size() - most) + " more";
+}
+
+// 0, 1, ... so many.
+template <class T = std::size_t>
+std::vector<T> UpTo(std::size_t count) {
+  std::vector<T> all(count);
+  std::iota(all.begin(), all.end(), T{0});
+  return all;
 }
 
 // "2 pods", "1 pod".

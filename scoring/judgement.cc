@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <numeric>
 #include <utility>
 
+#include "base/text.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/devices/neighbours.h"
@@ -171,8 +171,7 @@ void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
   const auto priorities = Priorities(engine, snapshot, pod, fitting, pull);
   // Among equals the first by name, whatever the order of the question: one that turns from pod to
   // pod would spread pods over nodes that are alike.
-  std::vector<std::size_t> order(fitting.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = UpTo(fitting.size());
   const auto cut = order.begin() + static_cast<std::ptrdiff_t>(most);
   std::ranges::nth_element(order, cut, [&](std::size_t a, std::size_t b) {
     return priorities[a] != priorities[b] ? priorities[a] > priorities[b] : fitting[a] < fitting[b];
@@ -345,8 +344,7 @@ std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const
   table.Follow(snapshot);
   const std::shared_ptr<const Profile> profile = engine.profile(shape);
   const std::vector<std::int64_t> ranks = table.Ranks(fitting, pull, profile->locality_weight);
-  std::vector<std::size_t> order(fitting.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = UpTo(fitting.size());
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return ranks[i]; });
   std::vector<ScoredNode> report;
   std::size_t place = 1;

@@ -394,7 +394,6 @@ std::vector<DisputeChange> DeviceDisputes::TakeChanges(const SpecOf& spec_of) {
 }
 
 std::string DevicesText(const Placement& placement) {
-  constexpr std::size_t kMostDevicesNamed = 8;
   std::vector<std::string> devices;
   for (const DeviceGrant& grant : placement.grants) {
     devices.push_back("GPU " + (grant.uuid.empty() ? std::to_string(grant.gpu) : grant.uuid));
@@ -403,11 +402,7 @@ std::string DevicesText(const Placement& placement) {
     }
   }
   for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
-  std::string text = Join(FirstOf(devices, kMostDevicesNamed), ", ");
-  if (devices.size() > kMostDevicesNamed) {
-    text += " and " + std::to_string(devices.size() - kMostDevicesNamed) + " more";
-  }
-  return text.empty() ? "no device" : text;
+  return devices.empty() ? "no device" : Listed(devices, 8);
 }
 
 }  // namespace berth

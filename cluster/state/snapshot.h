@@ -107,6 +107,14 @@ class Snapshot {
   template <class Visit>
   void ForEachDifference(const Snapshot& other, Visit visit) const;
 
+  // Calls visit(record, index) for every pod of every node.
+  template <class Visit>
+  void ForEachPod(Visit visit) const {
+    for (NodeIndex i = 0; i < size(); ++i) {
+      for (const auto& pod : node(i).pods()) visit(pod, i);
+    }
+  }
+
   // Whether both have the same node names, by identity: true for descendants through With().
   [[nodiscard]] bool SameNodes(const Snapshot& other) const { return names_ == other.names_; }
 

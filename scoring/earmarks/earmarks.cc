@@ -78,15 +78,13 @@ WallTime SinceOfLost(const PodRequest& pod, WallTime since, const Snapshot& snap
   if (!number) return since;
   bool is_lost = false;
   WallTime first = since;
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    for (const auto& held : snapshot.node(i).pods()) {
-      const bool is_other = held->pod.controller != pod.controller ||
-                            held->pod.id.namespace_name != pod.id.namespace_name;
-      if (is_other || !held->life.started) continue;
-      first = std::min(first, *held->life.started);
-      is_lost = is_lost || NumberOf(held->pod).value_or(-1) > *number;
-    }
-  }
+  snapshot.ForEachPod([&](const auto& held, NodeIndex) {
+    const bool is_other = held->pod.controller != pod.controller ||
+                          held->pod.id.namespace_name != pod.id.namespace_name;
+    if (is_other || !held->life.started) return;
+    first = std::min(first, *held->life.started);
+    is_lost = is_lost || NumberOf(held->pod).value_or(-1) > *number;
+  });
   return is_lost ? first : since;
 }
 

@@ -141,17 +141,14 @@ PodEnds::PodEnds(const Snapshot& snapshot, WallTime now, std::shared_ptr<const R
       jobs_now_(jobs) {
   const bool learns = learned_ != nullptr && !learned_->empty();
   std::map<std::string, Words, std::less<>> words;
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    for (const auto& held : snapshot.node(i).pods()) {
-      const std::optional<WallTime> word = WordOf(*held);
-      knows_ =
-          knows_ || word || held->pod.deadline_seconds > 0 || (learns && held->pod.series != 0);
-      if (!word || !held->life.started) continue;
-      Words& of = words[held->pod.id.namespace_name];
-      ++of.running;
-      if (IsPast(*word, *held->life.started)) ++of.overdue;
-    }
-  }
+  snapshot.ForEachPod([&](const auto& held, NodeIndex) {
+    const std::optional<WallTime> word = WordOf(*held);
+    knows_ = knows_ || word || held->pod.deadline_seconds > 0 || (learns && held->pod.series != 0);
+    if (!word || !held->life.started) return;
+    Words& of = words[held->pod.id.namespace_name];
+    ++of.running;
+    if (IsPast(*word, *held->life.started)) ++of.overdue;
+  });
   std::set<std::string, std::less<>> unbelieved;
   for (const auto& [name, of] : words) {
     if (of.overdue * kOverdueOf > of.running) unbelieved.insert(name);

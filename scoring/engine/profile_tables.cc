@@ -2,9 +2,9 @@
 #include "scoring/engine/profile_tables.h"
 
 #include <algorithm>
-#include <numeric>
 #include <thread>
 
+#include "base/text.h"
 #include "cluster/values/held_bytes.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/mig/mig_plan.h"
@@ -266,8 +266,7 @@ std::vector<std::int64_t> PlanTable::Ranks(std::span<const NodeIndex> candidates
   std::span<const TraitWish> wishes;
   if (table_.takes_wishes()) wishes = shape_.nodes.wishes;
   std::vector<int> totals = table_.Totals(candidates, prices_, wishes);
-  std::vector<std::size_t> positions(candidates.size());
-  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  const std::vector<std::size_t> positions = UpTo(candidates.size());
   AddPull(table_.weights(wishes), locality_weight, positions, pull, totals);
   const std::vector<int> emptiness = table_.Emptiness(candidates);
   std::vector<std::int64_t> ranks(candidates.size());

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -19,12 +18,6 @@ namespace {
 
 constexpr std::string_view kSchedulers = "kube-scheduler alone chooses its node";
 constexpr std::size_t kToldCounts = 2;
-
-std::vector<NodeIndex> AllNodes(const Snapshot& snapshot) {
-  std::vector<NodeIndex> nodes(snapshot.size());
-  std::iota(nodes.begin(), nodes.end(), NodeIndex{0});
-  return nodes;
-}
 
 std::vector<ReasonCount> CountReasons(std::span<const Reason> reasons) {
   std::array<std::int64_t, static_cast<std::size_t>(Reason::kCount)> nodes{};
@@ -77,7 +70,7 @@ class Explaining {
 
   PodExplanation Explain() {
     FindPod();
-    const std::vector<NodeIndex> nodes = AllNodes(*snapshot_);
+    const std::vector<NodeIndex> nodes = UpTo<NodeIndex>(snapshot_->size());
     const Question question{.pod = pod_,
                             .candidates = nodes,
                             .group = ask_.group,

@@ -339,9 +339,7 @@ class NearSearch {
     for (const PodRecord* const pod : pods) way.pods.push_back(pod->pod.id.full_name());
     std::ranges::sort(way.pods);
     if (way.pods.size() > kMostEnding) {
-      way.text += Join(std::span(way.pods).first(kEndingNamed), ", ") + " and " +
-                  std::to_string(way.pods.size() - kEndingNamed) + " more of its pods end";
-      way.text += now;
+      way.text += Listed(way.pods, kEndingNamed) + " of its pods end" + now;
       return way;
     }
     for (std::size_t i = 0; i < way.pods.size(); ++i) {

@@ -154,13 +154,11 @@ class Orderer {
 
 std::map<Stays, std::int64_t> StayingOf(const RoomAsk& ask) {
   std::map<Stays, std::int64_t> staying;
-  for (NodeIndex i = 0; i < ask.snapshot->size(); ++i) {
-    for (const auto& pod : ask.snapshot->node(i).pods()) {
-      if (!pod->pod.shape.wants_gpu()) continue;
-      const Stays stays = WhyItStays(*pod, ask.rules);
-      if (stays != Stays::kNot) ++staying[stays];
-    }
-  }
+  ask.snapshot->ForEachPod([&](const auto& pod, NodeIndex) {
+    if (!pod->pod.shape.wants_gpu()) return;
+    const Stays stays = WhyItStays(*pod, ask.rules);
+    if (stays != Stays::kNot) ++staying[stays];
+  });
   return staying;
 }
 

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/text.h"
 #include "cluster/values/alike.h"
 
 namespace berth {
@@ -105,10 +106,7 @@ class BoundFinder {
     if (bound.impossible || goal.pods.empty()) return bound;
     if (AsksForMoreThanIsFree()) return Impossible(BoundBy::kFreeGpus);
     std::vector<NodeList> places = goal.within;
-    if (places.empty()) {
-      places.emplace_back(nodes_.size());
-      std::iota(places.back().begin(), places.back().end(), NodeIndex{0});
-    }
+    if (places.empty()) places.push_back(UpTo<NodeIndex>(nodes_.size()));
     std::optional<RoomBound> least;
     for (const NodeList& place : places) {
       const RoomBound there = OfPods(place);

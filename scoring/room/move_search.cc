@@ -7,12 +7,12 @@
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/values/alike.h"
 #include "scoring/room/move_bound.h"
 
@@ -97,10 +97,7 @@ class Searcher {
 
   SearchedMoves Search() {
     std::vector<std::vector<NodeIndex>> places = nodes_.ask().goal.within;
-    if (places.empty()) {
-      places.emplace_back(nodes_.size());
-      std::iota(places.back().begin(), places.back().end(), NodeIndex{0});
-    }
+    if (places.empty()) places.push_back(UpTo<NodeIndex>(nodes_.size()));
     const std::int64_t all = nodes_.ask().limits.steps;
     bool complete = false;
     for (const int chain : {0, 1, 2, kAnyChain}) {

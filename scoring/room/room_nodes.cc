@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <tuple>
 #include <utility>
 #include <variant>
 
+#include "base/text.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/other_limits.h"
@@ -39,8 +39,7 @@ std::vector<Resident> ResidentsOf(const Node& node, const RoomAsk& ask) {
 
 // The largest first.
 std::vector<std::size_t> OrderOf(const std::vector<Arrival>& arrivals) {
-  std::vector<std::size_t> order(arrivals.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = UpTo(arrivals.size());
   std::ranges::sort(order, {}, [&arrivals](std::size_t i) {
     const PodRequest& pod = *arrivals[i].pod;
     return std::tuple<int, int, std::string_view>(-pod.shape.gpu_count(),

@@ -173,15 +173,13 @@ void LearnedMix::Restore(const Memory& memory) {
 LearnedMix::Memory BoundPods(const Snapshot& snapshot, double most) {
   LearnedMix::Memory memory;
   std::map<RequestShape, double> pods;
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    for (const auto& record : snapshot.node(i).pods()) {
-      const RequestShape& shape = record->pod.shape;
-      const bool has_mig = shape.mig() != nullptr || !record->placement.mig.empty();
-      if (!record->pod.refusal.empty() || has_mig) continue;
-      pods[WithCompute(shape, snapshot)] += 1;
-      ++memory.pods;
-    }
-  }
+  snapshot.ForEachPod([&](const auto& record, NodeIndex) {
+    const RequestShape& shape = record->pod.shape;
+    const bool has_mig = shape.mig() != nullptr || !record->placement.mig.empty();
+    if (!record->pod.refusal.empty() || has_mig) return;
+    pods[WithCompute(shape, snapshot)] += 1;
+    ++memory.pods;
+  });
   const double weight = std::min(1.0, most / std::max<double>(double(memory.pods), 1));
   for (const auto& [shape, count] : pods) memory.classes.push_back({shape, count * weight});
   return memory;

@@ -31,14 +31,6 @@ struct Findings {
   }
 };
 
-// The first of the names, and how many more there are.
-std::string Listed(const Texts& names) {
-  constexpr std::size_t kMost = 3;
-  const std::string first = Join(std::span(names).first(std::min(names.size(), kMost)), ", ");
-  return names.size() <= kMost ? first
-                               : first + " and " + std::to_string(names.size() - kMost) + " more";
-}
-
 bool HasName(const SchedulerPart& part, const std::string& name) {
   return std::ranges::find(part.names, name) != part.names.end();
 }

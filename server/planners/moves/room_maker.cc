@@ -80,14 +80,11 @@ std::string EvictionsUnderWay::First(std::span<const WaitingPod> waiting, Instan
 
 std::string EvictionsUnderWay::AddOfBefore(Instant now) {
   std::string first;
-  const std::shared_ptr<const Snapshot> snapshot = state_.Current();
-  for (NodeIndex node = 0; node < snapshot->size(); ++node) {
-    for (const auto& pod : snapshot->node(node).pods()) {
-      if (!MayBeOfAPlan(*pod)) continue;
-      Add(pod->pod, now);
-      first = pod->pod.id.full_name();
-    }
-  }
+  state_.Current()->ForEachPod([&](const auto& pod, NodeIndex) {
+    if (!MayBeOfAPlan(*pod)) return;
+    Add(pod->pod, now);
+    first = pod->pod.id.full_name();
+  });
   return first;
 }
 
