@@ -137,6 +137,16 @@ TEST_F(PodGangTest, WhatIsNotUnderstoodIsRefusedWithItsField) {
   EXPECT_EQ(Put(spec), "spec.podgroups.minReplicas: want at most 10000 pods in all, got more");
 }
 
+TEST_F(PodGangTest, ANegativeMinimumIsRefusedBesideGoodOnesToo) {
+  for (const bool has_level : {false, true}) {
+    Json spec = Spec();
+    spec["podgroups"][0]["minReplicas"] = -1;
+    if (has_level) spec["podgroups"][0]["topologyConstraint"] = Pack("required", "r");
+    EXPECT_EQ(Put(spec), "spec.podgroups.minReplicas: want 0 or more, got -1");
+    EXPECT_NE(Pod("s-0-leader").refusal, "");
+  }
+}
+
 TEST_F(PodGangTest, OfManyCliquesAllPodsStart) {
   for (const int count : {64, 65}) {
     Json spec = {{"podgroups", Json::array()}};
@@ -147,7 +157,10 @@ TEST_F(PodGangTest, OfManyCliquesAllPodsStart) {
     EXPECT_TRUE(Pod("c1").gang.has_roles);
     EXPECT_EQ(Pod("c1").gang.roles.size(), count == 64 ? 64U : 0U);
     spec["podgroups"][0]["topologyConstraint"] = Pack("required", "r");
-    EXPECT_EQ(Put(spec) == "", count == 64) << "else nobody could tell the parts from each other";
+    EXPECT_EQ(Put(spec), count == 64 ? ""
+                                     : "spec.podgroups: want at most 64 where levels of their own "
+                                       "are required, got 65")
+        << "nobody could tell the parts from each other";
     EXPECT_EQ(Pod("c1").gang.parts.size(), count == 64 ? 1U : 0U);
   }
 }

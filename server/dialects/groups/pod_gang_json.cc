@@ -42,8 +42,9 @@ class PodGangReader {
     }
     group_.min_members = static_cast<int>(std::max<std::int64_t>(pods_, 1));
     group_.domain.required = whole_;
+    const std::size_t groups = roles_.size();
     SetRoles(std::move(roles_), {}, group_);
-    SayParts();
+    SayParts(groups);
     return std::move(group_);
   }
 
@@ -61,8 +62,9 @@ class PodGangReader {
     ForEachField(group, [&](std::string_view key, value content) {
       if (key == "name") role.name = TextOf(content);
       if (key == "minReplicas") {
-        role.minimum =
-            static_cast<int>(std::clamp<std::int64_t>(content.get_int64(), 0, kMaxGangPods + 1));
+        const std::int64_t least = content.get_int64();
+        if (least < 0) Refuse(field + ".minReplicas: want 0 or more, got " + std::to_string(least));
+        role.minimum = static_cast<int>(std::clamp<std::int64_t>(least, 0, kMaxGangPods + 1));
       }
       if (key == "podGroupNames") {
         for (auto item : content.get_array()) {
@@ -108,17 +110,20 @@ class PodGangReader {
   }
 
   // Pods keep them: a name is at most in one part of several groups, and in one of its own.
-  void SayParts() {
+  void SayParts(std::size_t groups) {
     std::vector<GangPart>& parts = group_.parts;
     std::size_t names = 0;
     for (const GangPart& part : parts) names += part.roles.size();
     if (names == 0) return;
     if (group_.roles.empty() || names > 2 * kMaxGangRoles) {
       parts.clear();
-      return Refuse("spec.podgroups: want at most " + std::to_string(kMaxGangRoles) +
-                    " with names of at most " + std::to_string(wire::kMostNameBytes) +
-                    " bytes, each in one of topologyConstraintGroupConfigs, where levels of their "
-                    "own are required");
+      return Refuse(
+          groups > kMaxGangRoles
+              ? "spec.podgroups: want at most " + std::to_string(kMaxGangRoles) +
+                    " where levels of their own are required, got " + std::to_string(groups)
+              : "spec.podgroups: want names of at most " + std::to_string(wire::kMostNameBytes) +
+                    " bytes, each in one of topologyConstraintGroupConfigs, where levels "
+                    "of their own are required");
     }
     if (whole_) parts.push_back({{}, *whole_});
     std::ranges::sort(parts, [](const GangPart& a, const GangPart& b) {
