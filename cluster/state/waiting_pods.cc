@@ -72,12 +72,10 @@ List WithoutBound(List listed, const Snapshot& snapshot) {
   if (listed.empty()) return listed;
   std::unordered_set<std::string_view> uids, bound;
   for (const auto& waiting : listed) uids.insert(RequestOf(waiting).id.uid);
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    for (const auto& record : snapshot.node(i).pods()) {
-      const std::string& uid = record->pod.id.uid;
-      if (record->state == PodState::kBound && uids.contains(uid)) bound.insert(uid);
-    }
-  }
+  snapshot.ForEachPod([&](const auto& record, NodeIndex) {
+    const std::string& uid = record->pod.id.uid;
+    if (record->state == PodState::kBound && uids.contains(uid)) bound.insert(uid);
+  });
   std::erase_if(listed,
                 [&](const auto& waiting) { return bound.contains(RequestOf(waiting).id.uid); });
   return listed;
@@ -428,14 +426,13 @@ void WaitingPods::Replaces(const std::string& uid, std::string_view node) {
   if (replaced != ending_.end()) ending_.erase(replaced);
 }
 
-std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang,
-                                                    std::string_view scheduler) const {
+std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang) const {
   std::vector<WaitingPod> members;
   const MutexLock lock(mutex_);
   const auto unit = by_gang_.find(gang);
   if (unit == by_gang_.end()) return members;
   for (const auto& [uid, entry] : unit->second.members) {
-    if (!entry->pod.gated && entry->pod.pod->scheduler == scheduler) members.push_back(entry->pod);
+    if (!entry->pod.gated) members.push_back(entry->pod);
   }
   return members;
 }

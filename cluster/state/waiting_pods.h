@@ -159,12 +159,11 @@ class WaitingPods {
   // The waiting pod has the place of one of them there, if there was one.
   void Replaces(const std::string& uid, std::string_view node) BERTH_EXCLUDES(mutex_);
 
-  // The members of the gang that this scheduler will place: its own ones, without gates. Sorted by
-  // UID. A gang is read with its pod: PodGroups::Update tells what its object says now.
-  [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang,
-                                                       std::string_view scheduler) const
+  // The members of the gang, of whichever scheduler, without gates. Sorted by UID. A gang is read
+  // with its pod: PodGroups::Update tells what its object says now.
+  [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang) const
       BERTH_EXCLUDES(mutex_);
-  // Any of them, of whichever scheduler; nullptr: it has none without gates.
+  // Any of them; nullptr: it has none without gates.
   [[nodiscard]] std::shared_ptr<const PodRequest> AnyMember(const GangId& gang) const
       BERTH_EXCLUDES(mutex_);
   // The gangs that have pods here, gated ones and those of any scheduler too.

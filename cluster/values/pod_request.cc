@@ -142,6 +142,20 @@ bool RefusedAsk::Covers(const PodRequest& pod) const {
          std::ranges::equal(containers, pod.containers, {}, {}, &ContainerAsk::gpus);
 }
 
+std::string WhyApart(const PodRequest& pod, const Gang& says, const std::string& scheduler) {
+  const auto name_of = [](const std::string& name) {
+    return name.empty() ? "default-scheduler" : name;
+  };
+  if (pod.scheduler != scheduler) {
+    return pod.id.name + " has schedulerName " + name_of(pod.scheduler) + ", not " +
+           name_of(scheduler) + ": pods of two schedulers do not start together";
+  }
+  const auto& [size, others] = std::pair(pod.gang.minimum, says.minimum);
+  if (pod.gang.object != Gang::Object::kNone || !size || !others || size == others) return "";
+  return pod.id.name + " says that " + std::to_string(*size) +
+         " pods must start together, others say " + std::to_string(*others);
+}
+
 bool RefusedAsk::Covers(const RefusedAsk& other) const {
   return AsksNoLess(other, &other.others, *this) && containers == other.containers;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "cluster/values/alike.h"
@@ -33,8 +32,7 @@ class WhatIfPlanner {
         engine_(engine),
         transaction_(nodes.snapshot),
         tree_(std::make_shared<const DomainTree>(DomainsOf(*nodes.snapshot, ask.levels))),
-        all_(nodes.snapshot->size()) {
-    std::iota(all_.begin(), all_.end(), NodeIndex{0});
+        all_(UpTo<NodeIndex>(nodes.snapshot->size())) {
     told_.pods.resize(ask.pods.size());
     if (ask.reservations != nullptr) kept_ = *ask.reservations;
     if (ask.explains) told_.before = SummarizeModels(*nodes.snapshot);
@@ -50,7 +48,7 @@ class WhatIfPlanner {
       const PodRequest& pod = ask_.pods[i];
       if (!HeldBack(i).empty()) {
         engine_.Arrived(pod, transaction_.now());
-        RefuseHeldBack(i);
+        RefuseFor(i, HeldBack(i));
       } else if (!StartsWhole(pod)) {
         engine_.Arrived(pod, transaction_.now());
         PlaceAlone(i);
@@ -73,8 +71,7 @@ class WhatIfPlanner {
  private:
   // Of kube-scheduler: of equal priority the first that comes.
   [[nodiscard]] std::vector<std::size_t> InTheirOrder() const {
-    std::vector<std::size_t> order(ask_.pods.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<std::size_t> order = UpTo(ask_.pods.size());
     std::ranges::stable_sort(order, std::greater<>(),
                              [this](std::size_t i) { return ask_.pods[i].priority; });
     return order;
@@ -84,8 +81,7 @@ class WhatIfPlanner {
     return ask_.held_back.empty() ? std::string_view() : ask_.held_back[pod];
   }
 
-  void RefuseHeldBack(std::size_t i) {
-    const std::string_view text = HeldBack(i);
+  void RefuseFor(std::size_t i, std::string_view text) {
     const auto known = std::ranges::find_if(
         told_.whys, [text](const WhyNot& why) { return !why.told && why.text == text; });
     if (known != told_.whys.end()) {
@@ -108,13 +104,10 @@ class WhatIfPlanner {
       if (StartsWhole(pod) && HeldBack(i).empty()) gangs_[pod.gang.id].push_back(i);
     }
     if (asked.empty()) return;
-    const Snapshot& snapshot = *transaction_.now();
-    for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-      for (const auto& pod : snapshot.node(i).pods()) {
-        const GangId& gang = pod->pod.gang.id;
-        if (asked.contains(gang)) gang_nodes_[gang].insert(snapshot.node(i).spec().name);
-      }
-    }
+    transaction_.now()->ForEachPod([&](const auto& pod, NodeIndex) {
+      const GangId& gang = pod->pod.gang.id;
+      if (asked.contains(gang)) gang_nodes_[gang].insert(pod->placement.node);
+    });
   }
 
   [[nodiscard]] GroupMembers MembersOf(const PodRequest& pod, const GangPart* of = nullptr) const {
@@ -292,7 +285,7 @@ class WhatIfPlanner {
 
   // Plans the gang and puts its members there.
   bool PutTogether(const std::vector<std::size_t>& members, const GangAsk& ask,
-                   GangShortage& shortage) {
+                   GangShortage& shortage, std::string& part) {
     const Planning with{transaction_.now(), *tree_, engine_.For(ask.members.front().pod.shape),
                         room_};
     Members check(*this, ask);
@@ -301,6 +294,7 @@ class WhatIfPlanner {
     if (!plan) {
       check.Begin();
       shortage = plan.error();
+      if (shortage.part) part = PartText(with, ask_.levels, ask, shortage);
       return false;
     }
     for (const GangPlan::Place& place : plan->places) {
@@ -335,9 +329,14 @@ class WhatIfPlanner {
   }
 
   void PlaceGang(const GangId& id) {
-    const std::vector<std::size_t>& members = gangs_[id];
+    std::vector<std::size_t>& members = gangs_[id];
     for (const std::size_t i : members) engine_.Arrived(ask_.pods[i], transaction_.now());
     const PodRequest& first = ask_.pods[members.front()];
+    std::erase_if(members, [&](std::size_t i) {
+      const std::string apart = WhyApart(ask_.pods[i], first.gang, first.scheduler);
+      if (!apart.empty()) RefuseFor(i, apart);
+      return !apart.empty();
+    });
     const auto given = static_cast<std::int64_t>(members.size());
     GangAsk ask;
     ask.present = MembersOf(first);
@@ -363,8 +362,9 @@ class WhatIfPlanner {
                              .excluded = WithoutOtherRoom(ask_.pods[i])});
     }
     GangShortage shortage;
-    if (!PutTogether(members, ask, shortage)) {
-      return RefuseAll(members, WhyNotWhole(members, ask, shortage));
+    std::string part;  // that has no domain
+    if (!PutTogether(members, ask, shortage, part)) {
+      return RefuseAll(members, WhyNotWhole(members, ask, shortage, part));
     }
     for (const std::size_t i : members) {  // beyond the minimum
       if (!told_.pods[i].placement) PlaceAlone(i);
@@ -373,13 +373,14 @@ class WhatIfPlanner {
 
   // One after the other, so many fit; the next one is explained where it does not.
   std::size_t WhyNotWhole(const std::vector<std::size_t>& members, const GangAsk& ask,
-                          const GangShortage& shortage) {
+                          const GangShortage& shortage, const std::string& part) {
     if (!ask_.explains) return NewWhy({});
     const PodRequest& first = ask_.pods[members.front()];
     const Moment before = Here();
     std::int64_t fit = 0;
     std::optional<PodExplanation> next;
     for (const std::size_t i : members) {
+      if (!part.empty()) break;
       const PodRequest& pod = ask_.pods[i];
       if (Place(pod)) {
         ++fit;
@@ -391,7 +392,9 @@ class WhatIfPlanner {
     std::string text = "its gang " + first.gang.id.full_name() + " needs " +
                        std::to_string(ask.minimum) + " of these " +
                        CountText(std::ssize(members), "pod") + " at once; ";
-    if (fit < ask.minimum) {
+    if (!part.empty()) {
+      text += part;
+    } else if (fit < ask.minimum) {
       text += std::to_string(fit) + (fit == 1 ? " fits" : " fit") + " one by one";
       if (next) text += "; the next one " + next->sentence;
     } else {

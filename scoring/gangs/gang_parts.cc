@@ -12,9 +12,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "scoring/gangs/gang_plan.h"
 
 namespace berth {
@@ -74,8 +76,11 @@ class PartsPlanner {
         if (!plan && plan.error().fits > shortage.fits) shortage = plan.error();
       }
       if (!in) {
-        if (!PlanGang(with_, PartOf(all_, part))) {  // wherever the others are
+        const GangAsk only = PartOf(all_, part);
+        if (const auto plan = PlanGang(with_, only); !plan) {  // wherever the others are
+          shortage = plan.error();
           shortage.part = static_cast<std::size_t>(&part - parts_.data());
+          shortage.part_needs = only.minimum;
         }
         break;
       }
@@ -210,6 +215,19 @@ void AskForDomains(const PodRequest& pod, GangAsk& ask) {
     if (part.roles.empty()) ask.domain.required = part.level;
     return part.roles.empty();
   });
+}
+
+std::string PartText(const Planning& with, const TopologyLevels& levels, const GangAsk& ask,
+                     const GangShortage& shortage) {
+  const GangPart& part = ask.parts[*shortage.part];
+  const std::string& level = levels[part.level].name;
+  const std::string in = DomainName(*with.snapshot, levels, with.tree, shortage.domain);
+  const std::string pods = CountText(shortage.part_needs, "pod");
+  const bool is_known = !in.empty() && shortage.fits < shortage.part_needs;
+  return (part.roles.size() == 1 ? "group " : "groups ") + Join(part.roles, ", ") + ": " +
+         (is_known ? "room for " + std::to_string(shortage.fits) + " of its " + pods + " in " + in +
+                         ", the " + level + " with the most"
+                   : "no " + level + " has room for its " + pods);
 }
 
 tl::expected<GangPlan, GangShortage> PlanInParts(const Planning& with, const GangAsk& ask) {

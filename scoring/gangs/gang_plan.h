@@ -88,9 +88,17 @@ struct GangPlan {
 struct GangShortage {
   TopologyDomain domain = DomainTree::kCluster;  // that comes nearest
   std::int64_t fits = 0;                         // members that it has room for, each kind alone
-  bool searched = true;                  // false: the steps ran out before everything was searched
-  std::optional<std::size_t> part = {};  // that of the ask's which finds no domain, if it is one
+  bool searched = true;  // false: the steps ran out before everything was searched
+  // A part of the ask that finds no domain even without the others, if that is why: so many of it
+  // are needed, and `domain` has room for `fits` of them.
+  std::optional<std::size_t> part = {};
+  std::int64_t part_needs = 0;
 };
+
+// "group decode: room for 2 of its 4 pods in rack r1, the rack with the most". Requires:
+// shortage.part.
+std::string PartText(const Planning& with, const TopologyLevels& levels, const GangAsk& ask,
+                     const GangShortage& shortage);
 
 // The domain that the pod's gang as a whole asks for, and those of its parts.
 void AskForDomains(const PodRequest& pod, GangAsk& ask);

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <numeric>
 #include <optional>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "scoring/explain/node_report.h"
@@ -92,8 +91,7 @@ bool Inquiry::WouldFit(const PodRequest& asked, ClaimRoom* room) const {
   if (!asked.refusal.empty()) return false;
   PodRequest pod = asked;
   if (room != nullptr) pod.shape = room->shape();
-  std::vector<NodeIndex> all(now_.snapshot->size());
-  std::iota(all.begin(), all.end(), NodeIndex{0});
+  std::vector<NodeIndex> all = UpTo<NodeIndex>(now_.snapshot->size());
   Question question = extender_.QuestionAbout(now_, pod, all);
   question.claims = room != nullptr;
   const auto reasons = ReasonsFor(*now_.policy->engine, now_.snapshot, question);
@@ -132,7 +130,7 @@ std::vector<PodRequest> RoomUnitOf(const Extender& extender, const WaitingPods& 
                                    const WaitingPod& pod) {
   std::vector<WaitingPod> listed = {pod};
   if (extender.StartsWithGang(*now.policy, *pod.pod)) {
-    listed = waiting.WaitingMembers(pod.pod->gang.id, pod.pod->scheduler);
+    listed = waiting.WaitingMembers(pod.pod->gang.id);
   }
   return LineOf(std::move(listed), *now.snapshot, groups, kMostUnitPods + 1).pods;
 }
@@ -157,12 +155,16 @@ WaitingLine LineOf(std::vector<WaitingPod> all, const Snapshot& snapshot, const 
                    std::size_t most) {
   WaitingLine line;
   line.gated = static_cast<std::size_t>(std::erase_if(all, [](const auto& p) { return p.gated; }));
-  std::unordered_set<std::string_view> placed;
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    for (const auto& record : snapshot.node(i).pods()) placed.insert(record->pod.id.uid);
-  }
-  std::erase_if(all, [&placed](const auto& p) { return placed.contains(p.pod->id.uid); });
+  std::unordered_map<std::string_view, PodState> placed;
+  snapshot.ForEachPod(
+      [&placed](const auto& held, NodeIndex) { placed.emplace(held->pod.id.uid, held->state); });
   std::ranges::stable_sort(all, ComesBefore, &WaitingPod::place);  // they are sorted by name
+  std::erase_if(all, [&](const WaitingPod& one) {
+    const auto found = placed.find(one.pod->id.uid);
+    const bool is_placed = found != placed.end();
+    if (is_placed && found->second == PodState::kPlanned) line.planned.push_back(*one.pod);
+    return is_placed;
+  });
   line.beyond = all.size() - std::min(all.size(), most);
   all.resize(all.size() - line.beyond);
   for (const WaitingPod& one : all) {

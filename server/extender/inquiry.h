@@ -114,13 +114,14 @@ std::string RoomSentence(const std::string& name, bool is_gang, std::int64_t mov
 // by priority, then by age.
 struct WaitingLine {
   std::vector<PodRequest> pods;
-  std::size_t gated = 0;   // others, which scheduling gates keep from every scheduler
-  std::size_t beyond = 0;  // others, which are further back than `most`
+  std::vector<PodRequest> planned = {};  // others, whose places are planned
+  std::size_t gated = 0;                 // others, which scheduling gates keep from every scheduler
+  std::size_t beyond = 0;                // others, which are further back than `most`
 };
 
 // Of pods that were listed before the snapshot was taken (waiting_pods.h), sorted by name. Without
-// those that the snapshot has: their place is bound, reserved or planned. groups: what their gangs
-// need now; nullptr: as they were read.
+// those that the snapshot has bound or reserved. groups: what their gangs need now; nullptr: as
+// they were read.
 WaitingLine LineOf(std::vector<WaitingPod> all, const Snapshot& snapshot, const PodGroups* groups,
                    std::size_t most);
 

@@ -150,7 +150,7 @@ void AddPlaceMetrics(AllTotals all, MetricsText& text) {
   AddStates(all.places, "model", kMemoryStates, text);
 }
 
-constexpr std::array<std::string_view, 6> kStates = {"gathering",  "waiting", "planned",
+constexpr std::array<std::string_view, 7> kStates = {"gathering",  "waiting", "alone", "planned",
                                                      "committing", "begun",   "whole"};
 
 struct GivenTotals {

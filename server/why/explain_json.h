@@ -40,7 +40,9 @@ struct PodReport {
 };
 
 // Whether the gang as a whole keeps its members waiting.
-inline bool Waits(const GangView& gang) { return gang.state != "whole" && gang.state != "begun"; }
+inline bool Waits(const GangView& gang) {
+  return gang.state != "whole" && gang.state != "begun" && gang.state != "alone";
+}
 
 struct GangMemberReport {
   std::string pod;    // "namespace/name"

@@ -182,7 +182,8 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
 
 std::string SentenceOf(const GangView& gang) {
   const std::int64_t there = gang.placed + gang.waiting;
-  const bool unknown = gang.minimum <= 0;  // nobody says how many it needs: why it waits says that
+  // Nobody says how many it needs: why it waits says that; or each pod may start alone.
+  const bool unknown = gang.minimum <= 0 || gang.state == "alone";
   const std::string exist = unknown ? CountText(there, "pod") + (there == 1 ? " exists" : " exist")
                             : there <= gang.minimum
                                 ? std::to_string(there) + " of " + CountText(gang.minimum, "pod") +
@@ -217,7 +218,9 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
                          const std::optional<WaitingPod>& waiting) {
   PodSaid said;
   if (waiting) said = SaidOf(live, *waiting);
-  wire::PodReport report{.told = Inquiry(live.extender, now).Explain(pod, said), .sentence = {}};
+  PodRequest asked = pod;
+  if (asked.refusal.empty()) asked.refusal = live.gangs.Apart(pod);
+  wire::PodReport report{.told = Inquiry(live.extender, now).Explain(asked, said), .sentence = {}};
   for (NearNodeFacts& at : report.told.nearest) {
     if (at.near.reason != Reason::kNoMig) continue;
     const std::string cure = wire::CureOfNoMig(at.facts.spec());
@@ -225,7 +228,9 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
   }
   report.scheduler = pod.scheduler;
   report.not_bound = live.extender.NotBound(pod.id);
-  report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
+  if (asked.refusal.empty()) {
+    report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
+  }
   if (waiting) TakeWaiting(*waiting, report);
   // Whose end would help: not where nothing does, and on nodes of the member that has no place.
   if (report.gang && report.gang->state == "waiting" && !report.gang->never &&
@@ -268,11 +273,9 @@ void AdviseRoomIn(wire::PodReport& report, const Live& live, const Extender::Mom
 // The pods of the gang that have a place; of nodes that the snapshot does not know, those of now.
 PodRecords PlacedMembers(const Live& live, const Snapshot& snapshot, const GangId& gang) {
   PodRecords placed;
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    for (const auto& pod : snapshot.node(i).pods()) {
-      if (pod->pod.gang.id == gang) placed.push_back(pod);
-    }
-  }
+  snapshot.ForEachPod([&](const auto& pod, NodeIndex) {
+    if (pod->pod.gang.id == gang) placed.push_back(pod);
+  });
   for (const auto& pod : live.state.GangPods(gang).pods) {
     if (snapshot.names().Find(pod->placement.node) == kNoNode) placed.push_back(pod);
   }
@@ -361,18 +364,15 @@ HttpResponse FindPodsPage(const Live& live, const std::string&, const std::strin
   if (auto unready = NotReady(live)) return *std::move(unready);
   if (query.empty()) return http::ErrorResponse(400, "want /debug/pods?TEXT, a part of a name");
   wire::FoundPods found;
-  const auto snapshot = live.extender.Current();
-  for (NodeIndex i = 0; i < snapshot->size(); ++i) {
-    for (const auto& pod : snapshot->node(i).pods()) {
-      std::string name = pod->pod.id.full_name();
-      if (name.find(query) == name.npos) continue;
-      if (found.pods.size() == found.kMost) {
-        ++found.beyond;
-      } else {
-        found.pods.emplace_back(std::move(name), pod->placement.node);
-      }
+  live.extender.Current()->ForEachPod([&](const auto& pod, NodeIndex) {
+    std::string name = pod->pod.id.full_name();
+    if (name.find(query) == name.npos) return;
+    if (found.pods.size() == found.kMost) {
+      ++found.beyond;
+    } else {
+      found.pods.emplace_back(std::move(name), pod->placement.node);
     }
-  }
+  });
   HttpResponse response;
   response.body = wire::EncodeReport(found);
   return response;
@@ -435,9 +435,9 @@ HttpResponse TopPage(const Live& live, const std::string&, const std::string& qu
 namespace {
 
 // "4 pods with 8 GPUs": of the members that wait.
-std::string AsksOf(const Live& live, const GangView& gang, const std::string& scheduler) {
+std::string AsksOf(const Live& live, const GangView& gang) {
   std::set<std::string> asks;
-  for (const WaitingPod& pod : live.waiting.WaitingMembers(gang.id, scheduler)) {
+  for (const WaitingPod& pod : live.waiting.WaitingMembers(gang.id)) {
     asks.insert(AskText(pod.pod->shape));
   }
   return CountText(gang.waiting, "pod") + " with " + Join(asks, " or ");
@@ -466,7 +466,7 @@ HttpResponse WaitingPage(const Live& live, const std::string&, const std::string
     report.units.push_back(
         {.name = gang ? gang->id.full_name() : pod.id.full_name(),
          .is_gang = gang.has_value(),
-         .asks = gang ? AsksOf(live, *gang, pod.scheduler) : AskText(pod.shape),
+         .asks = gang ? AsksOf(live, *gang) : AskText(pod.shape),
          .age = AgeOf(waiting.created),
          .sentence = gang ? SentenceOf(*gang) : ReportOn(live, now, waiting).sentence});
   }

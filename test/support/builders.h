@@ -209,6 +209,10 @@ class APod {
     pod_.controller = uid;
     return *this;
   }
+  APod& Scheduler(const std::string& name) {
+    pod_.scheduler = name;
+    return *this;
+  }
   APod& LeftToScheduler(const OwnToScheduler& own) {
     pod_.own_to_scheduler = own;
     return *this;
@@ -392,6 +396,12 @@ class ANode {
   }
   ANode& HoldingReserved(const APod& pod, const std::vector<int>& gpus = {}) {
     held_.push_back(pod.ReservedOn(spec_.name, gpus));
+    return *this;
+  }
+  ANode& HoldingPlanned(const APod& pod, const std::vector<int>& gpus) {
+    PodRecord record = *pod.BoundOn(spec_.name, gpus);
+    record.state = PodState::kPlanned;
+    held_.push_back(std::make_shared<const PodRecord>(std::move(record)));
     return *this;
   }
   ANode& HoldingMig(const APod& pod, std::vector<MigGrant> mig = {}) {

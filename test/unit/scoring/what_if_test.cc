@@ -290,6 +290,20 @@ TEST_F(WhatIfTest, MinimumsOfRolesAreMetAndTheOthersComeLater) {
   EXPECT_EQ(NodesOf(Tell(gang)), "n1 - n1");
 }
 
+// As filter has it.
+TEST_F(WhatIfTest, PodsThatDoNotGoTogetherAreNamed) {
+  On({ANode("n1").Gpus(8)});
+  std::vector<APod> pods = Gang(2, 1, 2);
+  pods.push_back(APod("odd").Whole(1).Gang("whole:default/g").GangMinimum(3));
+  pods.push_back(APod("other").Whole(1).Gang("whole:default/g").GangMinimum(2).Scheduler("mine"));
+  const WhatIfAnswer told = Tell(pods);
+  EXPECT_EQ(NodesOf(told), "n1 n1 - -");
+  EXPECT_EQ(WhyOf(told, 2), "odd says that 3 pods must start together, others say 2");
+  EXPECT_EQ(WhyOf(told, 3),
+            "other has schedulerName mine, not default-scheduler: pods of two schedulers do not "
+            "start together");
+}
+
 TEST_F(WhatIfTest, APartOfAGangKeepsToItsDomain) {
   const auto in = [](const std::string& name, const std::string& rack, int gpus) {
     return ANode(name).Gpus(gpus).Labelled({{"rack", rack}});
@@ -301,6 +315,15 @@ TEST_F(WhatIfTest, APartOfAGangKeepsToItsDomain) {
     gang[i].Role(role, {{"decode", 3}, {"router", 1}}).Parts(role, {{{"decode"}, 0}});
   }
   EXPECT_EQ(NodesOf(Tell(gang)), "b1 b1 b2 a1");
+  On({in("a1", "a", 2), in("b1", "b", 2), in("c1", "c", 2)});
+  EXPECT_EQ(WhyOf(Tell(gang), 0),
+            "its gang default/g needs 4 of these 4 pods at once; group decode: room for 2 of its 3 "
+            "pods in rack a, the rack with the most");
+  On({ANode("n").Gpus(8)});
+  EXPECT_EQ(
+      WhyOf(Tell(gang), 0),
+      "its gang default/g needs 4 of these 4 pods at once; group decode: no rack has room for "
+      "its 3 pods");
   // One that comes later joins its part, not the gang.
   On({in("a1", "a", 2).Holding(gang[3], {0}), in("b1", "b", 1).Holding(gang[0], {0}),
       in("b2", "b", 1)});

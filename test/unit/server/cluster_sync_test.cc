@@ -81,7 +81,7 @@ class PodSinkTest : public testing::Test {
   // The members of the group that wait.
   [[nodiscard]] std::vector<std::string> Waiting() const {
     std::vector<std::string> uids;
-    for (const auto& member : waiting_.WaitingMembers(GangId::Of("coscheduling:ns/g"), "")) {
+    for (const auto& member : waiting_.WaitingMembers(GangId::Of("coscheduling:ns/g"))) {
       uids.push_back(member.pod->id.uid);
     }
     return uids;

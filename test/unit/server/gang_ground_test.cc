@@ -230,7 +230,7 @@ TEST_F(GangGroundTest, AGangThatCanNeverStartIsToldSoAndPlannedOnceAMinute) {
   };
   Arrive({member("a"), member("b"), member("c")});
   EXPECT_EQ(Filter(member("a")), kNoRoom);
-  const auto why = [this] { return gangs_.Views(clock_.Now())[0].why; };
+  const auto why = [this] { return View().why; };
   EXPECT_NE(why().find("never on these nodes: its pods ask for 12 GPUs of A100, and the nodes "
                        "that they accept have 8"),
             std::string::npos)
@@ -262,7 +262,7 @@ TEST_F(GangGroundTest, TheMemberThatNoNodeAcceptsIsNamed) {
   const APod c = Member("c").Constrained(there);
   Arrive({a_, b_, c});
   EXPECT_EQ(Filter(a_), kNoRoom);
-  const GangView view = gangs_.Views(clock_.Now())[0];
+  const GangView view = View();
   EXPECT_EQ(view.lacks, "c");
   EXPECT_NE(
       view.why.find("never while no node accepts c: no node is in kubernetes.io/hostname=gone"),
@@ -310,18 +310,40 @@ TEST_F(GangGroundTest, TheMemberThatNoNodeTakesNowIsNamedWithItsReason) {
   const APod c = Member("c").Whole(8);
   Arrive({a_, b_, c});
   EXPECT_EQ(Filter(a_), kNoRoom);
-  const GangView view = gangs_.Views(clock_.Now())[0];
+  const GangView view = View();
   EXPECT_EQ(view.lacks, "c");
   EXPECT_FALSE(view.never);
   EXPECT_NE(view.why.find("; c fits no node now: 1 node had too few idle GPUs"), std::string::npos)
       << view.why;
 }
 
+// Filter finds out why there is no plan for nobody: others wait for the lock.
+TEST_F(GangGroundTest, WhyThereIsNoPlanIsFoundLaterAndCountsIfThereIsStillNone) {
+  Add(ANode("n").Gpus(2));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  const std::string room = "needs room for 3 pods with 1 GPU each, has room for 2";
+  EXPECT_EQ(gangs_.Views(clock_.Now())[0].why, room);
+  EXPECT_EQ(sink_.texts, Names()) << "nor is it told yet";
+  const std::string why =
+      "never on these nodes: its pods ask for 3 GPUs, and the nodes that they accept have 2; ";
+  EXPECT_EQ(View().why, why + room);
+  EXPECT_TRUE(View().never);
+  EXPECT_EQ(sink_.texts, Names{why + room});
+  // The same with a node that comes before anybody has looked.
+  Add(ANode("m").Gpus(1));
+  clock_.Advance(seconds(1));
+  EXPECT_NE(Filter(a_), kNoRoom);
+  EXPECT_EQ(View().why, "");
+  EXPECT_FALSE(View().never);
+  EXPECT_EQ(View().state, "planned");
+}
+
 TEST_F(GangGroundTest, TheTaintThatKeepsAllMembersOffComesFirst) {
   Add(ANode("n").Gpus(4).Tainted("gpu", "a100"));
   Arrive({a_, b_, c_});
   EXPECT_EQ(Filter(a_), kNoRoom);
-  const std::string why = gangs_.Views(clock_.Now())[0].why;
+  const std::string why = View().why;
   EXPECT_TRUE(why.starts_with("a fits no node now: 1 node has taint gpu=a100:NoSchedule; needs "))
       << why;
 }
@@ -336,7 +358,7 @@ TEST_F(GangGroundTest, ThePoolAndTheModelThatAreTooSmallForAGangAreNamed) {
   };
   Arrive({member("a"), member("b"), member("c")});
   EXPECT_EQ(Filter(member("a")), kNoRoom);
-  const GangView view = gangs_.Views(clock_.Now())[0];
+  const GangView view = View();
   EXPECT_TRUE(view.never);
   EXPECT_TRUE(
       view.why.starts_with("never on these nodes: its pods ask for 3 GPUs of H100, and the "
@@ -348,11 +370,11 @@ TEST_F(GangGroundTest, TheMemberThatAsksForMoreThanAnyNodeHasIsNamedFirst) {
   for (const char* name : {"l", "m", "n", "o"}) Add(ANode(name).Gpus(1).Cpu(64));
   Arrive({a_, b_, Member("c").Cpu(80)});
   EXPECT_EQ(Filter(a_), kNoRoom);
-  const GangView view = gangs_.Views(clock_.Now())[0];
+  const GangView view = View();
   EXPECT_TRUE(view.never);
   EXPECT_TRUE(
-      view.why.starts_with("never while no node accepts c: it asks for 80 CPUs, and no "
-                           "node that it may use has more than 64; needs "))
+      view.why.starts_with("never while no node accepts c: its 4 nodes have at most 64 CPUs, it "
+                           "needs 80; needs "))
       << view.why;
 }
 
@@ -361,7 +383,7 @@ TEST_F(GangGroundTest, WhatIsOpenToAGangAndWhyTheOthersAreNotComesFirst) {
   Add(ANode("m").Gpus(1).Tainted("maintenance", "x"));
   Arrive({a_, b_, c_});
   EXPECT_EQ(Filter(a_), kNoRoom);
-  const GangView view = gangs_.Views(clock_.Now())[0];
+  const GangView view = View();
   EXPECT_FALSE(view.never);
   EXPECT_TRUE(
       view.why.starts_with("its pods ask for 3 GPUs, and the nodes open to them have 2; 1 "

@@ -61,7 +61,7 @@ TEST_F(GangTableTest, AGangThatDoesNotFitHoldsNothing) {
   Arrive({a_, b_, c_});
   EXPECT_EQ(Filter(a_), kNoRoom);
   EXPECT_EQ(Free("n"), 2000);
-  EXPECT_EQ(StateOf(), "waiting");
+  EXPECT_EQ(View().state, "waiting");
   ASSERT_EQ(sink_.texts.size(), 1U);
   EXPECT_EQ(sink_.texts[0],
             "never on these nodes: its pods ask for 3 GPUs, and the nodes that they accept have 2; "
@@ -856,8 +856,9 @@ TEST_F(GangTableTest, MembersMaySayOneSizeOnly) {
   EXPECT_EQ(Filter(a_), kIncomplete);
   const APod other = Member("c").GangSize(2);
   Arrive(other);
-  EXPECT_EQ(Filter(other),
-            "the pod's gang default/train: want one size, got 2 here and 3 on other pods");
+  EXPECT_EQ(Filter(other), "c says that 2 pods must start together, others say 3");
+  EXPECT_EQ(gangs_.Apart(other.Request()), Filter(other));
+  EXPECT_EQ(gangs_.Apart(a_.Request()), "");
   EXPECT_EQ(Free("n"), 4000);
 }
 
@@ -870,15 +871,27 @@ TEST_F(GangTableTest, APodThatSaysAnotherSizeIsNoMember) {
   EXPECT_EQ(Filter(of_size("a", 2)), kIncomplete) << "b is refused, so no bind of a is to be held";
   EXPECT_EQ(Free("n"), 4000);
   ASSERT_EQ(gangs_.Views(clock_.Now()).size(), 1U);
-  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "1 of 2 pods exist; b says that there are 3");
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
+            "1 of 2 pods exist; b says that 3 pods must start together, others say 2");
   Arrive(of_size("c", 2));
   EXPECT_EQ(Filter(of_size("a", 2)), "n");
-  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "b says that there are 3") << "planned without";
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
+            "b says that 3 pods must start together, others say 2")
+      << "planned without";
   Delete(of_size("c", 2));
   Delete(of_size("b", 3));
   Arrive(of_size("b", 2));
   for (const char* name : {"a", "b"}) Place(of_size(name, 2));
   EXPECT_EQ(bound_.size(), 2U);
+}
+
+TEST_F(GangTableTest, AMemberOfAnotherSchedulerIsNamed) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, Member("c").Scheduler("mine")});
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
+            "2 of 3 pods exist; c has schedulerName mine, not default-scheduler: pods of two "
+            "schedulers do not start together");
 }
 
 TEST_F(GangTableTest, OfPodsWithoutGpusIsNotSaidThatTheyWait) {
@@ -892,6 +905,7 @@ TEST_F(GangTableTest, OfPodsWithoutGpusIsNotSaidThatTheyWait) {
   ASSERT_EQ(gangs_.Views(clock_.Now()).size(), 1U);
   EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
             "its pods ask for no GPU, and kube-scheduler places each of them by itself");
+  EXPECT_EQ(StateOf(), "alone");
 }
 
 TEST_F(GangTableTest, ANodeThatKubeSchedulerDoesNotOfferIsPlannedAround) {
@@ -1273,9 +1287,8 @@ TEST_F(GangTableTest, APartOfAGangIsInOneRackFromFilterToThoseThatComeLater) {
   EXPECT_EQ(Filter(d1), kNoRoom) << "there is room for three, in no rack for two";
   EXPECT_EQ(Free("n1") + Free("n2") + Free("n3"), 3000) << "and nothing is held";
   EXPECT_EQ(StateOf(), "waiting");
-  const std::string why = gangs_.Views(clock_.Now()).front().why;
-  EXPECT_NE(why.find("no rack has room for all pods of decode that must start together"), why.npos)
-      << why;
+  EXPECT_EQ(View().why,
+            "group decode: room for 1 of its 2 pods in rack r1, the rack with the most");
   Add(InRack("m2", "r2", 1));
   Pass(seconds(1));
   for (const APod& pod : {d1, d2, router}) Place(pod);

@@ -165,6 +165,11 @@ class GangWorld : public testing::Test {
     RunJobs();
   }
 
+  // The first gang, once it was found out why it waits.
+  GangView View() {
+    Pass(Duration::zero());
+    return gangs_.Views(clock_.Now()).at(0);
+  }
   [[nodiscard]] std::string AnswerTo(const std::string& name) const {
     const auto answer = answers_.find(name);
     return answer == answers_.end() ? "" : answer->second;

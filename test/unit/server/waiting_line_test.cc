@@ -41,10 +41,16 @@ TEST(WaitingLine, HasNeitherGatedPodsNorThoseWithAPlace) {
   waiting.Put(gated);
   waiting.Put(Since(APod("b").Whole(1), 1));
   waiting.Put(Since(APod("c").Whole(1), 1));
-  const auto snapshot = SnapshotOf({ANode("n1").Gpus(2).HoldingReserved(APod("b").Whole(1), {0})});
+  waiting.Put(Since(APod("d").Whole(1), 1));
+  const auto snapshot = SnapshotOf({ANode("n1")
+                                        .Gpus(2)
+                                        .HoldingReserved(APod("b").Whole(1), {0})
+                                        .HoldingPlanned(APod("d").Whole(1), {1})});
   const WaitingLine line = LineOf(waiting.Everybody(), *snapshot, nullptr, 100);
   EXPECT_EQ(NamesOf(line), "c");
   EXPECT_EQ(line.gated, 1u);
+  ASSERT_EQ(line.planned.size(), 1u) << "its bind is still to come";
+  EXPECT_EQ(line.planned.front().id.name, "d");
 }
 
 TEST(WaitingLine, HasAPodThatIsBoundMeanwhileNeitherTwiceNorNowhere) {

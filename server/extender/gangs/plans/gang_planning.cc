@@ -52,21 +52,6 @@ bool IsNever(Reason reason) {
 // taints the one that most of them have.
 std::string TextOf(const Snapshot& snapshot, const PodRequest& pod, Reason reason,
                    std::int64_t nodes) {
-  if (reason == Reason::kNodeNotSelected && !PoolOf(pod).empty()) return SelectedNowhere(pod);
-  if (reason == Reason::kTooFewCpus || reason == Reason::kTooLittleMemory) {
-    std::int64_t cpus = 0, memory = 0;
-    for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-      const NodeSpec& spec = snapshot.node(i).spec();
-      if (Admits(spec, pod) != Reason::kFits) continue;
-      cpus = std::max(cpus, spec.cpu_milli);
-      memory = std::max(memory, spec.memory_bytes);
-    }
-    return reason == Reason::kTooFewCpus
-               ? "it asks for " + CpuText(pod.shape.cpu_milli) +
-                     " CPUs, and no node that it may use has more than " + CpuText(cpus)
-               : "it asks for " + MemoryText(pod.shape.memory_bytes) +
-                     " of memory, and no node that it may use has more than " + MemoryText(memory);
-  }
   if (reason != Reason::kTaintNotTolerated) return berth::TextOf(reason, nodes);
   std::map<std::string, std::int64_t> taints;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
@@ -145,13 +130,15 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const Topol
     }
     return most;
   };
+  std::vector<NodeIndex> all = UpTo<NodeIndex>(snapshot.size());
   for (const Kind& kind : kinds) {
     if (kind.never == 0 || std::cmp_less(kind.never, snapshot.size())) continue;
-    const auto [reason, nodes] = most_of(kind, true);
+    std::string why = NeverInPool(snapshot, {.pod = *kind.pod, .candidates = all});
+    if (const auto [reason, nodes] = most_of(kind, true); why.empty()) {
+      why = berth::TextOf(reason, nodes);
+    }
     const std::string& name = kind.pod->id.name;
-    return {
-        "never while no node accepts " + name + ": " + TextOf(snapshot, *kind.pod, reason, nodes),
-        name, true};
+    return {"never while no node accepts " + name + ": " + why, name, true};
   }
   const std::int64_t needed = std::accumulate(asks.begin(), asks.end(), std::int64_t{0});
   const auto most_in = [](const std::map<TopologyDomain, std::int64_t>& gpus) {
@@ -393,11 +380,7 @@ tl::expected<NodesByUid, NoGangPlan> GangPlanning::PlanAsFixed(Engine& engine,
         none.claims_left = "it takes too long to find out which devices suit it";
       }
       none.shortage = plan.error();
-      if (none.shortage.part) {
-        const GangPart& part = asked.parts[*none.shortage.part];
-        none.part = "no " + domains_.levels()[part.level].name + " has room for all pods of " +
-                    Join(part.roles, ", ") + " that must start together";
-      }
+      if (none.shortage.part) none.part = PartText(with, domains_.levels(), asked, none.shortage);
       none.domain = DomainName(*left.now, domains_.levels(), *tree, none.shortage.domain);
       break;
     }

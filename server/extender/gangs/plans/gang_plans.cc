@@ -237,6 +237,7 @@ bool GangPlans::Adopt(GangUnit& unit, const GangToPlan& ask,
   unit.plan.touched = now;
   unit.wait.refused_on = {};
   unit.wait.lack = {};
+  unit.wait.lack_of = nullptr;
   unit.wait.hopeless = 0;
   unit.wait.shortage.reset();
   unit.wait.told = false;
@@ -257,15 +258,13 @@ void GangPlans::Refuse(GangUnit& unit, const NoGangPlan& none, const GangToPlan&
                        wait.refused_members == ask.members.size() &&
                        wait.refused_change == ask.change &&
                        none.ground.snapshot->SameNodes(*wait.refused_on.snapshot);
-  if (!is_same || now - wait.lack_at >= gangs::kBetweenHopes) {
-    const auto& snapshot = none.ground.snapshot;
-    wait.lack = none.claims_left.empty() ? WhyNoPlan(*snapshot, *parts_.domains.Of(snapshot),
-                                                     parts_.domains.levels(), ask)
-                                         : GangLack();
+  if (!is_same) wait.lack = {.text = none.part};
+  wait.shortage_part = none.part;
+  if ((!is_same || now - wait.lack_at >= gangs::kBetweenHopes) && none.claims_left.empty()) {
+    wait.lack_of = std::make_shared<const GangToPlan>(GangToPlan{ask.members, ask.minimum});
     wait.lack_at = now;
   }
-  if (wait.lack.text.empty()) wait.lack.text = none.part;
-  wait.hopeless = wait.lack.for_good ? wait.hopeless + 1 : 0;
+  if (wait.lack_of == nullptr) wait.hopeless = wait.lack.for_good ? wait.hopeless + 1 : 0;
   wait.refused_on = none.ground;
   wait.refused_members = ask.members.size();
   wait.refused_change = ask.change;
@@ -282,7 +281,29 @@ void GangPlans::Refuse(GangUnit& unit, const NoGangPlan& none, const GangToPlan&
   auto lacks = ask.members;
   lacks.resize(std::min(lacks.size(), static_cast<std::size_t>(ask.minimum)));
   actions.without_room.push_back({std::move(lacks), unit.roll.created});
-  if (std::exchange(wait.told, true)) return;
+}
+
+void GangPlans::FindLack(GangUnit& unit, Instant now, GangActions& actions) {
+  std::shared_ptr<const GangToPlan> of;
+  std::shared_ptr<const Snapshot> on;
+  {
+    const MutexLock lock(unit.mutex);
+    of = unit.wait.lack_of;
+    on = unit.wait.refused_on.snapshot;
+  }
+  GangLack lack;
+  if (of != nullptr && on != nullptr) {  // else it is to be planned anew
+    lack = WhyNoPlan(*on, *parts_.domains.Of(on), parts_.domains.levels(), *of);
+  }
+  const MutexLock lock(unit.mutex);
+  GangWait& wait = unit.wait;
+  if (wait.lack_of != of) return;  // it was refused anew, or has a plan
+  if (std::exchange(wait.lack_of, nullptr) != nullptr) {
+    if (lack.text.empty()) lack.text = wait.shortage_part;
+    wait.hopeless = lack.for_good ? wait.hopeless + 1 : 0;
+    wait.lack = std::move(lack);
+  }
+  if (!wait.shortage || std::exchange(wait.told, true)) return;
   actions.news.push_back({.what = GangNews::What::kNoRoom,
                           .gang = unit.roll.says.id,
                           .pod = wait.asleep.empty() ? PodId() : wait.asleep.begin()->second,

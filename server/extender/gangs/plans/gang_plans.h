@@ -79,6 +79,9 @@ class GangPlans {
   // The same without the gang's lock while it is planned.
   void PlanOutside(Engine& engine, GangUnit& unit, const GangToPlan& ask, Instant now,
                    GangActions& actions) BERTH_EXCLUDES(unit.mutex);
+  // Finds out why the last plan was refused, and says so: without the lock, which requests take.
+  // It counts if the gang was not refused anew meanwhile.
+  void FindLack(GangUnit& unit, Instant now, GangActions& actions) BERTH_EXCLUDES(unit.mutex);
   // So many binds of its plan may come to be held.
   void Promise(GangUnit& unit) BERTH_REQUIRES(unit.mutex);
 

@@ -46,12 +46,6 @@ std::string WhoLacks(const Gang& gang, const GangCount& there,
   return "; all are workers: the launcher is missing";
 }
 
-// The pods themselves say the size, and this one contradicts what the gang is known by.
-bool SaysAnotherSize(const Gang& says, const PodRequest& pod) {
-  return pod.gang.object == Gang::Object::kNone && pod.gang.minimum && says.minimum &&
-         says.minimum != pod.gang.minimum;
-}
-
 // Why no plan is made for such a gang, whatever room there is; "" = one is.
 std::string Objection(const GangSettings& settings, const GangUnit& unit) {
   const GangRoll& roll = unit.roll;
@@ -105,13 +99,13 @@ GangRoster GangRosters::Read(const GangUnit& unit,
   }
   bool has_asker = asker == nullptr;
   const std::string& scheduler = asker == nullptr ? unit.roll.scheduler : asker->scheduler;
-  for (WaitingPod& waiting : parts_.waiting.WaitingMembers(unit.roll.says.id, scheduler)) {
+  for (WaitingPod& waiting : parts_.waiting.WaitingMembers(unit.roll.says.id)) {
     const std::string& uid = waiting.pod->id.uid;
     if (placed.contains(uid)) continue;
     const bool is_asker = asker != nullptr && uid == asker->id.uid;
-    if (!is_asker && SaysAnotherSize(unit.roll.says, *waiting.pod)) {
-      roster.contradicts = waiting.pod->id.name + " says that there are " +
-                           std::to_string(*waiting.pod->gang.minimum);
+    std::string apart = is_asker ? "" : WhyApart(*waiting.pod, unit.roll.says, scheduler);
+    if (!apart.empty()) {
+      roster.contradicts = std::move(apart);
       continue;
     }
     has_asker = has_asker || is_asker;
@@ -134,15 +128,16 @@ GangRoster GangRosters::Read(const GangUnit& unit,
   return roster;
 }
 
-std::optional<int> GangRosters::OtherSize(const GangUnit& unit, const PodRequest& pod) const {
+std::string GangRosters::Apart(const GangUnit& unit, const PodRequest& pod,
+                               const std::string& scheduler) const {
   const Gang& says = unit.roll.says;
-  if (!SaysAnotherSize(says, pod)) return std::nullopt;
-  for (const WaitingPod& other : parts_.waiting.WaitingMembers(pod.gang.id, pod.scheduler)) {
-    if (other.pod->id.uid != pod.id.uid && other.pod->gang.minimum == says.minimum) {
-      return says.minimum;
-    }
-  }
-  return std::nullopt;
+  std::string apart = WhyApart(pod, says, scheduler);
+  if (apart.empty() || pod.scheduler != scheduler) return apart;
+  const auto others = parts_.waiting.WaitingMembers(pod.gang.id);
+  const bool say_so = std::ranges::any_of(others, [&](const WaitingPod& other) {
+    return other.pod->id.uid != pod.id.uid && other.pod->gang.minimum == says.minimum;
+  });
+  return say_so ? apart : "";
 }
 
 void GangRosters::Note(GangUnit& unit, const GangRoster& roster, Instant now) {

@@ -58,7 +58,7 @@ struct GangRoster {
   bool gpus_bound = false;           // one of these has GPUs, and is bound
   std::optional<WallTime> created;   // the first of all was
   std::string said;                  // GangWait::said
-  std::string contradicts;           // "m1 says that there are 3"; "" = no pod says another size
+  std::string contradicts;           // "m1 says that there are 3": what does not go together
   std::unordered_set<std::string_view> uids = {};  // of `waiting`
 };
 
@@ -94,9 +94,9 @@ class GangRosters {
   // Notes the members that there are, and forgets what was kept of others.
   GangRoster Count(GangUnit& unit, Instant now) BERTH_REQUIRES(unit.mutex);
 
-  // The size that other pods of the gang say, where this pod contradicts them.
-  [[nodiscard]] std::optional<int> OtherSize(const GangUnit& unit, const PodRequest& pod) const
-      BERTH_REQUIRES(unit.mutex);
+  // Why the pod does not count among those of the scheduler: others say another size; "" = it does.
+  [[nodiscard]] std::string Apart(const GangUnit& unit, const PodRequest& pod,
+                                  const std::string& scheduler) const BERTH_REQUIRES(unit.mutex);
   [[nodiscard]] bool IsBeingBound(std::string_view uid) const;
   // Whether the pod need not wait for others.
   [[nodiscard]] bool MayGo(const GangUnit& unit, const GangRoster& roster, const PodRequest& pod,

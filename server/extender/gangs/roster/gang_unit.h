@@ -61,6 +61,8 @@ struct GangGround {
   friend bool operator==(const GangGround&, const GangGround&) = default;
 };
 
+struct GangToPlan;  // gang_planning.h
+
 // Why no plan is found, beside how many members have room.
 struct GangLack {
   std::string text = {};    // "" = there is nothing more to say
@@ -252,9 +254,12 @@ struct GangWait {
   std::optional<GangShortage> shortage;
   std::string shortage_domain;  // its name; "" the cluster
   std::string shortage_ask;     // what each member asks for, where all ask for the same
+  std::string shortage_part;    // NoGangPlan::part
   bool told = false;            // of the shortage, since there was a plan
   GangLack lack;                // as it was found then
   Instant lack_at{};
+  std::shared_ptr<const GangToPlan> lack_of =
+      nullptr;       // why there is none for these is not known yet
   int hopeless = 0;  // plans in a row that were refused for good
 };
 

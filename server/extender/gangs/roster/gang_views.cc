@@ -17,14 +17,10 @@ namespace {
 
 constexpr Duration kBringsWithin = std::chrono::seconds(5);  // what a busy kube-scheduler may take
 
-// "m1, m2 and 3 more".
 std::string NamesOf(const std::map<std::string, std::string, std::less<>>& by_uid) {
-  constexpr std::size_t kMost = 3;
   std::vector<std::string> names;
   for (const auto& [uid, name] : by_uid) names.push_back(name);
-  if (names.size() <= kMost) return Join(names, ", ");
-  return Join(std::span(names).first(kMost), ", ") + " and " +
-         std::to_string(names.size() - kMost) + " more";
+  return Listed(names);
 }
 
 std::string Seconds(Duration time) {
@@ -90,7 +86,9 @@ std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) 
            Seconds(wait.not_before - now);
   }
   std::string lacks_room = now < wait.not_before ? "Berth retries it soon" : "";
-  if (wait.shortage) lacks_room = ShortageOf(wait, view.minimum - view.placed);
+  // A part that has no domain says it all.
+  if (wait.shortage && !wait.shortage->part)
+    lacks_room = ShortageOf(wait, view.minimum - view.placed);
   std::vector<std::string> facts = {lacks_room, wait.lack.text, out};
   // Where no node takes one of its pods the number of places says nothing.
   const bool has_none = wait.shortage && wait.shortage->fits == 0 && !wait.lack.text.empty();
@@ -130,7 +128,7 @@ GangView ViewOf(const GangUnit& unit, Instant now) {
   } else if (!unit.plan.members.empty()) {
     view.state = "planned";
   } else if (!unit.roll.gathers) {
-    view.state = "waiting";
+    view.state = unit.roll.wants_devices ? "waiting" : "alone";
   }
   if (view.why.empty() && view.state != "whole") view.why = WhyItWaits(unit, view, now);
   if (!unit.roll.contradicts.empty()) {

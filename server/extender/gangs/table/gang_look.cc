@@ -268,9 +268,11 @@ void GangTable::Look(Engine& engine, Instant now, GangActions& actions) {
                                               : GangUnit::kNotOver;
       unit.may_give_way = unit.holds_nothing();
     }
-    if (!ask) continue;
-    plans_.PlanOutside(engine, unit, *ask, now, actions);
-    if (--plans == 0) last_looked_ = next;
+    if (ask) {
+      plans_.PlanOutside(engine, unit, *ask, now, actions);
+      if (--plans == 0) last_looked_ = next;
+    }
+    plans_.FindLack(unit, now, actions);
   }
 }
 

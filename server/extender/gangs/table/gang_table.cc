@@ -126,11 +126,8 @@ GangVerdict GangTable::FilterMember(Engine& engine, Unit& unit, const Offered& o
   const MutexLock lock(unit.mutex);
   unit.HasCome(pod, now);
   if (unit.forgotten) return NotNow(unit, pod, Reason::kGangNoRoom);
-  if (const auto other = rosters_.OtherSize(unit, pod)) {
-    return {GangVerdict::Kind::kNotNow, kNoNode, Reason::kPodRefused,
-            "the pod's gang " + pod.gang.id.full_name() + ": want one size, got " +
-                std::to_string(*pod.gang.minimum) + " here and " + std::to_string(*other) +
-                " on other pods"};
+  if (std::string why = rosters_.Apart(unit, pod, pod.scheduler); !why.empty()) {
+    return {GangVerdict::Kind::kNotNow, kNoNode, Reason::kPodRefused, std::move(why)};
   }
   unit.Heed(pod);
   GangVerdict verdict =
@@ -283,6 +280,13 @@ std::vector<GangView> GangTable::Views(Instant now) const {
     if (auto view = Shown(*unit, now)) views.push_back(*std::move(view));
   }
   return views;
+}
+
+std::string GangTable::Apart(const PodRequest& pod) const {
+  const std::shared_ptr<Unit> unit = Find(pod.gang.id);
+  if (unit == nullptr) return "";
+  const MutexLock lock(unit->mutex);
+  return rosters_.Apart(*unit, pod, unit->roll.scheduler);
 }
 
 std::optional<GangView> GangTable::View(const GangId& gang, Instant now) const {

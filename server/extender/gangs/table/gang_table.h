@@ -36,8 +36,9 @@
 // caller carries out without any lock. Any thread may call any function. Each gang has a lock of
 // its own, so that nobody waits for another gang; pods of no gang take none. A plan that takes long
 // (gangs::kWorkOfAFilter) is made by Look, on copied inputs and without the gang's lock, and what
-// it found is checked again as it is booked. Lock order: the gang's, then the table's, then those
-// of WaitingPods, NodeDomains, the engine, ClusterState and DeviceRooms.
+// it found is checked again as it is booked; so is why a plan is not found. Lock order: the gang's,
+// then the table's, then those of WaitingPods, NodeDomains, the engine, ClusterState and
+// DeviceRooms.
 #pragma once
 
 #include <atomic>
@@ -158,6 +159,8 @@ class GangTable {
   [[nodiscard]] std::optional<std::int64_t> LeftOf(const GangId& gang, Instant now) const
       BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::vector<GangView> Views(Instant now) const BERTH_EXCLUDES(mutex_);
+  // Why the pod does not start with its gang: GangRosters::Apart.
+  [[nodiscard]] std::string Apart(const PodRequest& pod) const BERTH_EXCLUDES(mutex_);
   // That one of them; nullopt: it is none of them.
   [[nodiscard]] std::optional<GangView> View(const GangId& gang, Instant now) const
       BERTH_EXCLUDES(mutex_);
