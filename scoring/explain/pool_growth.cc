@@ -69,12 +69,6 @@ void Describe(const NodeSpec& spec, NodePool& pool) {
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
-Taken& operator+=(Taken& sum, const PodRequest& pod) {
-  ++sum.pods;
-  sum.gpu_milli += std::int64_t{pod.shape.gpu_count()} * pod.shape.milli_per_gpu();
-  return sum;
-}
-
 // A pool, with a template of its nodes where it has none.
 struct Source {
   NodePool pool;
@@ -179,20 +173,20 @@ class Grower {
   }
 
   // Those that were left over every time and have no place in the snapshot even without the others.
-  Result<std::vector<std::size_t>> Nowhere(const SnapshotPtr& open) {
+  Status AddNowhere(const SnapshotPtr& open, Growth& growth) {
     std::vector<Kind> kinds;
-    std::vector<std::size_t> nowhere;
     for (std::size_t i = 0; i < left_.size(); ++i) {
       if (somewhere_.contains(i)) continue;
       auto kind = std::ranges::find_if(kinds, [&](const Kind& k) { return IsOf(k, left_[i]); });
       if (kind == kinds.end()) {
         if (kinds.size() == kMostToldKinds) continue;
-        BERTH_TRY(const bool fits, FitsAlone(open, left_[i]));
-        kind = kinds.insert(kinds.end(), {&left_[i], fits});
+        BERTH_TRY(const WhatIfAnswer alone, PlaceAlone(open, left_[i]));
+        kind = kinds.insert(kinds.end(), {&left_[i], alone.fitting > 0});
+        if (!kind->fits) growth.nowhere_whys[places_[i]] = alone.whys.front().text;
       }
-      if (!kind->fits) nowhere.push_back(places_[i]);
+      if (!kind->fits) growth.nowhere.push_back(places_[i]);
     }
-    return nowhere;
+    return {};
   }
 
  private:
@@ -206,7 +200,7 @@ class Grower {
     return SamePodKind(*kind.pod, pod);
   }
 
-  Result<bool> FitsAlone(const SnapshotPtr& open, const PodRequest& pod) {
+  Result<WhatIfAnswer> PlaceAlone(const SnapshotPtr& open, const PodRequest& pod) {
     std::vector<PodRequest> members;
     for (const PodRequest& other : left_) {
       if (&other == &pod || (!pod.gang.empty() && other.gang.id == pod.gang.id)) {
@@ -216,8 +210,7 @@ class Grower {
     WhatIfAsk ask = ask_;
     ask.snapshot = open;
     ask.pods = members;
-    BERTH_TRY(const WhatIfAnswer answer, WhatIf(engine_, ask));
-    return answer.fitting > 0;
+    return WhatIf(engine_, ask);
   }
 
   Result<Taken> PlaceLeft(const SnapshotPtr& snapshot) {
@@ -243,6 +236,12 @@ class Grower {
 };
 
 }  // namespace
+
+Taken& Taken::operator+=(const PodRequest& pod) {
+  ++pods;
+  gpu_milli += std::int64_t{pod.shape.gpu_count()} * pod.shape.milli_per_gpu();
+  return *this;
+}
 
 std::vector<NodePool> PoolsOf(const Snapshot& snapshot) {
   struct Found {
@@ -284,7 +283,7 @@ Result<Growth> GrowPools(const Engine& engine, const WhatIfAsk& ask, int most_no
     BERTH_TRY(std::vector<Taken> taken, grower.Grow(stage, p));
     growth.pools.push_back({pools[p].pool, std::move(taken)});
   }
-  BERTH_TRY(growth.nowhere, grower.Nowhere(grower.Open(stage)));
+  BERTH_TRY_STATUS(grower.AddNowhere(grower.Open(stage), growth));
   return growth;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,6 +63,7 @@ inline constexpr std::size_t kMostToldKinds = 200;
 struct Taken {
   std::int64_t pods = 0;
   std::int64_t gpu_milli = 0;  // that these ask for, thousandths; MIG devices are not counted
+  Taken& operator+=(const PodRequest& pod);
   friend bool operator==(const Taken&, const Taken&) = default;
 };
 
@@ -77,6 +79,7 @@ struct Growth {
   // Pods of the ask that have no place with so many nodes of every pool even by themselves, or with
   // their gang alone. Of the first kMostToldKinds kinds of pods that are left over.
   std::vector<std::size_t> nowhere;
+  std::map<std::size_t, std::string> nowhere_whys;  // of the first of each kind; "" = no room
 };
 
 // most_nodes: 1..kMostGrowth of each pool. at_zero: a template for each pool that has no node yet.

@@ -25,7 +25,9 @@ class UnitPlanner {
     std::set<GangId> done;
     for (std::size_t i = 0; i < wish_.pods.size(); ++i) {
       const PodRequest& pod = wish_.pods[i];
-      if (!StartsWhole(pod)) {
+      if (const auto planned = planned_.find(pod.id.uid); planned != planned_.end()) {
+        AddPlanned(i, *planned->second);
+      } else if (!StartsWhole(pod)) {
         Add({.name = pod.id.full_name(), .pods = {i}});
       } else if (done.insert(pod.gang.id).second) {
         AddGang(pod.gang.id);
@@ -39,21 +41,33 @@ class UnitPlanner {
     return !pod.gang.empty() && wish_.starts_whole && wish_.starts_whole(pod);
   }
 
-  // The members of gangs that are asked about: those that wait, and where the others are.
+  // What is planned already, and the members of gangs: those that wait, and where the others are.
   void FindMembers() {
-    std::set<GangId> asked;
+    now_->ForEachPod([this](const auto& held, NodeIndex node) {
+      if (held->state == PodState::kPlanned) planned_.emplace(held->pod.id.uid, held.get());
+      const GangId& gang = held->pod.gang.id;
+      if (!held->leaving && !gang.empty()) present_[gang].push_back(node);
+    });
     for (std::size_t i = 0; i < wish_.pods.size(); ++i) {
       const PodRequest& pod = wish_.pods[i];
-      if (StartsWhole(pod)) waiting_[pod.gang.id].push_back(i);
-      if (!pod.gang.empty()) asked.insert(pod.gang.id);
+      const bool is_planned = planned_.contains(pod.id.uid);
+      if (StartsWhole(pod) && !is_planned) waiting_[pod.gang.id].push_back(i);
     }
-    if (asked.empty()) return;
-    for (NodeIndex i = 0; i < now_->size(); ++i) {
-      for (const auto& held : now_->node(i).pods()) {
-        const GangId& gang = held->pod.gang.id;
-        if (!held->leaving && asked.contains(gang)) present_[gang].push_back(i);
-      }
+  }
+
+  // A goal that is about to be reached: its pods have their places.
+  void AddPlanned(std::size_t i, const PodRecord& held) {
+    const PodRequest& pod = wish_.pods[i];
+    const bool is_gang = StartsWhole(pod);
+    const std::string name = is_gang ? pod.gang.id.full_name() : pod.id.full_name();
+    auto unit = std::ranges::find(units_.units, name, &RoomUnit::name);
+    if (unit == units_.units.end()) {
+      unit = units_.units.insert(unit, {.name = name, .is_gang = is_gang});
+      unit->plan.found = unit->plan.optimal = true;
     }
+    const NodeIndex node = now_->names().Find(held.placement.node);
+    unit->plan.places.push_back({unit->pods.size(), node, held.placement});
+    unit->pods.push_back(i);
   }
 
   void AddGang(const GangId& gang) {
@@ -63,6 +77,9 @@ class UnitPlanner {
       return std::tuple<int, std::string_view>(MemberRank(pod), pod.id.name);
     });
     const PodRequest& first = wish_.pods[members.front()];
+    std::erase_if(members, [&](std::size_t i) {
+      return !WhyApart(wish_.pods[i], first.gang, first.scheduler).empty();
+    });
     const std::int64_t minimum = first.gang.minimum.value_or(0);
     const auto present = std::ssize(present_[gang]);
     const std::int64_t needed = minimum == 0 ? std::ssize(members) : minimum - present;
@@ -156,7 +173,8 @@ class UnitPlanner {
   const RoomWish& wish_;
   std::shared_ptr<const Snapshot> now_;
   std::map<GangId, std::vector<std::size_t>> waiting_;
-  std::map<GangId, std::vector<NodeIndex>> present_;  // a node for each member
+  std::map<GangId, std::vector<NodeIndex>> present_;      // a node for each member
+  std::map<std::string_view, const PodRecord*> planned_;  // by UID; of the wish's snapshot
   RoomUnits units_;
 };
 

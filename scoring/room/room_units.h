@@ -6,6 +6,7 @@
 // A unit is a pod, or the members of a gang that start together: as many as it cannot do without,
 // the lowest ranks first, in one domain of the level that it requires. A gang that has begun is
 // placed pod by pod. A pod that was moved for one unit, or placed, is not moved for the next one.
+// Pods whose places are planned keep them.
 #pragma once
 
 #include <cstddef>

@@ -30,17 +30,38 @@ const char* WhyNoPlan(const Readiness& readiness) {
   return readiness.draining() ? "draining" : readiness.reason();
 }
 
-Result<std::string> MakeGrowth(const Live& live, const wire::PlanRequest& plan, bool as_text,
-                               const StopsPlan& stops) {
+struct Waiting {
+  Extender::Moment now;
+  EditedNodes edited;
+  WaitingLine line;
+};
+
+// Who waits for the nodes that the plan is about; of a plan with pods of its own none.
+Result<Waiting> WhoWaits(const Live& live, const wire::PlanRequest& plan) {
   auto listed = plan.has_pods ? std::vector<WaitingPod>() : live.waiting.Everybody();
   const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
-  const WaitingLine line =
-      LineOf(std::move(listed), *now.snapshot, live.pod_rules.groups(), wire::kMostPlannedPods);
+  BERTH_TRY(EditedNodes edited, Edit(now.snapshot, plan.nodes));
+  WaitingLine line =
+      LineOf(std::move(listed), *edited.snapshot, live.pod_rules.groups(), wire::kMostPlannedPods);
+  for (PodRequest& pod : line.pods) {
+    if (pod.refusal.empty() && !pod.gang.empty()) pod.refusal = live.gangs.Apart(pod);
+  }
+  return Waiting{now, std::move(edited), std::move(line)};
+}
+
+Result<std::string> MakeGrowth(const Live& live, const wire::PlanRequest& plan, bool as_text,
+                               const StopsPlan& stops) {
+  BERTH_TRY(const auto waiting, WhoWaits(live, plan));
+  const auto& [now, edited, line] = waiting;
   wire::GrowthReport report{.request = plan, .pods = plan.has_pods ? plan.pods : line.pods};
   report.gated = line.gated;
   report.beyond = line.beyond;
   BERTH_TRY(report.told, Inquiry(live.extender, now)
                              .WouldTake(report.pods, plan.nodes, plan.grow, plan.at_zero, stops));
+  for (const PodRequest& pod : line.planned) {
+    report.told.asked += pod;
+    report.told.now += pod;
+  }
   return as_text ? wire::TextOf(report) : wire::EncodeGrowth(report);
 }
 
@@ -69,18 +90,16 @@ Result<std::vector<PodRequest>> Named(std::span<const PodRequest> pods,
 
 Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan, bool as_text,
                                  const StopsPlan& stops) {
-  auto listed = plan.has_pods ? std::vector<WaitingPod>() : live.waiting.Everybody();
-  const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
-  const WaitingLine line =
-      LineOf(std::move(listed), *now.snapshot, live.pod_rules.groups(), wire::kMostPlannedPods);
-  std::vector<PodRequest> pods = plan.has_pods ? plan.pods : line.pods;
+  BERTH_TRY(auto waiting, WhoWaits(live, plan));
+  auto& [now, edited, line] = waiting;
+  std::vector<PodRequest> pods = plan.has_pods ? plan.pods : std::move(line.planned);
+  pods.insert(pods.end(), line.pods.begin(), line.pods.end());
   const wire::PlanRoom& room = *plan.room;
   if (!room.names.empty()) {
     BERTH_TRY(pods, Named(pods, room.names));
   } else if (room.idle_nodes > 0 && !plan.has_pods) {
     pods.clear();
   }
-  BERTH_TRY(const EditedNodes edited, Edit(now.snapshot, plan.nodes));
   Extender::Moment then = now;
   then.snapshot = edited.snapshot;
   const RoomUnits units =

@@ -181,25 +181,19 @@ std::string TakenText(const std::vector<Taken>& taken, const std::string& node) 
   return text;
 }
 
-// "machine type a3-highgpu-8g (no node yet, 8 GPUs, H100): 1 node takes 3 pods (24 GPUs)".
-std::string AtZeroText(const PoolGrowth& growth) {
-  const NodePool& pool = growth.pool;
-  return "machine type " + pool.name + " (no node yet, " + CountText(pool.gpus, "GPU") +
-         (pool.model.empty() ? "" : ", " + pool.model) + "): " + TakenText(growth.taken, "node") +
-         "\n";
-}
-
+// "pool a100 (2 nodes of 8 GPUs, A100): 1 more node takes 3 pods (24 GPUs)", "machine type
+// a3-highgpu-8g (no node yet, 8 GPUs, H100): 1 node takes 3 pods (24 GPUs)".
 std::string PoolText(const PoolGrowth& growth) {
   const NodePool& pool = growth.pool;
-  if (pool.nodes == 0) return AtZeroText(growth);
-  std::string text = "pool " + pool.name;
-  if (!pool.instance_type.empty() && pool.instance_type != pool.name) {
+  const bool is_new = pool.nodes == 0;
+  std::string text = (is_new ? "machine type " : "pool ") + pool.name;
+  if (!is_new && !pool.instance_type.empty() && pool.instance_type != pool.name) {
     text += ", " + pool.instance_type;
   }
-  text += " (" + CountText(pool.nodes, "node") + " of " + CountText(pool.gpus, "GPU");
-  if (!pool.model.empty()) text += ", " + pool.model;
-  text += "): " + TakenText(growth.taken, "more node") + "\n";
-  if (!pool.not_autoscaled.empty()) text += "  " + pool.not_autoscaled + "\n";
+  text += " (" + (is_new ? "no node yet, " : CountText(pool.nodes, "node") + " of ") +
+          CountText(pool.gpus, "GPU") + (pool.model.empty() ? "" : ", " + pool.model) +
+          "): " + TakenText(growth.taken, is_new ? "node" : "more node") + "\n";
+  if (!is_new && !pool.not_autoscaled.empty()) text += "  " + pool.not_autoscaled + "\n";
   return text;
 }
 
@@ -229,8 +223,11 @@ std::string NowhereText(const GrowthReport& report) {
   if (nowhere.empty() || report.told.pools.empty()) return "";
   std::string text =
       "No pool takes " + CountText(std::ssize(nowhere), "pod") + ", even if no other waited: ";
-  text += Join(FirstOf(nowhere, kTold), ", ",
-               [&](std::size_t pod) { return report.pods[pod].id.full_name(); });
+  text += Join(FirstOf(nowhere, kTold), ", ", [&](std::size_t pod) {
+    const auto why = report.told.nowhere_whys.find(pod);
+    const bool is_said = why != report.told.nowhere_whys.end() && !why->second.empty();
+    return report.pods[pod].id.full_name() + (is_said ? " (" + why->second + ")" : "");
+  });
   if (nowhere.size() > kTold) text += ", ...";
   return text + "\n";
 }

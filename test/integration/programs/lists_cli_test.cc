@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `berth explain waiting` and `berth explain nodes`: a line each of what is said of one.
+// `berth explain waiting` and `berth explain nodes`: a line each of what is said of one; and what
+// `berth plan` says of all that wait.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -42,9 +43,12 @@ Json PodOf(const std::string& name, int gpus, const std::string& created, int pr
 class Lists : public testing::Test {
  protected:
   Outcome Ask(const Json& items, const std::vector<std::string>& what) {
-    const Json list = {{"kind", "List"}, {"apiVersion", "v1"}, {"items", items}};
     std::vector<std::string> words = {"explain"};
     words.insert(words.end(), what.begin(), what.end());
+    return Run(items, words);
+  }
+  Outcome Run(const Json& items, std::vector<std::string> words) {
+    const Json list = {{"kind", "List"}, {"apiVersion", "v1"}, {"items", items}};
     words.insert(words.end(), {"--cluster", folder_.WriteText("c.json", list.dump())});
     return RunProgram("berth", words);
   }
@@ -93,6 +97,49 @@ TEST_F(Lists, AGangHasOneLineInItsOwnWords) {
   const std::string gang = Ask(items, {"gang", "ml/train"}).out;
   EXPECT_NE(gang.find(": " + told[0]["sentence"].get<std::string>() + "\n"), std::string::npos)
       << gang << told;
+}
+
+// Its places are planned, and its binds have not come.
+TEST_F(Lists, AGangThatFitsWaitsTooAndNeedsNoNodeAndNoMove) {
+  Json items = {NodeOf("n", 2), NodeOf("m", 2), PodOf("alone", 2, "2026-01-09T00:00:00Z")};
+  for (int i = 0; i < 2; ++i) {
+    Json member = PodOf("train-" + std::to_string(i), 2, "2026-01-02T00:00:00Z");
+    member["metadata"]["annotations"] = {{"berth.dev/gang", "train"}, {"berth.dev/gang-size", "2"}};
+    items.push_back(member);
+  }
+  EXPECT_EQ(Run(items, {"plan", "--grow", "1"}).out,
+            "3 pods wait, for 6 GPUs; 2 fit on the present nodes\n"
+            "pool Tesla-T4 x2 (2 nodes of 2 GPUs, Tesla-T4): 1 more node takes 1 pod (2 GPUs)\n");
+  const std::string room = Run(items, {"plan", "--make-room"}).out;
+  EXPECT_TRUE(
+      room.starts_with("gang ml/train fits without a move\n"
+                       "  then ml/train-0 fits on m with GPU 0, GPU 1\n"
+                       "  then ml/train-1 fits on n with GPU 0, GPU 1\n"
+                       "No moves make room for ml/alone: "))
+      << room;
+  EXPECT_TRUE(room.ends_with(
+      "0 moves make room for 0 of 2 goals; 1 need no move; for 1 no plan was found\n"))
+      << room;
+  EXPECT_EQ(Run(items, {"plan", "--make-room", "--for", "ml/train"}).code, 0);
+  // Without one of its nodes it has no place, and is asked about as any other.
+  const std::string less = Run(items, {"plan", "--grow", "1", "--remove", "m"}).out;
+  EXPECT_NE(less.find("3 pods wait, for 6 GPUs; 1 fits on the present nodes\n"), less.npos) << less;
+}
+
+// Nodes do not help it.
+TEST_F(Lists, OfAGangWhosePodsDoNotAllExistThatIsSaid) {
+  Json items = {NodeOf("n", 2)};
+  for (int i = 0; i < 2; ++i) {
+    Json member = PodOf("train-" + std::to_string(i), 1, "2026-01-02T00:00:00Z");
+    member["metadata"]["annotations"] = {{"berth.dev/gang", "train"}, {"berth.dev/gang-size", "3"}};
+    items.push_back(member);
+  }
+  const std::string told = Run(items, {"plan", "--grow", "1"}).out;
+  EXPECT_TRUE(
+      told.ends_with("No pool takes 2 pods, even if no other waited: ml/train-0 (its gang "
+                     "ml/train needs 3 pods: the plan has 2, and 0 have a node), "
+                     "ml/train-1\n"))
+      << told;
 }
 
 TEST_F(Lists, ALongListSaysHowManyMoreWait) {
