@@ -23,7 +23,7 @@
 #include "node/publish/node_publisher.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/client/http_api_client.h"
-#include "server/wire/node/kubelet_annotation.h"
+#include "server/wire/node/agent_annotations.h"
 
 namespace berth::node {
 

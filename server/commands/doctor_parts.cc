@@ -13,7 +13,7 @@
 #include "server/dialects/registry.h"
 #include "server/wire/json/json_text.h"
 #include "server/wire/node/node_json.h"
-#include "server/wire/pod/gpu_words.h"
+#include "server/wire/pod/dialect.h"
 
 namespace berth {
 namespace {

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/dialects/devices/node_gpus.h"
 #include "server/dialects/dra/dra_watch.h"
 #include "server/dialects/groups/group_dialect.h"
 #include "server/dialects/hami/hami_binding.h"

@@ -42,6 +42,7 @@ kube::MakeExtensions AllExtensions(const ExtensionParts& parts);
 // Dialects that are no more than what they read and write: their sources say what that is.
 
 std::unique_ptr<const wire::Dialect> MakeBerth();
+std::unique_ptr<const wire::Dialect> MakeDevices();
 std::unique_ptr<const wire::Dialect> MakeFractions();
 std::unique_ptr<const wire::Dialect> MakeGpushare(const GpushareConfig& config);
 std::unique_ptr<const wire::Dialect> MakeIntel();

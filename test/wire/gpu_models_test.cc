@@ -2,7 +2,7 @@
 //
 // berth.dev/gpu-models: what the driver says of GPUs that differ, from the JSON of the node to what
 // pods get and people read. More of it is in test/cases/nodes.json.
-#include "server/wire/node/gpu_kinds.h"
+#include "server/wire/node/agent_annotations.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 //
 // What a node's agent says of who gives containers their GPUs: what is read, what is passed over,
 // and what pods get while it comes and goes.
-#include "server/wire/node/kubelet_annotation.h"
+#include "server/wire/node/agent_annotations.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,6 @@
 //
 // Nodes as the kubelet, NVIDIA's device plugin and GPU Feature Discovery write them, and what pods
 // learn about them.
-#include "server/dialects/devices/node_gpus.h"
 #include "scoring/reason.h"
 
 #include <gtest/gtest.h>

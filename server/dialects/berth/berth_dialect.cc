@@ -4,7 +4,7 @@
 //
 //   node  berth.dev/topology, berth.dev/mig (wire/node/topology_json.h, wire/node/mig_json.h)
 //   node  berth.dev/gpu-uuids: GPU-a,GPU-b, by index, as nvidia-smi lists them
-//   node  berth.dev/gpu-models (wire/node/gpu_kinds.h)
+//   node  berth.dev/gpu-models (wire/node/agent_annotations.h)
 //   pod   berth.dev/gpu-model: A100|H100, berth.dev/link, numa, pattern, min-bandwidth-gbps,
 //         mig-min-slices, mig-min-memory-gib (wire/pod/pod_parts.h), isolation, min-gpu-memory-gib
 //         (wire/pod/pod_needs.h)
@@ -18,8 +18,8 @@
 
 #include "base/text.h"
 #include "server/dialects/registry.h"
+#include "server/wire/node/agent_annotations.h"
 #include "server/wire/node/gpu_conditions.h"
-#include "server/wire/node/kubelet_annotation.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
 #include "server/wire/pod/devices_annotation.h"

@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/devices/node_gpus.h"
-
+//
+// What the device plugins of all vendors say by numbers alone. Whether a device is a GPU, a fixed
+// part of one that counts as one (topology/gpu_vendor.h), or a place on a GPU that has several
+// users, is for the inventory to say (cluster/node/inventory.h), by what the vendor's labels, the
+// machine type and other dialects (GpuDraft) say, and of NVIDIA's and of an unknown vendor's by
+//
+//   berth.dev/gpu-uuids
+//   nvidia.com/gpu.replicas, nvidia.com/gpu.sharing-strategy other than none
+//   cloud.google.com/gke-max-shared-clients-per-gpu, gke-gpu-sharing-strategy
+//   cloud.google.com/gke-gpu-partition-size
+//   the product ends in -SHARED, or the resource in .shared
+//
+// Each place has its part of the memory. Of MPS the places beyond its most clients on a GPU do not
+// count: 48, and 60 from driver 610 on. (NVIDIA, Multi-Process Service, Client-Server Connection
+// Limits; the device plugin refuses more than 48: cmd/mps-control-daemon/mps/device.go at b5b9ab7.)
+// Of several resources Berth chooses GPUs of that of wire::CountedOf. (Labels as GPU Feature
+// Discovery 0.20 writes them.)
 #include <algorithm>
+#include <memory>
 
 #include "base/text.h"
 #include "cluster/node/inventory.h"
+#include "server/dialects/registry.h"
 #include "server/wire/node/node_gpu_facts.h"
-#include "server/wire/pod/gpu_words.h"
+#include "server/wire/pod/dialect.h"
 #include "topology/gpu_vendor.h"
 
 namespace berth::dialects {
-
 namespace {
 
 using wire::DeviceCount;
@@ -127,8 +143,7 @@ bool AreOtherGpus(std::string_view one, std::string_view other) {
   return first != second || (first->name != kNvidiaVendor && first->name != "aws");
 }
 
-}  // namespace
-
+// Fills in the outcome.
 void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
   const DeviceCount* const most = wire::CountedOf(draft.devices);
   if (most == nullptr) return;
@@ -163,8 +178,6 @@ void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
   if (!draft.served_by_other) draft.contradiction = std::move(found.contradiction);
   draft.places.foreign = draft.served_by_other && devices > 0;
 }
-
-namespace {
 
 class CountedNode final : public wire::NodeReading {
  public:

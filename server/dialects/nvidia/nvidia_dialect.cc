@@ -27,7 +27,7 @@ struct MigFacts {
   const Labels& labels;
   std::string_view product;  // of the label
   std::int64_t gpus = 0;     // whole GPUs
-  std::int64_t places = 0;   // on GPUs with several users (node_gpus.h)
+  std::int64_t places = 0;   // on GPUs with several users (node_gpus.cc)
   const std::vector<MigStock>& allocatable;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a node's GPUs are, unless their register or the driver says it of each (gpu_kinds.h): their
-// model and memory, from the first of
+// What a node's GPUs are, unless their register or the driver says it of each
+// (agent_annotations.h): their model and memory, from the first of
 //
 //   1. the configured labels (nodeLabels), which are NVIDIA's unless others are set
 //   2. the labels of the vendor whose resource counts, and the chip or part that its name says

@@ -14,7 +14,6 @@
 #include "config/config.h"
 #include "server/wire/node/node_traits.h"
 #include "server/wire/pod/dialect.h"
-#include "server/wire/pod/gpu_words.h"
 #include "topology/machine_types.h"
 
 namespace berth::wire {

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "server/wire/json/strict_json.h"
-#include "server/wire/pod/gpu_words.h"
+#include "server/wire/pod/dialect.h"
 
 namespace berth::wire {
 

@@ -21,7 +21,6 @@
 #include "cluster/values/pod_request.h"
 #include "config/config.h"
 #include "server/wire/pod/dialect.h"
-#include "server/wire/pod/gpu_words.h"
 #include "server/wire/pod/pod_class.h"
 #include "server/wire/pod/pod_parts.h"
 #include "topology/domains/topology_levels.h"
@@ -30,7 +29,7 @@ namespace berth::wire {
 
 class PodRules {
  public:
-  // resources: as configured; those of the catalogue count besides (gpu_words.h). levels: that pods
+  // resources: as configured; those of the catalogue count besides (GpuWords). levels: that pods
   // can ask for. groups: what pods do not say about their group. classes: what resources stand for
   // that DRA gives out. Both outlive the object; nullptr = there are none. workloads: the classes
   // of pods.

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "server/wire/node/gpu_kinds.h"
+#include "server/wire/node/agent_annotations.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
 #include "test/unit/node/facts/made_up_machine.h"

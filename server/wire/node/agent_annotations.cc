@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/node/gpu_kinds.h"
+#include "server/wire/node/agent_annotations.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/pod_request.h"
 #include "server/wire/json/strict_json.h"
@@ -30,6 +31,12 @@ Result<GpuKind> ReadKind(const Json& json, const std::string& place) {
     return kind;
   }
   return tl::unexpected(std::move(version).error().Within(place + ".compute_capability"));
+}
+
+constexpr std::size_t kMostQuoted = 40;  // of a text in an error
+
+std::string Quoted(std::string_view text) {
+  return "\"" + std::string(text.substr(0, kMostQuoted)) + "\"";
 }
 
 }  // namespace
@@ -84,6 +91,61 @@ std::string TakeKinds(const std::vector<GpuKind>& kinds, const Registered& said,
   const auto is_known = [&](const std::string& model) { return model == spec.gpu_model; };
   if (!said.models && !std::ranges::all_of(models, is_known)) spec.gpu_models = std::move(models);
   return "";
+}
+
+Result<std::vector<std::string>> ParseCarriesOut(std::string_view text) {
+  std::vector<std::string> resources;
+  if (berth::Trimmed(text).empty()) return resources;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view name = berth::Trimmed(text.substr(begin, end - begin));
+    if (resources.size() == kMostCarriedOut) {
+      return Invalid("want at most " + std::to_string(kMostCarriedOut) + " resources, got more");
+    }
+    if (name.empty() || name.size() > kLongestResource) {
+      return Invalid("[" + std::to_string(resources.size()) +
+                     "]: want the name of a resource of 1.." + std::to_string(kLongestResource) +
+                     " characters, got " + Quoted(name));
+    }
+    resources.emplace_back(name);
+    begin = end + 1;
+  }
+  return resources;
+}
+
+Result<TopologyManager> ParseKubelet(std::string_view text) {
+  if (text.size() > kMostKubeletBytes) {
+    return Invalid("want at most " + std::to_string(kMostKubeletBytes) + " bytes, got " +
+                   std::to_string(text.size()));
+  }
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return Invalid("want JSON, got something else");
+  if (!json.is_object()) return Invalid(std::string("want an object, got ") + json.type_name());
+  std::string policy, scope, numa;
+  Fields fields(json, "");
+  fields.Text("topologyManagerPolicy", policy);
+  fields.Text("topologyManagerScope", scope);
+  fields.Text("numa", numa);
+  BERTH_TRY_STATUS(fields.FinishForeign());
+  TopologyManager manager;
+  if (!policy.empty()) {
+    const auto known = ParseTopologyPolicy(policy);
+    if (!known) {
+      return Invalid(
+          "topologyManagerPolicy: want one of none, best-effort, restricted, single-numa-node, "
+          "got " +
+          Quoted(policy));
+    }
+    manager.policy = *known;
+  }
+  if (!scope.empty() && scope != "container" && scope != "pod") {
+    return Invalid("topologyManagerScope: want one of container, pod, got " + Quoted(scope));
+  }
+  manager.by_pod = scope == "pod";
+  if (!numa.empty() && numa != "lifted") {
+    return Invalid("numa: want \"lifted\" or nothing, got " + Quoted(numa));
+  }
+  return numa.empty() ? manager : TopologyManager{};
 }
 
 }  // namespace berth::wire
