@@ -35,7 +35,7 @@ constexpr std::string_view kNoAzureMig =
 
 int GpusOf(const NodeSpec& spec) {
   const int partitioned = spec.mig.known() ? static_cast<int>(spec.mig->gpus.size()) : 0;
-  return static_cast<int>(spec.gpus.size()) + spec.places.count + partitioned;
+  return static_cast<int>(spec.gpus.size()) + spec.places.gpus + partitioned;
 }
 
 // By label, name and what is otherwise alike.
@@ -43,9 +43,13 @@ using PoolKey = std::tuple<std::string, std::string, std::string>;
 
 PoolKey KeyOf(const NodeSpec& spec) {
   const std::string* const type = FindLabel(spec.labels, kInstanceTypeLabel);
-  // The model stands for the type of machines that have none.
+  // The model, or the resource, stands for the type of machines that have none.
+  const std::string& model = spec.gpu_model.empty() ? spec.gpu_resource : spec.gpu_model;
   const std::string kind =
-      type != nullptr ? *type : spec.gpu_model + " x" + std::to_string(GpusOf(spec));
+      type != nullptr && !type->empty()
+          ? *type
+          : (model.empty() ? "GPUs" : model) + " x" +
+                std::to_string(GpusOf(spec) - spec.places.gpus + spec.places.count);
   for (const std::string_view label : kPoolLabels) {
     const std::string* const name = FindLabel(spec.labels, label);
     if (name != nullptr && !name->empty()) return {std::string(label), *name, kind};
@@ -63,6 +67,7 @@ void Describe(const NodeSpec& spec, NodePool& pool) {
   pool.like = spec.name;
   pool.model = spec.gpu_model;
   pool.gpus = GpusOf(spec);
+  pool.replicas = spec.places.count;
   const bool is_azure = pool.label == kAzurePool || pool.label == kOldAzurePool;
   pool.not_autoscaled = is_azure && spec.mig.known() ? kNoAzureMig : "";
 }
@@ -251,7 +256,7 @@ std::vector<NodePool> PoolsOf(const Snapshot& snapshot) {
   std::map<PoolKey, Found> pools;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const NodeSpec& spec = snapshot.node(i).spec();
-    if (GpusOf(spec) == 0) continue;
+    if (GpusOf(spec) + spec.places.count == 0) continue;
     PoolKey key = KeyOf(spec);
     auto& [pool, is_ready] = pools[key];
     if (pool.nodes == 0) pool = PoolOf(key, spec);

@@ -45,7 +45,8 @@ struct NodePool {
   std::string model = {};          // of its GPUs, those of `like`; "" = not known
   std::string like = {};  // the node that a new one is like: the first by name that is ready
   int nodes = 0;          // 0: it has none yet, and `like` is not in the cluster
-  int gpus = 0;           // of `like`: whole ones or places, partitioned ones too
+  int gpus = 0;           // of `like`, partitioned ones too
+  int replicas = 0;       // that share these
   // Why its cloud's autoscaler adds no nodes to it, whatever waits; "" = nothing is known against
   // it. A constant.
   std::string not_autoscaled = {};

@@ -181,6 +181,16 @@ std::string TakenText(const std::vector<Taken>& taken, const std::string& node) 
   return text;
 }
 
+// "8 GPUs, NVIDIA-H100", "8 replicas of 2 GPUs".
+std::string GpusText(const NodePool& pool) {
+  const std::string gpus = CountText(pool.gpus, "GPU"),
+                    replicas = CountText(pool.replicas, "GPU replica");
+  return (pool.replicas == 0 ? gpus
+          : pool.gpus == 0   ? replicas
+                             : replicas + " on " + gpus) +
+         (pool.model.empty() ? "" : ", " + pool.model) + "): ";
+}
+
 // "pool a100 (2 nodes of 8 GPUs, A100): 1 more node takes 3 pods (24 GPUs)", "machine type
 // a3-highgpu-8g (no node yet, 8 GPUs, H100): 1 node takes 3 pods (24 GPUs)".
 std::string PoolText(const PoolGrowth& growth) {
@@ -191,8 +201,7 @@ std::string PoolText(const PoolGrowth& growth) {
     text += ", " + pool.instance_type;
   }
   text += " (" + (is_new ? "no node yet, " : CountText(pool.nodes, "node") + " of ") +
-          CountText(pool.gpus, "GPU") + (pool.model.empty() ? "" : ", " + pool.model) +
-          "): " + TakenText(growth.taken, is_new ? "node" : "more node") + "\n";
+          GpusText(pool) + TakenText(growth.taken, is_new ? "node" : "more node") + "\n";
   if (!is_new && !pool.not_autoscaled.empty()) text += "  " + pool.not_autoscaled + "\n";
   return text;
 }
@@ -206,6 +215,7 @@ Json PoolJson(const PoolGrowth& growth) {
                {"model", pool.model},
                {"nodes", pool.nodes},
                {"gpus", pool.gpus}};
+  if (pool.replicas > 0) json["replicas"] = pool.replicas;
   if (pool.nodes == 0) json["assumes"] = kTemplateAssumes;
   if (!pool.not_autoscaled.empty()) json["not_autoscaled"] = pool.not_autoscaled;
   json["takes"] = Json::array();

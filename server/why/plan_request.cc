@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/dns_name.h"
@@ -422,16 +423,21 @@ Status Expand(PlanRequest& plan, const Snapshot& snapshot) {
 }
 
 void NoteSchedulers(const std::set<std::string>& askers, PlanRequest& plan) {
-  std::map<std::pair<std::string, const PodNotes*>, std::shared_ptr<const PodNotes>> noted;
+  std::map<std::tuple<std::string, const PodNotes*, std::string>, std::shared_ptr<const PodNotes>>
+      noted;
   for (std::size_t i = 0; i < plan.pods.size(); ++i) {
     const std::string& scheduler = plan.pods[i].scheduler;
     if (askers.empty() ? scheduler.empty() : askers.contains(scheduler)) continue;
-    std::shared_ptr<const PodNotes>& known = noted[{scheduler, plan.notes[i].get()}];
+    const std::string& refusal = plan.pods[i].refusal;
+    std::shared_ptr<const PodNotes>& known = noted[{scheduler, plan.notes[i].get(), refusal}];
     if (known == nullptr) {
       PodNotes notes = plan.notes[i] == nullptr ? PodNotes() : *plan.notes[i];
-      notes.not_judged.insert(
-          notes.not_judged.begin(),
-          "scheduler " + (scheduler.empty() ? "default-scheduler" : Shortened(scheduler, 63)));
+      const std::string by = scheduler.empty() ? "default-scheduler" : Shortened(scheduler, 63);
+      notes.not_judged.insert(notes.not_judged.begin(), "scheduler " + by);
+      if (!refusal.empty()) {
+        notes.held_back = by + (askers.empty() ? " places it; if that asks Berth: " + refusal
+                                               : " places it, and has not asked Berth");
+      }
       known = std::make_shared<const PodNotes>(std::move(notes));
     }
     plan.notes[i] = known;

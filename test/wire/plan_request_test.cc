@@ -602,6 +602,22 @@ TEST(PlanRequests, ScheduledGatesAndSchedulersAreNoted) {
   EXPECT_EQ(unknown.notes[1]->not_judged, Names()) << "who asks is not known";
 }
 
+// What it would have to change is Berth's rule, and another scheduler places it by its own.
+TEST(PlanRequests, APodOfAnotherSchedulerIsNotToldToChange) {
+  Json foreign = PodWithGpus("1", 1), same = PodWithGpus("2", 1);
+  for (Json* pod : {&foreign, &same}) (*pod)["spec"]["schedulerName"] = "hami-scheduler";
+  foreign["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpumem"] = "3000";
+  PlanRequest plan = Read(foreign, same);
+  ASSERT_NE(plan.pods[0].refusal, "");
+  NoteSchedulers({""}, plan);
+  EXPECT_EQ(plan.notes[0]->held_back, "hami-scheduler places it, and has not asked Berth");
+  EXPECT_EQ(plan.notes[1]->held_back, "") << "it may have a place";
+  PlanRequest unknown = Read(foreign);
+  NoteSchedulers({}, unknown);
+  EXPECT_EQ(unknown.notes[0]->held_back,
+            "hami-scheduler places it; if that asks Berth: " + unknown.pods[0].refusal);
+}
+
 TEST(PlanRequests, OtherResourcesOfAPodAreCounted) {
   Json pod = PodWithGpus("1", 1);
   Json& resources = pod["spec"]["containers"][0]["resources"]["limits"];

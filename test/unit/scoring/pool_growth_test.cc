@@ -65,9 +65,34 @@ TEST(NodePools, WithoutALabelTypeOrModelAndGpusMakeThem) {
 
 TEST(NodePools, ANewNodeIsLikeOneThatIsReady) {
   EXPECT_EQ(Described({ANode("a").Gpus(8).NotReady(), ANode("b").Gpus(8), ANode("c").Gpus(8)}),
-            "= x8 like b x3;");
+            "=GPUs x8 like b x3;");
   EXPECT_EQ(Described({ANode("a").Gpus(8).NotReady(), ANode("b").Gpus(8).NotReady()}),
-            "= x8 like a x2;");
+            "=GPUs x8 like a x2;");
+}
+
+TEST(NodePools, WithoutAModelTheResourceNamesThem) {
+  std::vector<std::shared_ptr<const Node>> nodes;
+  for (const char* name : {"a", "b", "c"}) {
+    NodeSpec spec = ANode(name).Gpus(8).Spec();
+    spec.gpu_resource = *name == 'a' ? "nvidia.com/gpu" : "amd.com/gpu";
+    if (*name == 'c') spec.labels = {{"node.kubernetes.io/instance-type", ""}};
+    nodes.push_back(std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec)));
+  }
+  const auto pools = PoolsOf(Snapshot(nodes));
+  ASSERT_EQ(pools.size(), 2u);
+  EXPECT_EQ(pools[0].name, "amd.com/gpu x8");
+  EXPECT_EQ(pools[0].nodes, 2);
+  EXPECT_EQ(pools[1].name, "nvidia.com/gpu x8");
+}
+
+TEST(NodePools, ReplicasAreNoGpus) {
+  NodeSpec shared = ANode("a").Places(8).Model("L4").Spec();
+  shared.places.gpus = 2;
+  const auto node = std::make_shared<const Node>(std::make_shared<const NodeSpec>(shared));
+  const auto pools = PoolsOf(Snapshot(std::vector{node}));
+  ASSERT_EQ(pools.size(), 1u);
+  EXPECT_EQ(pools[0].gpus, 2);
+  EXPECT_EQ(pools[0].replicas, 8);
 }
 
 TEST(NodePools, ThoseOfAksWithMigAreNotAutoscaled) {
