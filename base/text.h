@@ -33,6 +33,12 @@ std::string Join(const Range& elements, std::string_view separator, TextOf text_
   return joined;
 }
 
+// One more of several facts in a text.
+inline void AddFact(std::string& text, std::string_view fact) {
+  if (!text.empty() && !fact.empty()) text += "; ";
+  text += fact;
+}
+
 // The first `most` of them, or all.
 template <class T>
 std::span<const T> FirstOf(const std::vector<T>& all, std::size_t most) {
@@ -86,13 +92,19 @@ inline std::string OnOneLine(std::string text) {
   return text;
 }
 
+// The next part of the text, trimmed; it and the separator behind it are taken from the text.
+inline std::string_view NextPart(std::string_view& text, char separator) {
+  const std::size_t end = std::min(text.find(separator), text.size());
+  const std::string_view part = Trimmed(text.substr(0, end));
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
 // The parts between separators, trimmed; empty ones are left out. Views of the text.
 inline std::vector<std::string_view> PartsOf(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (const auto part = Trimmed(text.substr(0, end)); !part.empty()) parts.push_back(part);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    if (const auto part = NextPart(text, separator); !part.empty()) parts.push_back(part);
   }
   return parts;
 }

@@ -71,7 +71,9 @@ bool AdmissionMatters(const Snapshot& snapshot, const PodRequest& pod) {
          (pod.constraints->selects() || pod.constraints->versions.any());
 }
 
-bool IsGpuNode(const NodeSpec& node) { return node.has_gpus() || node.gpus_to_come; }
+bool IsGpuNode(const NodeSpec& node) {
+  return node.has_gpus() || node.gpus_to_come || node.beside.in_slices > 0;
+}
 
 int UnguardedGpuNodes(const Snapshot& snapshot) {
   int unguarded = 0;

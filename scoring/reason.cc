@@ -155,27 +155,18 @@ const Row& RowOf(Reason reason) { return kRows[static_cast<std::size_t>(reason)]
 
 Verdict VerdictOf(Reason reason) { return RowOf(reason).verdict; }
 
+// The held ones are in the order of those that are short now.
+constexpr int kHeldBehind =
+    static_cast<int>(Reason::kCpuHeld) - static_cast<int>(Reason::kCpuShort);
+
 Reason HeldForGood(Reason reason) {
-  switch (reason) {
-    case Reason::kCpuShort:
-      return Reason::kCpuHeld;
-    case Reason::kMemoryShort:
-      return Reason::kMemoryHeld;
-    case Reason::kDiskShort:
-      return Reason::kDiskHeld;
-    case Reason::kGpusBusy:
-      return Reason::kGpusHeld;
-    case Reason::kShareBusy:
-      return Reason::kShareHeld;
-    case Reason::kLinkedBusy:
-      return Reason::kLinkedHeld;
-    case Reason::kNumaBusy:
-      return Reason::kNumaHeld;
-    case Reason::kMigBusy:
-      return Reason::kMigHeld;
-    default:
-      return reason;
-  }
+  const bool is_short = reason >= Reason::kCpuShort && reason <= Reason::kMigBusy;
+  return is_short ? static_cast<Reason>(static_cast<int>(reason) + kHeldBehind) : reason;
+}
+
+Reason ShortageOf(Reason reason) {
+  const bool is_held = reason >= Reason::kCpuHeld && reason <= Reason::kMigHeld;
+  return is_held ? static_cast<Reason>(static_cast<int>(reason) - kHeldBehind) : reason;
 }
 
 bool IsAboutLinks(Reason reason) {

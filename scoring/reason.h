@@ -103,6 +103,7 @@ enum class Reason : std::uint8_t {
 Verdict VerdictOf(Reason reason);
 // The reason for a current shortage as one that no eviction resolves: same text, other verdict.
 Reason HeldForGood(Reason reason);
+Reason ShortageOf(Reason reason);  // the other way
 // Whether it is the links between GPUs, not their number, that the node lacks.
 bool IsAboutLinks(Reason reason);
 // "node(s) had no GPUs", for FailedNodes and the like. "" for kFits and kPodRefused.

@@ -93,7 +93,8 @@ struct GpuSpec {
   int most_users = 0;  // pods that its agent serves on it at a time; 0 = any number
   // Percent of compute that its agent gives of it in all, to pods that ask in percent.
   int cores = 100;
-  int capability = 0;  // of compute (CapabilityNumber); 0 = not known
+  int capability = 0;    // of compute (CapabilityNumber); 0 = not known
+  bool foreign = false;  // another scheduler gives it: not healthy here, and not out of order
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
 
@@ -101,6 +102,7 @@ struct GpuSpec {
 struct GpusBeside {
   std::vector<std::string> uuids = {};
   GpuLinks links = {};  // of these, by index
+  int in_slices = 0;    // whole GPUs that its slices offer to claims alone, and nobody by name
   friend bool operator==(const GpusBeside&, const GpusBeside&) = default;
 };
 
@@ -327,6 +329,10 @@ class Node {
   [[nodiscard]] bool IsOpen(int gpu) const { return (closed_ & GpuBit(gpu)) == 0; }
   // How many GPUs the node offers, held or not.
   [[nodiscard]] int healthy_gpus() const { return healthy_gpus_; }
+  [[nodiscard]] int unhealthy_gpus() const {
+    const auto own = std::ranges::count(spec_->gpus, false, &GpuSpec::foreign);
+    return spec_->beside.in_slices > 0 ? 0 : static_cast<int>(own) - healthy_gpus_;
+  }
   // Free places; negative with pods bound past Berth.
   [[nodiscard]] int free_places() const {
     std::int64_t free = spec_->places.count - spec_->missing - places_taken_;

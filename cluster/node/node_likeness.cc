@@ -55,7 +55,8 @@ void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
                ephemeral_bytes.value_or(0), links.identity(), missing, gpu_resource, gpus_are_parts,
                share_agent, agent_serves_all, part_agent, part_agent_ready, share_isolation,
                shares_need_uuids, refuses_gpu_pods, gpu_condition.empty(), gpus_to_come, gpu_price,
-               carries_out, topology_manager.policy, topology_manager.by_pod);
+               gpu_contradiction.empty(), beside.in_slices > 0, carries_out,
+               topology_manager.policy, topology_manager.by_pod);
   digester.Add(traits.size(), gpus.size());
   for (const std::string& trait : traits) digester.Add(trait);
   for (const std::string& model : gpu_models) digester.Add(model);
@@ -64,9 +65,9 @@ void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
                  gpu.capability);
   }
   // Names and what is like it: `name`, `labels`, `named_gpus_condition`, `ready_since`, `agents`,
-  // `beside`. What depends on the pod and not its shape (scoring/admission.h): `taints`,
+  // the rest of `beside`. What depends on the pod and not its shape (scoring/admission.h): `taints`,
   // `soft_taints`, `refused_asks`, `most_pods`, `others`. Of IsLikeNoOther: `mig`, `places`,
-  // `by_claims`, `gpu_contradiction`, `other_gpus`.
+  // `by_claims`, `other_gpus`.
 }
 
 // Which GPUs leave together: what links are worth depends on it.

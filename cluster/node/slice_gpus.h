@@ -20,7 +20,7 @@ struct SliceGpus {
   std::vector<GpuSpec> gpus =
       {};               // all with UUIDs; not healthy: no pod without tolerations gets it
   GpuLinks links = {};  // of the product catalogue; unknown: it does not have the product
-  // The resources by which pods can ask for them. None: they are not counted.
+  // The resources by which pods can ask for them. None: claims alone get them.
   std::vector<GpusByName> names = {};
   friend bool operator==(const SliceGpus&, const SliceGpus&) = default;
 };

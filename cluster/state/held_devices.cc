@@ -173,7 +173,7 @@ bool NodeClaims::Put(const GpusOffered& offered) {
 }
 
 bool NodeClaims::Put(const SliceGpusOffered& offered) {
-  if (offered.gpus.names.empty()) return in_slices_.erase(offered.node) > 0;
+  if (offered.gpus.gpus.empty()) return in_slices_.erase(offered.node) > 0;
   const auto [known, is_new] = in_slices_.try_emplace(offered.node, offered.gpus);
   if (!is_new && known->second == offered.gpus) return false;
   known->second = offered.gpus;
@@ -191,7 +191,10 @@ NodeSpec NodeClaims::WithOffers(NodeSpec spec) {
     said_.erase(said);
   }
   const auto gpus = in_slices_.find(spec.name);
-  if (gpus != in_slices_.end() && !OffersOwnGpus(spec)) {
+  const bool are_offered = gpus != in_slices_.end() && !OffersOwnGpus(spec);
+  const bool by_name = are_offered && !gpus->second.names.empty();
+  spec.beside.in_slices = are_offered && !by_name ? static_cast<int>(gpus->second.gpus.size()) : 0;
+  if (by_name) {
     said_.insert_or_assign(spec.name, spec);
     spec = WithSliceGpus(std::move(spec), gpus->second);
   }

@@ -35,23 +35,16 @@ SchedulerCounts CountForScheduler(const Snapshot& snapshot, const PodRequest& po
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     const Reason admits = Admits(node.spec(), pod);
-    const std::array<std::pair<std::int64_t*, bool>, 6> checks = {
-        {{&counts.not_ready, !node.spec().ready},
-         {&counts.tainted, admits == Reason::kTaintNotTolerated},
-         {&counts.not_selected,
-          pod.constraints != nullptr && pod.constraints->selects() &&
-              !SelectsNode(*pod.constraints, node.spec().name, node.spec().labels)},
-         {&counts.cpu, pod.shape.cpu_milli > std::max<std::int64_t>(node.free_cpu_milli(), 0)},
-         {&counts.memory,
-          pod.shape.memory_bytes > std::max<std::int64_t>(node.free_memory_bytes(), 0)},
-         {&counts.disk,
-          pod.shape.ephemeral_bytes > std::max<std::int64_t>(node.free_ephemeral_bytes(), 0)}}};
-    bool any = false;
-    for (const auto& [count, refuses] : checks) {
-      *count += refuses ? 1 : 0;
-      any = any || refuses;
-    }
-    counts.any += any ? 1 : 0;
+    const std::array<bool, std::size(SchedulerCounts::kChecks)> refuses = {
+        !node.spec().ready,
+        admits == Reason::kTaintNotTolerated,
+        pod.constraints != nullptr && pod.constraints->selects() &&
+            !SelectsNode(*pod.constraints, node.spec().name, node.spec().labels),
+        pod.shape.cpu_milli > std::max<std::int64_t>(node.free_cpu_milli(), 0),
+        pod.shape.memory_bytes > std::max<std::int64_t>(node.free_memory_bytes(), 0),
+        pod.shape.ephemeral_bytes > std::max<std::int64_t>(node.free_ephemeral_bytes(), 0)};
+    for (std::size_t c = 0; c < refuses.size(); ++c) counts.by_check[c] += refuses[c] ? 1 : 0;
+    counts.any += std::ranges::count(refuses, true) > 0 ? 1 : 0;
   }
   return counts;
 }
@@ -307,10 +300,12 @@ class Explaining {
                           told_.recuts[0].advice.config,
                       1});
     }
-    const std::vector<std::string> reasons = CountTexts(told_);
-    // Which is that of the nearest.
-    const bool is_selected_nowhere = is_never && told_.never == SelectedNowhere(pod_);
-    if (is_selected_nowhere || (has_nearest && !is_never && reasons.size() == 1)) return line;
+    std::vector<std::string> reasons = CountTexts(told_);
+    if (is_never) {  // with the counts of the nodes that are open
+      reasons = {told_.never == SelectedNowhere(pod_) ? std::string() : told_.closed.text};
+    } else if (has_nearest && reasons.size() == 1) {
+      return line;  // it is that of the nearest
+    }
     for (std::size_t i = 0; i < std::min(kToldCounts, reasons.size()); ++i) {
       const int rank = static_cast<int>(i) + (has_nearest || is_preempting ? 2 : 0);
       line.push_back({reasons[i], rank, i == 0 ? "; " : ", "});

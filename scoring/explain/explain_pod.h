@@ -11,6 +11,7 @@
 // nodes is of this moment, not of the moment of the decision.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -64,7 +65,15 @@ struct ReasonCount {
 // On how many nodes kube-scheduler's own filters would refuse the pod, whatever Berth says. A node
 // may count more than once.
 struct SchedulerCounts {
-  std::int64_t not_ready = 0, tainted = 0, not_selected = 0, cpu = 0, memory = 0, disk = 0;
+  // As a program reads it, and in words.
+  static constexpr std::pair<const char*, const char*> kChecks[] = {
+      {"not_ready", "not ready"},
+      {"tainted", "taint not tolerated"},
+      {"not_selected", "node selector or required affinity"},
+      {"cpu", "CPU"},
+      {"memory", "memory"},
+      {"disk", "ephemeral storage"}};
+  std::array<std::int64_t, std::size(kChecks)> by_check{};
   std::int64_t any = 0;  // of these at least one
 };
 

@@ -54,7 +54,7 @@ void AddTo(ModelSummary& summary, const Node& node) {
   ++summary.nodes;
   summary.gpus += gpus;
   const bool is_broken = !spec.gpu_condition.empty() || spec.refuses_gpu_pods;
-  summary.out_of_order += is_broken ? gpus : gpus - node.healthy_gpus();
+  summary.out_of_order += is_broken ? gpus : node.unhealthy_gpus();
   if (!is_broken && !TakesPods(spec)) summary.closed += node.healthy_gpus();
   for (const GpuFree& free : node.gpus()) {
     summary.allocated_milli += kMilliPerGpu - std::clamp(free.milli, 0, kMilliPerGpu);

@@ -101,16 +101,15 @@ bool MayDecide(Need need, Reason reason) {
       return reason == kTraitMissing || reason == kTraitForbidden;
     case Need::kGpuUuids:  // other GPUs may be free
       return reason == kGpuMismatch || reason == kTooFewGpus || reason == kGpusBusy ||
-             reason == kGpusHeld || reason == kShareBusy || reason == kShareHeld ||
-             reason == kNumaBusy || reason == kNumaHeld;
+             reason == kShareBusy || reason == kNumaBusy;
     case Need::kResource:
       return reason == kOtherResource;
     case Need::kCpu:
-      return reason == kCpuShort || reason == kCpuHeld || reason == kTooFewCpus;
+      return reason == kCpuShort || reason == kTooFewCpus;
     case Need::kMemory:
-      return reason == kMemoryShort || reason == kMemoryHeld || reason == kTooLittleMemory;
+      return reason == kMemoryShort || reason == kTooLittleMemory;
     case Need::kDisk:
-      return reason == kDiskShort || reason == kDiskHeld || reason == kTooLittleDisk;
+      return reason == kDiskShort || reason == kTooLittleDisk;
     case Need::kCount:
       break;
   }
@@ -163,7 +162,8 @@ bool MayGetWell(const NodeSpec& spec) {
   return !spec.ready || !spec.gpu_condition.empty() || spec.refuses_gpu_pods ||
          spec.refused_asks != nullptr || spec.missing > 0 ||
          std::ranges::any_of(spec.taints, PassesByItself) ||
-         std::ranges::any_of(spec.gpus, [](const GpuSpec& gpu) { return !gpu.healthy; });
+         std::ranges::any_of(spec.gpus,
+                             [](const GpuSpec& gpu) { return !gpu.healthy && !gpu.foreign; });
 }
 
 class NearSearch {
@@ -220,7 +220,7 @@ class NearSearch {
   // pod: without the need.
   void TryWithout(Need need, const PodRequest& pod) {
     for (std::size_t i = 0; i < reasons_.size(); ++i) {
-      if (!MayDecide(need, reasons_[i])) continue;
+      if (!MayDecide(need, ShortageOf(reasons_[i]))) continue;
       if (need == Need::kAccess && (without_[i] & kOneOfAccess) != 0) continue;
       if (TakesAlone(NodeOf(i), pod)) without_[i] |= BitOf(need);
     }
@@ -402,12 +402,18 @@ class NearSearch {
       return way;
     }
     const bool offers_none = OffersNoneOfItsGpus(spec);
-    int sick = std::exchange(spec.missing, 0);
-    for (GpuSpec& gpu : spec.gpus) sick += std::exchange(gpu.healthy, true) ? 0 : 1;
+    if (offers_none && spec.beside.in_slices > 0) return {};  // they are asked for by claims
+    const int each = std::max(spec.places.each(), 1);
+    int sick = (std::exchange(spec.missing, 0) + each - 1) / each;
+    spec.places.unwell.clear();
+    for (GpuSpec& gpu : spec.gpus) {
+      sick += std::exchange(gpu.healthy, !gpu.foreign) || gpu.foreign ? 0 : 1;
+    }
     if (sick > 0) {
       if (changes == 0) way.code = "gpus_well";
+      const bool in_replicas = spec.places.count > 0 && spec.places.gpus == 0;
       const std::string are = sick == 1 ? " of it is" : " of it are";
-      const std::string gpus = CountText(sick, "GPU");
+      const std::string gpus = CountText(sick, in_replicas ? "GPU replica" : "GPU");
       if (fits_once(offers_none ? "its device plugin offers its " + gpus + " again"
                                 : gpus + are + " healthy again")) {
         return way;

@@ -98,6 +98,26 @@ std::string TextOf(std::int64_t nodes, const Kinds& kinds, const PodRequest& pod
   return berth::TextOf(reason, nodes);
 }
 
+bool AwaitsGpus(const NodeSpec& spec, Reason found) {
+  return (found == Reason::kNoGpu || found == Reason::kNoMig) && IsGpuNode(spec) &&
+         !spec.has_gpus();
+}
+
+// Of a node that does not offer its GPUs: what is against it once it does; else what was found.
+Reason BesidesNoGpus(const Node& node, const RequestShape& shape, Reason found) {
+  const NodeSpec& spec = node.spec();
+  Reason then = Reason::kFits;
+  if (found == Reason::kNoGpuOffered) then = FirstObjection(AtItsBest(node), shape);
+  if (AwaitsGpus(spec, found)) {
+    if (!MayOfferAs(spec, shape.gpu_resource)) return Reason::kOtherResource;
+    if (!spec.gpu_model.empty() && !shape.Admits(spec.gpu_model)) return Reason::kModelMismatch;
+    RequestShape without = shape;
+    without.gpus = NoGpu{};
+    then = FirstObjection(node, without);
+  }
+  return VerdictOf(then) == Verdict::kUnresolvable ? then : found;
+}
+
 }  // namespace
 
 bool PassesByItself(const Taint& taint) {
@@ -120,7 +140,7 @@ Reason FirstInOrder(const Node& node, const PodRequest& pod, Reason found) {
   if (const Reason closed = ClosedBy(node, pod); closed != Reason::kFits) return closed;
   if (!node.spec().ready) return Reason::kNodeNotReady;
   const Reason passing = TaintReason(node.spec(), pod, true);
-  return passing == Reason::kFits ? found : passing;
+  return passing == Reason::kFits ? BesidesNoGpus(node, pod.shape, found) : passing;
 }
 
 ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
@@ -154,7 +174,7 @@ Node AtItsBest(const Node& node) {
   spec.refused_asks = nullptr;
   spec.gpu_condition.clear();
   spec.missing = 0;
-  for (GpuSpec& gpu : spec.gpus) gpu.healthy = true;
+  for (GpuSpec& gpu : spec.gpus) gpu.healthy = !gpu.foreign;
   PodRecords stay;
   for (const auto& pod : node.pods()) {
     if (pod->life.comes_back) stay.push_back(pod);
@@ -184,8 +204,8 @@ std::string NeverInPool(const Snapshot& snapshot, const Question& question) {
       const NodeSpec& spec = node.spec();
       if (open ? ClosedBy(node, pod) != Reason::kFits : !IsSelected(spec, pod)) continue;
       const Node best = AtItsBest(node);
-      const Reason reason = FirstObjection(best, shape);
-      if (reason == Reason::kFits) return "";
+      const Reason reason = BesidesNoGpus(best, shape, FirstObjection(best, shape));
+      if (reason == Reason::kFits || AwaitsGpus(spec, reason)) return "";
       if (++nodes == 1) like = spec.name + " " + LackText(node, pod, reason);
       ++reasons[reason];
       most = std::max(most, reason == Reason::kTooFewGpus      ? best.healthy_gpus()

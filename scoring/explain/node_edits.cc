@@ -22,7 +22,7 @@ NodeSpec CopyOf(const NodeSpec& like, const std::string& name, const std::string
   spec.named_gpus_condition.clear();
   spec.missing = 0;
   for (GpuSpec& gpu : spec.gpus) {
-    gpu.healthy = true;
+    gpu.healthy = !gpu.foreign;
     if (!gpu.uuid.empty()) gpu.uuid += suffix;
   }
   for (auto& [key, value] : spec.labels) {

@@ -75,8 +75,9 @@ std::string IdleText(const Node& node, const RequestShape& shape) {
   const std::size_t gpus = node.gpus().size();
   std::string text =
       std::to_string(std::popcount(IdleGpus(node))) + " of " + CountText(gpus, "GPU") + " idle";
-  const int closed = static_cast<int>(gpus) - node.healthy_gpus();
-  if (closed > 0) text += " (" + std::to_string(closed) + " unhealthy)";
+  const int closed = node.unhealthy_gpus();
+  const char* const how = OffersNoneOfItsGpus(node.spec()) ? " not offered)" : " unhealthy)";
+  if (closed > 0) text += " (" + std::to_string(closed) + how;
   if (shape.gpu_rules.empty()) return text;
   return text + ", " + std::to_string(std::popcount(FreeGpus(node, shape))) +
          " of them accepted by UUID";
@@ -272,13 +273,6 @@ std::string GpuMemoryText(const NodeSpec& spec, const RequestShape& shape) {
          MemoryText(most_mib * kMib) + ", needs " + MemoryText(shape.min_gpu_memory_mib * kMib);
 }
 
-// Devices that are no GPUs for certain.
-bool IsNetwork(std::string_view resource) {
-  return resource.starts_with("rdma/") || resource.starts_with("vpc.amazonaws.com/") ||
-         resource.find("sriov") != std::string_view::npos ||
-         resource.find("nic") != std::string_view::npos;
-}
-
 // What the first of the containers lacks that finds no room beside those before it.
 std::string DividedText(const Node& node, const RequestShape& shape) {
   RequestShape next = shape;
@@ -321,6 +315,23 @@ std::vector<std::string> TextsOf(const RefusedAsks& asks) {
 }
 
 }  // namespace
+
+bool IsNetwork(std::string_view resource) {
+  return resource.starts_with("rdma/") || resource.starts_with("vpc.amazonaws.com/") ||
+         resource.find("sriov") != std::string_view::npos ||
+         resource.find("nic") != std::string_view::npos;
+}
+
+std::string DriverUpgradeText(const NodeSpec& spec) {
+  for (const auto& [key, state] : spec.labels) {
+    const bool is_there = key.ends_with("/gpu-driver-upgrade-state") && !state.empty();
+    if (!is_there || state == "upgrade-done") continue;
+    return state == "upgrade-failed"
+               ? "the upgrade of its GPU driver failed: read the log of its driver pod"
+               : "its GPU driver is being upgraded (" + state + ")";
+  }
+  return "";
+}
 
 std::string TextOf(const Taint& taint) {
   return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" +
@@ -437,15 +448,12 @@ NodeReport ReportOf(const Node& node) {
 std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
   const NodeSpec& spec = node.spec();
   const RequestShape& shape = pod.shape;
-  switch (reason) {
+  switch (ShortageOf(reason)) {
     case Reason::kGpusBusy:
-    case Reason::kGpusHeld:
     case Reason::kTooFewGpus:
     case Reason::kShareBusy:
-    case Reason::kShareHeld:
     case Reason::kShareNeverFits:
     case Reason::kMigBusy:
-    case Reason::kMigHeld:
     case Reason::kNoMigProfile:
     case Reason::kTooFewMig:
       if (shape.may_divide()) return DividedText(node, shape);
@@ -454,25 +462,20 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
                   ? "; its " + std::to_string(pod.containers.size()) + " containers share one GPU"
                   : "");
     case Reason::kLinkedBusy:
-    case Reason::kLinkedHeld:
     case Reason::kNeverLinked:
       return LinkText(node, shape);
     case Reason::kNumaNever:
     case Reason::kNumaBusy:
-    case Reason::kNumaHeld:
       return IdleText(node, shape) + ", " + AlignmentText(spec, IdleGpus(node), shape);
     case Reason::kCpuShort:
-    case Reason::kCpuHeld:
     case Reason::kTooFewCpus:
       return CpuText(std::max<std::int64_t>(node.free_cpu_milli(), 0)) + " of " +
              CpuText(spec.cpu_milli) + " CPUs free, needs " + CpuText(shape.cpu_milli);
     case Reason::kMemoryShort:
-    case Reason::kMemoryHeld:
     case Reason::kTooLittleMemory:
       return MemoryText(node.free_memory_bytes()) + " of " + MemoryText(spec.memory_bytes) +
              " of memory free, needs " + MemoryText(shape.memory_bytes);
     case Reason::kDiskShort:
-    case Reason::kDiskHeld:
     case Reason::kTooLittleDisk:
       return MemoryText(node.free_ephemeral_bytes()) + " of " +
              MemoryText(spec.ephemeral_bytes.value_or(0)) + " of ephemeral storage free, needs " +
@@ -507,17 +510,25 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kGpuTooSmall:
       return GpuMemoryText(spec, shape);
     case Reason::kNoGpu:
+    case Reason::kNoGpuOffered:
+      if (const int gpus = spec.beside.in_slices; gpus > 0) {
+        return "offers its " + CountText(gpus, "GPU") +
+               " by ResourceClaims alone: ask by a claim, or give their DeviceClass an "
+               "extendedResourceName";
+      }
+      if (std::string upgrade = DriverUpgradeText(spec); !upgrade.empty()) return upgrade;
+      if (OffersNoneOfItsGpus(spec)) return "its device plugin is gone, or offers no GPU";
+      if (reason == Reason::kNoGpuOffered) return std::string(PredicateOf(reason));
+      if (!spec.gpu_contradiction.empty()) return spec.gpu_contradiction;
       for (const OtherResource& other : spec.others) {
         if (!spec.gpus_to_come || !IsExtendedResource(other.name) || IsNetwork(other.name))
           continue;
         return "offers " + other.name + ", which Berth does not place, and no GPUs";
       }
       if (!spec.gpus_to_come) return std::string(PredicateOf(reason));
-      if (!spec.gpu_model.empty()) {
-        return "has " + spec.gpu_model +
-               " by its labels, and no device plugin: start it, or ask by a claim";
-      }
-      return "should have GPUs and offers none (device plugin or GPU operator missing)";
+      return (spec.gpu_model.empty() ? "should have GPUs"
+                                     : "has " + spec.gpu_model + " by its labels") +
+             ", and no device plugin yet: start it, or ask by a claim";
     default:
       return std::string(PredicateOf(reason));
   }

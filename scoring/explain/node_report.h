@@ -12,11 +12,18 @@
 
 #include "base/text.h"
 #include "cluster/node/node.h"
+#include "cluster/node/slice_gpus.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/explain/kept_room.h"
 #include "scoring/reason.h"
 
 namespace berth {
+
+// Devices that are no GPUs for certain.
+bool IsNetwork(std::string_view resource);
+
+// What the label of a GPU operator says of an upgrade of the node's driver; "": none is under way.
+std::string DriverUpgradeText(const NodeSpec& spec);
 
 // A pod on the node that holds GPUs, parts of them, places or MIG devices.
 struct NodeTenant {
@@ -98,8 +105,7 @@ std::string TextOf(const DeviceGrant& grant);
 // Its device plugin is gone, or calls all of its GPUs unhealthy. While MIG devices are changed none
 // runs.
 inline bool OffersNoneOfItsGpus(const NodeSpec& spec) {
-  return !spec.gpus.empty() && std::cmp_greater_equal(spec.missing, spec.gpus.size()) &&
-         !spec.mig.known();
+  return spec.missing > 0 && !OffersOwnGpus(spec) && !spec.mig.known();
 }
 
 // It holds GPUs, and nobody knows which, or that they are replicas.

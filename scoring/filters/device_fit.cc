@@ -365,6 +365,13 @@ Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
              : Reason::kFits;
 }
 
+bool MayOfferAs(const NodeSpec& spec, std::string_view resource) {
+  const GpuVendor* const vendor = FindGpuVendor(resource);
+  const bool is_labelled = spec.gpu_model.empty() || vendor == nullptr ||
+                           vendor->name == kNvidiaVendor || !OtherModel(spec, resource).empty();
+  return resource == kOfClaims || (spec.GivesGpusAs(resource) && is_labelled);
+}
+
 std::string OtherModel(const NodeSpec& spec, std::string_view resource) {
   const GpuVendor* const vendor = FindGpuVendor(resource);
   if (vendor == nullptr) return "";

@@ -43,6 +43,8 @@ class GpuModelMatch final : public Filter {
   [[nodiscard]] Reason Check(const Node& node, const RequestShape& shape) const override;
 };
 
+// Whether a node without GPUs may offer some by that resource: its labels show none but others'.
+bool MayOfferAs(const NodeSpec& spec, std::string_view resource);
 // What labels say of the GPUs of a resource of NodeSpec::other_gpus: "" / 0 = not known.
 std::string OtherModel(const NodeSpec& spec, std::string_view resource);
 std::int64_t OtherMemoryMib(const NodeSpec& spec, std::string_view resource);

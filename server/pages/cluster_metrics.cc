@@ -50,7 +50,7 @@ void AddGpusOf(const Node& node, Totals& totals) {
     totals.idle += node.gpus()[g].idle() ? 1 : 0;
   }
   totals.free += free;
-  totals.unhealthy += static_cast<double>(node.gpus().size()) - node.healthy_gpus();
+  totals.unhealthy += node.unhealthy_gpus();
   totals.allocated += node.healthy_gpus() - free;
   if (const auto watts = EstimatedWatts(node)) totals.watts = totals.watts.value_or(0) + *watts;
 }

@@ -213,11 +213,10 @@ Json ReportJson(const PodReport& report) {
   json["closed"] = {{"nodes", told.closed.nodes},
                     {"would_take", told.closed.would_take},
                     {"text", told.closed.text}};
-  json["kube_scheduler"] = {
-      {"nodes", told.scheduler.any},       {"not_ready", told.scheduler.not_ready},
-      {"tainted", told.scheduler.tainted}, {"not_selected", told.scheduler.not_selected},
-      {"cpu", told.scheduler.cpu},         {"memory", told.scheduler.memory},
-      {"disk", told.scheduler.disk}};
+  json["kube_scheduler"] = {{"nodes", told.scheduler.any}};
+  for (std::size_t i = 0; i < told.scheduler.by_check.size(); ++i) {
+    json["kube_scheduler"][SchedulerCounts::kChecks[i].first] = told.scheduler.by_check[i];
+  }
   json["best"] = ListOf(told.best, BestJson);
   json["nearest"] = Json::array();
   for (const NearNodeFacts& near : told.nearest) {

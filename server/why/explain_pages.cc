@@ -480,7 +480,7 @@ HttpResponse NodesPage(const Live& live, const std::string&, const std::string& 
   wire::NodesReport report;
   for (NodeIndex i = 0; i < now.snapshot->size(); ++i) {
     const NodeSpec& spec = now.snapshot->node(i).spec();
-    if (!spec.has_gpus() && !spec.gpus_to_come) continue;
+    if (!IsGpuNode(spec)) continue;
     ++report.gpu_nodes;
     NodeReport node = ReportOf(now.snapshot->node(i));
     node.kept_for = KeptOn(now.reservations, *now.snapshot, i);

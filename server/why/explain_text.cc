@@ -106,9 +106,9 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
   for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
     const GpuFree& free = facts.node.gpus()[i];
     const bool open = facts.node.IsOpen(static_cast<int>(i)),
-               healthy = facts.spec().gpus[i].healthy;
+               healthy = facts.spec().gpus[i].healthy, foreign = facts.spec().gpus[i].foreign;
     const std::vector<std::string>& held_by = facts.gpus[i].held_by;
-    std::string is = healthy ? "" : "unhealthy";
+    std::string is = healthy ? "" : foreign ? "given by another scheduler" : "unhealthy";
     if (healthy && held_by.empty()) {
       is = open ? "idle" : offers_none ? "not offered" : "closed in place of an unhealthy one";
       if (!free.idle()) is = "used by a pod whose GPUs are unknown";
@@ -143,11 +143,13 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
     }
     const int withdrawn =
         facts.spec().missing - places.each() * static_cast<int>(places.unwell.size());
-    if (withdrawn > 0) text += ", " + std::to_string(withdrawn) + " withdrawn by the device plugin";
+    if (withdrawn > 0 && !offers_none)
+      text += ", " + std::to_string(withdrawn) + " withdrawn by the device plugin";
     told.push_back({std::move(text), !places.unwell.empty() || withdrawn > 0});
   }
   if (offers_none) {
-    told.push_back({"its device plugin is gone, or calls all of its GPUs unhealthy", true});
+    told.push_back(
+        {LackText(facts.node, {}, Reason::kNoGpuOffered), facts.spec().beside.in_slices == 0});
   } else if (facts.missing > 0) {
     told.push_back({CountText(facts.missing, "GPU") + (facts.missing == 1 ? " is" : " are") +
                         " unhealthy; nobody says which",
@@ -187,15 +189,10 @@ std::string ReasonsText(const PodExplanation& told) {
 
 std::string SchedulerText(const SchedulerCounts& counts) {
   std::vector<Row> rows;
-  const auto add = [&rows](std::int64_t nodes, const char* what) {
-    if (nodes > 0) rows.push_back({std::to_string(nodes), what});
-  };
-  add(counts.not_ready, "not ready");
-  add(counts.tainted, "taint not tolerated");
-  add(counts.not_selected, "node selector or required affinity");
-  add(counts.cpu, "CPU");
-  add(counts.memory, "memory");
-  add(counts.disk, "ephemeral storage");
+  for (std::size_t i = 0; i < counts.by_check.size(); ++i) {
+    if (counts.by_check[i] == 0) continue;
+    rows.push_back({std::to_string(counts.by_check[i]), SchedulerCounts::kChecks[i].second});
+  }
   if (rows.empty()) return "";
   return "Nodes that kube-scheduler's own filters reject, " + std::to_string(counts.any) +
          " in total:\n" + TableOf(rows);
@@ -348,8 +345,12 @@ std::vector<LinePart> StateOf(const NodeSpec& spec) {
 std::vector<NodeLine> LinesOf(const NodeReport& node) {
   const NodeSpec& spec = node.spec();
   std::vector<NodeLine> lines;
-  if (spec.gpus_to_come) lines.push_back({LackText(node.node, {}, Reason::kNoGpu), true});
-  if (!spec.gpu_contradiction.empty()) lines.push_back({spec.gpu_contradiction, true});
+  const bool in_slices = spec.beside.in_slices > 0;
+  if (spec.gpus_to_come || (in_slices && !spec.has_gpus())) {
+    lines.push_back({LackText(node.node, {}, Reason::kNoGpu), !in_slices});
+  } else if (!spec.gpu_contradiction.empty()) {
+    lines.push_back({spec.gpu_contradiction, true});
+  }
   if (const MigTrouble trouble = spec.mig_trouble(); trouble != MigTrouble::kNone) {
     lines.push_back({LackText(node.node, {}, ReasonOf(trouble)), true});
   }
@@ -460,7 +461,7 @@ std::string TextOf(const NodesReport& report) {
   const std::size_t fine = report.gpu_nodes - rows.size();
   return std::to_string(fine) + " of " +
          CountText(static_cast<std::int64_t>(report.gpu_nodes), "GPU node") +
-         (fine == 1 ? " is fine\n" : " are fine\n") + TableOf(rows);
+         (fine == 1 || report.gpu_nodes == 1 ? " is fine\n" : " are fine\n") + TableOf(rows);
 }
 
 std::string TextOf(const UseReport& report) {

@@ -190,7 +190,7 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
   constexpr std::size_t kTold = 2;
   wire::WaitingWhy why{"fits none of " + nodes, {}};
   std::vector<std::string> counts = CountTexts(told);
-  if (!told.never.empty()) counts.insert(counts.begin(), told.never);
+  if (!told.never.empty()) counts = {told.never};
   if (counts.size() > kTold) counts.resize(kTold);
   if (!counts.empty()) why.text += ": " + Join(counts, ", ");
   if (told.nearest.empty() || told.nearest[0].near.ways.empty()) return why;

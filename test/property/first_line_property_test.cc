@@ -87,9 +87,9 @@ TEST(FirstLineProperty, NoFirstLineIsLongerThanATerminal) {
 
 // What helps, or what no node of the pod's pool has.
 bool HasCure(std::string_view line) {
-  constexpr std::array kCures = {"; fits ",         "kube-scheduler can evict", "no node ",
-                                 "never takes it:", "never take it:",           " ever takes it:",
-                                 ", it needs "};
+  constexpr std::array kCures = {
+      "; fits ",        "kube-scheduler can evict", "no node ",    "never takes it:",
+      "never take it:", " ever takes it:",          ", it needs ", ": start it"};
   return std::ranges::any_of(
       kCures, [line](const char* cure) { return line.find(cure) != std::string_view::npos; });
 }

@@ -6,13 +6,15 @@
 //   node     capacity, allocatable (default: capacity), labels, annotations; "claims": GPUs that
 //            ResourceClaims hold, by "uuid" or "index"; "pods" that it has and "asks" of pods that
 //            may come: what each asks for, annotations, and "want": fits, or the code of the reason
-//            (scoring/reason.h); "beside": the resources of further containers
+//            (scoring/reason.h); "lack": what is said of the node then; "beside": the resources of
+//            further containers
 //   plan     the resources of a container, and "want": what its refusal says; "" = none
 //   file     a text, and "want": what the error says
 //   topology lines of a tool's output, and "want": its islands
 //
 // and of a node what else is "known" of it: gpus, places, free_places, places_gpus, mig_gpus,
-// missing, contradiction, problem (parts of the texts). So a report costs one row.
+// missing, unhealthy, contradiction, problem, says (parts of the texts; the last one of explain
+// node). So a report costs one row.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -23,9 +25,11 @@
 #include "bench/machine_files/topo_text.h"
 #include "cluster/state/cluster_state.h"
 #include "config/load.h"
+#include "scoring/explain/node_report.h"
 #include "scoring/reason.h"
 #include "scoring/registry.h"
 #include "server/why/api_rules.h"
+#include "server/why/explain_json.h"
 #include "server/wire/file/cluster_file.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_object.h"
@@ -96,12 +100,15 @@ void ExpectKnown(const Json& known, const Node& node, const std::string& problem
                       {"places_gpus", spec.places.gpus},
                       {"mig_gpus", spec.mig.known() ? spec.mig->gpus.size() : 0U},
                       {"missing", spec.missing},
+                      {"unhealthy", node.unhealthy_gpus()},
                       {"model", spec.gpu_model},
                       {"foreign", spec.places.foreign},
                       {"contradicts", !spec.gpu_contradiction.empty()}};
   for (const auto& [what, wanted] : known.items()) {
-    if (what == "problem" || what == "contradiction") {
-      const std::string& text = what == "problem" ? problem : spec.gpu_contradiction;
+    if (what == "problem" || what == "contradiction" || what == "says") {
+      const std::string text = what == "problem" ? problem
+                               : what == "says"  ? TextOf(ReportOf(node))
+                                                 : spec.gpu_contradiction;
       EXPECT_NE(text.find(wanted.get<std::string>()), std::string::npos) << what << ": " << text;
       continue;
     }
@@ -147,6 +154,8 @@ void TryNode(const Json& row) {
         pod.refusal.empty() ? FirstObjection(node, pod.shape) : Reason::kPodRefused;
     EXPECT_EQ(CodeOf(reason), said["want"].get<std::string>())
         << said["resources"].dump() << " " << pod.refusal;
+    const std::string lack = LackText(node, pod, reason);
+    EXPECT_NE(lack.find(said.value("lack", "")), std::string::npos) << lack;
   }
 }
 

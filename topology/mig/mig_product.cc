@@ -192,11 +192,6 @@ std::string SizeName(const MigProfile& profile) {
 
 }  // namespace
 
-std::string_view MigConfidenceName(MigConfidence confidence) {
-  constexpr std::array<std::string_view, 4> kNames = {"high", "medium-high", "medium", "low"};
-  return kNames[static_cast<std::size_t>(confidence)];
-}
-
 Result<MigProduct> MigProduct::Make(MigProductSpec spec) {
   BERTH_TRY_STATUS(Check(spec));
   return MigProduct(std::move(spec));

@@ -84,7 +84,6 @@ inline constexpr int kMaxMigPlacements = 64;
 // Confidence in starts and sizes: printed by the driver or in NVIDIA's source; sizes printed and
 // starts inferred; all inferred; guessed.
 enum class MigConfidence : std::uint8_t { kHigh, kMediumHigh, kMedium, kLow };
-std::string_view MigConfidenceName(MigConfidence confidence);  // "high", "medium-high", ...
 
 struct MigEngines {
   int decoders = 0, encoders = 0, jpeg = 0, ofa = 0, copy = 0;

@@ -39,13 +39,8 @@ constexpr std::string_view kGkeStrategy = "cloud.google.com/gke-gpu-sharing-stra
 constexpr std::string_view kMpsCapable = "nvidia.com/mps.capable";
 constexpr std::string_view kGkeClients = "cloud.google.com/gke-max-shared-clients-per-gpu";
 
-std::string_view LabelOf(const Labels& labels, std::string_view key) {
-  const std::string* const value = FindLabel(labels, key);
-  return value == nullptr ? std::string_view() : *value;
-}
-
 std::int64_t NumberOf(const Labels& labels, std::string_view key) {
-  const auto number = ParseInt(LabelOf(labels, key), 0, kMaxGpuPlaces);
+  const auto number = ParseInt(LabelText(labels, key), 0, kMaxGpuPlaces);
   return number ? *number : 0;
 }
 
@@ -67,9 +62,9 @@ std::int64_t ReplicasOf(const Labels& labels) {
 }
 
 bool SaySoThemselves(const NodeFacts& facts, const std::string& resource) {
-  const std::string_view strategy = LabelOf(facts.labels, "nvidia.com/gpu.sharing-strategy");
+  const std::string_view strategy = LabelText(facts.labels, "nvidia.com/gpu.sharing-strategy");
   if (!strategy.empty() && strategy != "none") return true;
-  if (!LabelOf(facts.labels, kGkeStrategy).empty()) return true;
+  if (!LabelText(facts.labels, kGkeStrategy).empty()) return true;
   return facts.product.ends_with("-SHARED") || resource.ends_with(".shared");
 }
 
@@ -86,15 +81,15 @@ GpuEvidence EvidenceOf(const NodeFacts& facts, const GpuDraft& draft, std::int64
   said.shared = said.shared || SaySoThemselves(facts, draft.resource);
   said.of_one_product = true;
   said.parts = said.parts || facts.product.find("-MIG-") != std::string_view::npos ||
-               !LabelOf(facts.labels, wire::kGkePartitionLabel).empty();
+               !LabelText(facts.labels, wire::kGkePartitionLabel).empty();
   return said;
 }
 
 GpuSharing SharingOf(const Labels& labels) {
-  std::string_view strategy = LabelOf(labels, "nvidia.com/gpu.sharing-strategy");
-  if (strategy.empty() || strategy == "none") strategy = LabelOf(labels, kGkeStrategy);
+  std::string_view strategy = LabelText(labels, "nvidia.com/gpu.sharing-strategy");
+  if (strategy.empty() || strategy == "none") strategy = LabelText(labels, kGkeStrategy);
   if (strategy == "time-slicing" || strategy == "time-sharing") return GpuSharing::kTimeSlicing;
-  const std::string_view capable = LabelOf(labels, kMpsCapable);
+  const std::string_view capable = LabelText(labels, kMpsCapable);
   const bool mps = strategy.empty() ? capable == "true" : strategy == "mps" && capable != "false";
   return mps ? GpuSharing::kMps : GpuSharing::kUnknown;
 }
@@ -110,7 +105,7 @@ void FillPlaces(const NodeFacts& facts, const GpuInventory& found, GpuDraft& dra
   GpuPlaces& places = draft.places;
   const bool nvidias = MayBeNvidias(draft.resource);
   if (nvidias) places.sharing = SharingOf(facts.labels);
-  if (nvidias && LabelOf(facts.labels, "nvidia.com/gpu.sharing-strategy") == "mps" &&
+  if (nvidias && LabelText(facts.labels, "nvidia.com/gpu.sharing-strategy") == "mps" &&
       places.sharing != GpuSharing::kMps) {
     draft.AddProblem("label " + std::string(kMpsCapable) +
                      ": want true where MPS shares the GPUs, got false, so nothing keeps their " +
@@ -119,7 +114,7 @@ void FillPlaces(const NodeFacts& facts, const GpuInventory& found, GpuDraft& dra
   if (found.gpus <= 0) return;
   places.gpus = static_cast<int>(found.gpus);
   places.several =
-      LabelOf(facts.labels, kGkeStrategy).empty() && places.sharing != GpuSharing::kMps;
+      LabelText(facts.labels, kGkeStrategy).empty() && places.sharing != GpuSharing::kMps;
   const std::int64_t each = places.each();
   places.memory_mib = draft.gpu_memory_mib / each;
   const std::int64_t most = MostClients(facts.labels);
@@ -148,21 +143,22 @@ void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
   const DeviceCount* const most = wire::CountedOf(draft.devices);
   if (most == nullptr) return;
   for (const DeviceCount& other : draft.devices) {
-    if (&other == most) continue;
+    if (draft.shared ? other.resource == draft.shared->resource : &other == most) continue;
     if (!draft.shared && AreOtherGpus(other.resource, most->resource)) {
       if (other.allocatable > 0 || other.capacity > 0) draft.others.push_back(other);
       continue;
     }
     if (other.allocatable == 0) continue;
+    const std::string& counted = draft.shared ? draft.shared->resource : most->resource;
+    if (draft.shared && MayBeNvidias(other.resource)) {
+      draft.contradiction = "offers its GPUs both as " + other.resource + " and as " + counted +
+                            ", so each is given twice; stop one of the two device plugins";
+      continue;
+    }
     draft.AddProblem("allocatable " + other.resource + ": want GPUs of one resource on a node, " +
-                     "those of " + most->resource + " count alone");
+                     "those of " + counted + " count alone");
   }
-  if (draft.shared) {
-    if (most->allocatable == 0 || most->resource == draft.shared->resource) return;
-    draft.AddProblem("allocatable " + most->resource + ": want GPUs of one resource on a node, " +
-                     "those of " + draft.shared->resource + " count alone");
-    return;
-  }
+  if (draft.shared) return;
   const std::int64_t all = std::max(most->capacity, most->allocatable);
   const std::int64_t devices = std::min<std::int64_t>(
       all - std::clamp<std::int64_t>(draft.partitioned, 0, all), kMaxGpuPlaces);

@@ -207,7 +207,6 @@ FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> n
       found.gpus.names.push_back(*std::move(order));
     }
   }
-  if (found.gpus.names.empty()) return found;
   found.gpus.model = LabelOfProduct(TextOf(gpus.front()->said->seen, "productName"));
   for (const FoundDevice* gpu : gpus) {
     found.gpus.gpus.push_back({.uuid = TextOf(gpu->said->seen, "uuid"),
@@ -231,10 +230,9 @@ FoundOffers ReadMigOffers(const std::string& pool, std::span<const GpuDevice* co
       continue;
     }
     const GpuDevice& first = *gpu.front();
-    if (!found.problem.empty()) found.problem += "; ";
-    found.problem += "GPU of " + first.name + " (\"" + first.product +
-                     "\"): want the MIG devices " + "of a GPU product that is known, got " +
-                     std::to_string(gpu.size()) + " that none has";
+    AddFact(found.problem, "GPU of " + first.name + " (\"" + first.product +
+                               "\"): want the MIG devices of a GPU product that is known, got " +
+                               std::to_string(gpu.size()) + " that none has");
   }
   return found;
 }

@@ -174,12 +174,6 @@ Status CheckList(const Json& json) {
   return {};
 }
 
-std::optional<std::string> TextOf(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return std::nullopt;
-  return found->get<std::string>();
-}
-
 // 0 where it is left out; nullopt for what is no whole number in range.
 std::optional<int> NumberIn(const Json& object, const char* key, int most) {
   const auto found = object.find(key);
@@ -202,15 +196,15 @@ Result<Registered> ReadRegister(const Json& list) {
   gpus.numa.resize(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string place = "[" + std::to_string(i) + "]";
-    const auto uuid = TextOf(list[i], "id");
-    if (!uuid || uuid->empty()) return Invalid(place + ".id: want a UUID");
+    const std::string uuid = wire::TextIn(list[i], {"id"});
+    if (uuid.empty()) return Invalid(place + ".id: want a UUID");
     const auto index = NumberIn(list[i], "index", static_cast<int>(list.size()) - 1);
     if (!index || !gpus.uuids[static_cast<std::size_t>(*index)].empty()) {
       return Invalid(place + ".index: want each of 0.." + std::to_string(list.size() - 1) +
                      " once");
     }
-    if (!gpus.index.emplace(*uuid, *index).second) return Invalid(place + ".id: is there twice");
-    gpus.uuids[static_cast<std::size_t>(*index)] = *uuid;
+    if (!gpus.index.emplace(uuid, *index).second) return Invalid(place + ".id: is there twice");
+    gpus.uuids[static_cast<std::size_t>(*index)] = uuid;
     constexpr int kMostNumaNodes = 1023;  // Linux' MAX_NUMNODES
     if (const auto numa = NumberIn(list[i], "numa", kMostNumaNodes)) {
       gpus.numa[static_cast<std::size_t>(*index)] = std::to_string(*numa);
@@ -253,7 +247,7 @@ Result<HamiLinks> ReadMatrix(std::string_view text, Registered gpus) {
   std::vector<bool> seen(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string place = "[" + std::to_string(i) + "]";
-    const auto known = gpus.index.find(TextOf(list[i], "uuid").value_or(""));
+    const auto known = gpus.index.find(wire::TextIn(list[i], {"uuid"}));
     if (known == gpus.index.end() || seen[static_cast<std::size_t>(known->second)]) {
       return Invalid(place + ".uuid: want each of the GPUs of " +
                      std::string(kHamiRegisterAnnotation) + " once");

@@ -183,15 +183,8 @@ bool IsMade(const Profile& profile, const Register& all, const MigProduct* known
 
 // Whether a list that is joined by commas has that UUID.
 bool Lists(std::string_view list, std::string_view uuid) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    std::string_view entry = list.substr(0, comma);
-    while (entry.starts_with(' ')) entry.remove_prefix(1);
-    while (entry.ends_with(' ')) entry.remove_suffix(1);
-    if (entry == uuid) return true;
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return false;
+  const std::vector<std::string_view> uuids = PartsOf(list, ',');
+  return std::ranges::find(uuids, uuid) != uuids.end();
 }
 
 MigRow RowOf(const Profile& profile) {
@@ -257,20 +250,30 @@ Result<Json> ParseHamiRegister(std::string_view text) {
   for (const std::string_view gpu : PartsOf(text.substr(0, kMostBytes), ':')) {
     const std::vector<std::string_view> said = PartsOf(gpu, ',');
     const bool has_mode = said.size() == 9;
-    if ((said.size() != 7 && !has_mode) || (has_mode && said[8] == "mig")) {
-      return Json(Json::value_t::discarded);
+    const std::string place = "[" + std::to_string(list.size()) + "]: want ";
+    if (said.size() != 7 && !has_mode) {
+      return Invalid(place + "ID,COUNT,MIB,CORES,TYPE,NUMA,HEALTH and perhaps INDEX,MODE, got \"" +
+                     Shortened(gpu, 100) + "\"");
     }
+    if (has_mode && said[8] == "mig") return Json(Json::value_t::discarded);
     const auto number = [&said](std::size_t field) {
       return ParseInt(said[field], 0, kMostMemoryMib).value_or(-1);
     };
-    list.push_back({{"id", said[0]},
-                    {"count", number(1)},
-                    {"devmem", number(2)},
-                    {"devcore", number(3)},
-                    {"type", said[4]},
-                    {"numa", number(5)},
-                    {"health", said[6] == "true"},
-                    {"index", has_mode ? number(7) : std::ssize(list)}});
+    Json read = {{"id", said[0]},
+                 {"count", number(1)},
+                 {"devmem", number(2)},
+                 {"devcore", number(3)},
+                 {"numa", number(5)},
+                 {"type", said[4]},
+                 {"health", said[6] == "true"},
+                 {"index", has_mode ? number(7) : std::ssize(list)}};
+    for (const auto& [key, field] :
+         {std::pair("count", 1U), {"devmem", 2U}, {"devcore", 3U}, {"index", 7U}}) {
+      if (read[key] != -1) continue;
+      return Invalid(place + "a number for " + key + ", got \"" + Shortened(said[field], 40) +
+                     "\"");
+    }
+    list.push_back(std::move(read));
   }
   return list;
 }

@@ -368,8 +368,8 @@ void CompleteNodeMig(const NodeFacts& node, MigDraft& draft) {
 std::unique_ptr<const wire::Dialect> MakeNvidia() { return std::make_unique<NvidiaDialect>(); }
 
 std::string_view NriVendor(const Labels& labels) {
-  const std::string* const label = FindLabel(labels, kNriLabel);
-  return label != nullptr && IsVendor(*label) ? std::string_view(*label) : std::string_view();
+  const std::string_view label = LabelText(labels, kNriLabel);
+  return IsVendor(label) ? label : std::string_view();
 }
 
 std::string NriProblem(const Labels& labels) {

@@ -70,18 +70,10 @@ int CoresOf(const GpuAsk& ask) {
   return says_memory ? share->milli / kMilliPerCore : 0;
 }
 
-// The next part of the text, up to the separator.
-std::string_view Next(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
 Result<wire::RecordedGpu> ReadDevice(std::string_view text) {
   std::array<std::string_view, 4> fields;
   std::string_view rest = text;
-  for (std::string_view& field : fields) field = Trimmed(Next(rest, ','));
+  for (std::string_view& field : fields) field = NextPart(rest, ',');
   const auto memory = ParseInt(fields[2], 0, kMostMib);
   const auto cores = ParseInt(fields[3], 0, 100);
   const bool is_uuid = !fields[0].empty() && fields[0].size() <= kLongestDeviceId &&
@@ -98,11 +90,8 @@ Result<std::vector<std::vector<wire::RecordedGpu>>> Parse(std::string_view text)
   std::vector<std::vector<wire::RecordedGpu>> segments;
   std::size_t gpus = 0;
   while (!text.empty()) {
-    std::string_view segment = Next(text, ';');
     std::vector<wire::RecordedGpu>& read = segments.emplace_back();
-    while (!segment.empty()) {
-      const std::string_view part = Next(segment, ':');
-      if (part.empty()) continue;
+    for (const std::string_view part : PartsOf(NextPart(text, ';'), ':')) {
       BERTH_TRY(wire::RecordedGpu gpu, ReadDevice(part));
       read.push_back(std::move(gpu));
       if (++gpus <= kMostDevices) continue;
@@ -286,15 +275,15 @@ void CountRegistered(std::int64_t allocatable, wire::GpuDraft& draft) {
   shared.models.resize(kept);
   if (!twice.empty()) draft.AddProblem("GPU " + twice + " is registered twice");
   std::int64_t registered = 0, each = 1, healthy = 0;
-  for (GpuSpec& gpu : shared.gpus) {
-    gpu.healthy = gpu.healthy && allocatable > 0;
+  for (const GpuSpec& gpu : shared.gpus) {
     if (!gpu.healthy) continue;
     ++healthy;
     registered += gpu.most_users;
     each = std::max<std::int64_t>(each, gpu.most_users);
   }
   const std::int64_t lost = std::max<std::int64_t>(registered - allocatable, 0);
-  shared.missing = static_cast<int>(std::min((lost + each - 1) / each, healthy));
+  shared.missing =
+      static_cast<int>(allocatable > 0 ? std::min((lost + each - 1) / each, healthy) : healthy);
 }
 
 }  // namespace berth::dialects

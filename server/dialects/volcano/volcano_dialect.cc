@@ -63,17 +63,14 @@ struct VolcanoGpus {
   std::vector<GpuSpec> gpus;
   std::vector<std::string> models;  // of these
   std::string other_mode;           // of one of them; empty = none
+  std::int64_t of_other_mode = 0;   // devices of these
   bool any_shared = false;          // one is of kSharedMode
 };
 
 Status ReadRegistered(std::string_view text, VolcanoGpus& read) {
   std::array<std::string_view, 6> fields;
   std::string_view rest = text;
-  for (std::string_view& field : fields) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    field = Trimmed(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  for (std::string_view& field : fields) field = NextPart(rest, ',');
   const auto users = ParseInt(fields[1], 0, kMaxGpuPlaces);
   const auto memory = ParseInt(fields[2], 0, kMostGpuMib);
   if (fields[0].empty() || !users || !memory) {
@@ -84,20 +81,21 @@ Status ReadRegistered(std::string_view text, VolcanoGpus& read) {
   const bool shared = fields[5].empty() || fields[5] == kSharedMode;
   read.any_shared = read.any_shared || shared;
   if (!shared) read.other_mode = fields[5];
+  read.of_other_mode += shared ? 0 : *users;
   read.models.push_back(GfdNameOf(std::string(fields[3])));
   read.gpus.push_back({.uuid = std::string(fields[0]),
                        .memory_mib = *memory,
                        .healthy = shared && *users > 0 && fields[4] == "true",
-                       .most_users = static_cast<int>(*users)});
+                       .most_users = static_cast<int>(*users),
+                       .foreign = !shared});
   return {};
 }
 
 Result<VolcanoGpus> ReadRegister(std::string_view text) {
   VolcanoGpus read;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(':'), text.size());
-    if (end > 0) BERTH_TRY_STATUS(ReadRegistered(text.substr(0, end), read));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  if (text.empty()) return Invalid("want the node's GPUs, got none");
+  for (const std::string_view gpu : PartsOf(text, ':')) {
+    BERTH_TRY_STATUS(ReadRegistered(gpu, read));
     if (read.gpus.size() <= static_cast<std::size_t>(kMaxGpusPerNode)) continue;
     return Invalid("want at most " + std::to_string(kMaxGpusPerNode) + " GPUs, got more");
   }
@@ -110,7 +108,10 @@ class VolcanoNode final : public wire::NodeReading {
       : read_(ReadRegister(registered)), offered_(std::move(offered)) {}
 
   void CountGpus(wire::GpuDraft& draft) override {
-    if (draft.shared) return;
+    const bool is_left_over =  // since its plugin gave way to another
+        offered_.allocatable == 0 &&
+        std::ranges::any_of(draft.devices, [](const auto& other) { return other.allocatable > 0; });
+    if (draft.shared || is_left_over) return;
     const std::string place = "annotation " + std::string(kVolcanoRegister) + ": ";
     if (read_ && !read_->other_mode.empty()) {
       draft.AddProblem(place + "GPUs of mode \"" + read_->other_mode.substr(0, 40) +
@@ -125,12 +126,13 @@ class VolcanoNode final : public wire::NodeReading {
                                     .resource = std::string(kVolcanoWords.number),
                                     .isolation = Isolation::kMemory};
     if (!read_) {
-      draft.AddProblem(place + read_.error().message);
+      draft.contradiction =
+          "restart Volcano's device plugin there: " + place + read_.error().message;
       return;
     }
     draft.shared->gpus = std::move(read_->gpus);
     draft.shared->models = std::move(read_->models);
-    CountRegistered(offered_.allocatable, draft);
+    CountRegistered(offered_.allocatable - read_->of_other_mode, draft);
   }
 
  private:
@@ -168,8 +170,9 @@ class VolcanoDialect final : public wire::Dialect {
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
       const wire::NodeFacts& facts) const override {
     const std::string_view registered = facts.Annotation(kVolcanoRegister);
-    if (registered.empty()) return nullptr;
-    return std::make_unique<VolcanoNode>(registered, facts.Resource(kVolcanoWords.number));
+    wire::DeviceCount offered = facts.Resource(kVolcanoWords.number);
+    if (registered.empty() && offered.capacity == 0) return nullptr;
+    return std::make_unique<VolcanoNode>(registered, std::move(offered));
   }
 
   [[nodiscard]] Status AddAsk(std::string_view resource, std::int64_t amount,

@@ -178,13 +178,12 @@ NodeGpuFacts ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
 }
 
 std::string CureOfNoMig(const NodeSpec& spec) {
-  const auto label = [&spec](std::string_view key) {
-    const std::string* const value = FindLabel(spec.labels, key);
-    return value == nullptr ? std::string_view() : std::string_view(*value);
-  };
-  const bool of_aks_pool = !label("kubernetes.azure.com/gpu-instance-profile").empty();
-  if (spec.mig.known() || (!of_aks_pool && label("nvidia.com/mig.capable") != "true")) return "";
-  const std::string_view os = label("kubernetes.azure.com/os-sku");
+  const bool of_aks_pool =
+      !LabelText(spec.labels, "kubernetes.azure.com/gpu-instance-profile").empty();
+  if (spec.mig.known() ||
+      (!of_aks_pool && LabelText(spec.labels, "nvidia.com/mig.capable") != "true"))
+    return "";
+  const std::string_view os = LabelText(spec.labels, "kubernetes.azure.com/os-sku");
   if (os == "AzureLinux" || os == "Mariner" || os == "CBLMariner") {
     return "AKS has no MIG on Azure Linux; use a node pool with --os-sku Ubuntu";
   }

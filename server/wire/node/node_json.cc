@@ -64,17 +64,17 @@ class NodeReader {
     }
     const bool had_plugin = !devices_.empty();  // the kubelet keeps the name, with 0 devices
     AddGpus();
-    AddProblem(TakeKinds(kinds_, registered_, spec_), gpu_problem_);
+    AddFact(gpu_problem_, TakeKinds(kinds_, registered_, spec_));
     std::string passed_over = unread_;
-    AddProblem(AddLinks(), passed_over);
+    AddFact(passed_over, AddLinks());
     AddMig(passed_over);
     if (const auto unwell = annotations_.find(kGpuHealthKey); unwell != annotations_.end()) {
-      AddProblem(CloseUnwell(unwell->second, spec_), passed_over);
+      AddFact(passed_over, CloseUnwell(unwell->second, spec_));
     }
     conditions_.CloseIn(spec_, as_chosen_);
     spec_.gpus_to_come = !spec_.has_gpus() && (had_plugin || !spec_.agents.empty() ||
                                                IsGpuMachine(spec_.labels, *rules_.machine_types));
-    AddProblem(rules_.traits.AddTo(spec_, of_traits_), passed_over);
+    AddFact(passed_over, rules_.traits.AddTo(spec_, of_traits_));
     BERTH_TRY_STATUS(Validate(spec_));
     spec_.labels.shrink_to_fit();  // it is kept as it is, for each of many nodes
     spec_.traits.shrink_to_fit();
@@ -301,15 +301,16 @@ class NodeReader {
     if (!found.contradiction.empty()) found.AddProblem(found.contradiction);
     gpu_problem_ = std::move(found.problem);
     kinds_ = std::move(found.kinds);
+    spec_.gpu_contradiction = std::move(found.contradiction);
     if (found.shared) return AddShared(*std::move(found.shared));
     spec_.places = found.places;
     const bool may_have_several = rules_.several_replicas == SeveralReplicas::kAllow ||
                                   (rules_.several_replicas == SeveralReplicas::kAuto &&
                                    found.places.sharing == GpuSharing::kTimeSlicing);
-    spec_.places.several = found.places.several && may_have_several && found.contradiction.empty();
+    spec_.places.several =
+        found.places.several && may_have_several && spec_.gpu_contradiction.empty();
     spec_.missing = found.missing;
     spec_.gpu_resource = std::move(found.resource);
-    spec_.gpu_contradiction = std::move(found.contradiction);
     const GpuSpec gpu{.uuid = "", .memory_mib = gpus_.memory_mib};
     spec_.gpus.assign(static_cast<std::size_t>(found.gpus), gpu);
     spec_.gpus_are_parts = gpus_.parts && found.gpus > 0;
@@ -372,8 +373,7 @@ class NodeReader {
               std::to_string(said.by_gpu->size());
     }
     if (!wrong.empty()) {
-      if (!gpu_problem_.empty()) gpu_problem_ += "; ";
-      gpu_problem_ += "annotation " + std::string(said.annotation) + ": " + wrong;
+      AddFact(gpu_problem_, "annotation " + std::string(said.annotation) + ": " + wrong);
       return;
     }
     for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
@@ -420,10 +420,10 @@ class NodeReader {
     // The index among the whole GPUs names none of the machine.
     const bool has_names = spec_.gpus.empty() || !spec_.gpus.front().uuid.empty();
     if (spec_.mig.known() && !has_names && !std::exchange(spec_.part_agent, "").empty()) {
-      AddProblem("GPU shares: want berth.dev/gpu-uuids on a node with MIG devices", gpu_problem_);
+      AddFact(gpu_problem_, "GPU shares: want berth.dev/gpu-uuids on a node with MIG devices");
     }
     for (const std::string& passed_over : {gpu_problem_, mig_problem_, found.problem}) {
-      AddProblem(passed_over, problem);
+      AddFact(problem, passed_over);
     }
   }
 
@@ -448,12 +448,7 @@ class NodeReader {
                               " are offered beside MIG devices, but the node has " +
                               std::to_string(all) +
                               " GPUs by its labels; restart its device plugin";
-    AddProblem(spec_.gpu_contradiction, gpu_problem_);
-  }
-
-  static void AddProblem(const std::string& added, std::string& problem) {
-    if (!problem.empty() && !added.empty()) problem += "; ";
-    problem += added;
+    AddFact(gpu_problem_, spec_.gpu_contradiction);
   }
 
   static constexpr std::int64_t kMostPods = 1'000'000;

@@ -249,11 +249,6 @@ Status CheckCount(const LinkMatrix& matrix, int gpus) {
                  std::to_string(matrix.gpu_count()));
 }
 
-void AddProblem(std::string& problem, std::string_view annotation, const Error& error) {
-  if (!problem.empty()) problem += "; ";
-  problem.append("annotation ").append(annotation).append(": ").append(error.message);
-}
-
 }  // namespace
 
 Result<LinkMatrix> ReadTopology(const Json& json) {
@@ -320,7 +315,8 @@ NodeLinks ReadNodeLinks(const NodeReadings& readings, std::string_view product, 
       found.uuids = std::move(said->uuids);
       return found;
     }
-    AddProblem(found.problem, said->annotation, fits.error());
+    AddFact(found.problem,
+            "annotation " + std::string(said->annotation) + ": " + fits.error().message);
   }
   found.links = CatalogueLinks(product, gpus, library);
   return found;

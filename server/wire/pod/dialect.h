@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "base/text.h"
 #include "cluster/groups/pod_groups.h"
 #include "cluster/node/mig_library.h"
 #include "cluster/node/mig_spec.h"
@@ -152,10 +153,7 @@ struct GpuDraft {
   std::string contradiction;                           // GpuInventory
   std::optional<AnnouncedUuids> uuids = std::nullopt;  // of the whole ones
   std::string problem;                                 // what was passed over; empty = nothing
-  void AddProblem(const std::string& text) {
-    if (!problem.empty()) problem += "; ";
-    problem += text;
-  }
+  void AddProblem(const std::string& text) { AddFact(problem, text); }
 };
 
 struct AnnouncedLinks {
@@ -171,10 +169,7 @@ struct MigDraft {
   std::vector<MigStock> allocatable;  // devices by name
   std::optional<MigSpec> spec;        // the outcome; nothing where no GPU is partitioned
   std::string problem;                // what was passed over, with its key; empty = nothing
-  void AddProblem(const std::string& text) {
-    if (!problem.empty()) problem += "; ";
-    problem += text;
-  }
+  void AddProblem(const std::string& text) { AddFact(problem, text); }
 };
 
 // What one dialect reads of one node, while that is decoded.

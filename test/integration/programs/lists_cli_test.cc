@@ -180,7 +180,7 @@ TEST_F(Lists, NodesThatAreNotFineAreNamedWithTheReason) {
        {"unhealthy GPUs by annotation berth.dev/gpu-health",
         "GPU 2: unhealthy; held by ml/holder"}},
       {"unready", {"not ready"}},
-      {"without", {"should have GPUs and offers none (device plugin or GPU operator missing)"}}};
+      {"without", {"should have GPUs, and no device plugin yet: start it, or ask by a claim"}}};
   ASSERT_EQ(told["nodes"].size(), want.size()) << told;
   for (std::size_t i = 0; i < want.size(); ++i) {
     EXPECT_EQ(told["nodes"][i]["node"], want[i].first);
@@ -188,6 +188,7 @@ TEST_F(Lists, NodesThatAreNotFineAreNamedWithTheReason) {
   }
   EXPECT_TRUE(Ask(items, {"node", "cordoned"}).out.starts_with("cordoned: Tesla-T4, cordoned\n"));
   EXPECT_EQ(Ask(items, {"nodes", "sick"}).out, Ask(items, {"node", "sick"}).out);
+  EXPECT_TRUE(Ask(Json::array({sick}), {"nodes"}).out.starts_with("0 of 1 GPU node is fine\n"));
   EXPECT_EQ(Ask(items, {"nodes/sick"}).out, Ask(items, {"node", "sick"}).out);
 }
 

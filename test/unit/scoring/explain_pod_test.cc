@@ -268,7 +268,7 @@ TEST_F(ExplainPodTest, WithoutPartitionedGpusThereIsNoMigDevice) {
 TEST_F(ExplainPodTest, ATaintIsNamedWithTheTolerationThatIsMissing) {
   const PodExplanation told =
       Explain({ANode("n1").Gpus(1).Tainted("nvidia.com/gpu", "present")}, APod("p").Whole(1));
-  EXPECT_EQ(told.scheduler.tainted, 1);
+  EXPECT_EQ(told.scheduler.by_check[1], 1);
   EXPECT_EQ(
       told.sentence,
       "does not fit the only node; nearest is n1: has taint nvidia.com/gpu=present:NoSchedule; "
@@ -287,20 +287,20 @@ TEST_F(ExplainPodTest, ANodeThatIsCordonedHasToBeUncordoned) {
 TEST_F(ExplainPodTest, TheNodeSelectorThatDoesNotHoldIsNamed) {
   const APod pod = APod("p").Whole(1).Constrained({{{"pool", LabelOperator::kIn, {"b"}}}, {}, {}});
   const PodExplanation told = Explain({ANode("n1").Gpus(1).Labelled({{"pool", "a"}})}, pod);
-  EXPECT_EQ(told.scheduler.not_selected, 1);
+  EXPECT_EQ(told.scheduler.by_check[2], 1);
   EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text, "without the node selector pool");
 }
 
 TEST_F(ExplainPodTest, ANodeThatIsNotReadyIsWaitedFor) {
   const PodExplanation told = Explain({ANode("n1").Gpus(1).NotReady()}, APod("p").Whole(1));
-  EXPECT_EQ(told.scheduler.not_ready, 1);
+  EXPECT_EQ(told.scheduler.by_check[0], 1);
   EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text, "once the node is ready");
 }
 
 TEST_F(ExplainPodTest, CpuThatIsTakenIsToldBesideTheIdleGpu) {
   const ANode node = ANode("n1").Gpus(2).Cpu(64).Holding(APod("a").Cpu(60));
   const PodExplanation told = Explain({node}, APod("p").Whole(1).Cpu(8));
-  EXPECT_EQ(told.scheduler.cpu, 1);
+  EXPECT_EQ(told.scheduler.by_check[3], 1);
   EXPECT_EQ(
       Nearest({node}, APod("p").Whole(1).Cpu(8)),
       "n1: 4 of 64 CPUs free, needs 8; fits when default/a ends, or with 4 CPUs instead of 8");
@@ -530,6 +530,9 @@ TEST_F(ExplainPodTest, WhereNoNodeOfItsPoolEverTakesItTheLineSaysWhatTheyLack) {
       told.starts_with("fits none of 4 nodes; none of its 3 nodes in pool=g ever takes it: "
                        "2 had no GPU model that the pod accepts, 1 had "))
       << told;
+  EXPECT_EQ(told.find(" had no GPU model", told.find("ever takes it")),
+            told.rfind(" had no GPU model"))
+      << "no count is said twice: " << told;
 }
 
 TEST_F(ExplainPodTest, WhereTheNodeHasToGetWellAndPodsHaveToEndBothAreSaid) {
@@ -616,12 +619,60 @@ TEST_F(ExplainPodTest, ANodeThatShouldHaveGpusSaysWhatIsMissing) {
       std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec))});
   const auto told = ExplainOn(snapshot, APod("p").Whole(1).Request());
   EXPECT_EQ(TextOfNearest(told),
-            "z1: should have GPUs and offers none (device plugin or GPU operator missing)");
+            "z1: should have GPUs, and no device plugin yet: start it, or ask by a claim");
   spec.gpu_model = "NVIDIA-L40S";
   const auto labelled = std::make_shared<const Snapshot>(std::vector<std::shared_ptr<const Node>>{
       std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec))});
   EXPECT_EQ(TextOfNearest(ExplainOn(labelled, APod("p").Whole(1).Request())),
-            "z1: has NVIDIA-L40S by its labels, and no device plugin: start it, or ask by a claim");
+            "z1: has NVIDIA-L40S by its labels, and no device plugin yet: start it, or ask by a "
+            "claim");
+}
+
+// It has a cure; what is against the pod beside it has to be cured too, and is said.
+TEST_F(ExplainPodTest, OfANodeThatLacksItsDevicePluginAloneNothingIsSaidToBeForever) {
+  NodeSpec spec = ANode("z1").Cpu(8).Spec();
+  spec.gpus_to_come = true;
+  spec.gpu_model = "NVIDIA-L40S";
+  const auto snapshot = std::make_shared<const Snapshot>(std::vector<std::shared_ptr<const Node>>{
+      std::make_shared<const Node>(ANode("cpu-1").Build()),
+      std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec))});
+  const std::string told = ExplainOn(snapshot, APod("p").Whole(1).Request()).sentence;
+  EXPECT_EQ(told.find("never take"), std::string::npos) << told;
+  EXPECT_EQ(told.find("ever takes"), std::string::npos) << told;
+  EXPECT_NE(told.find("nearest is z1: has NVIDIA-L40S by its labels, and no device plugin yet"),
+            std::string::npos)
+      << told;
+  PodRequest amds = APod("p").Whole(1).Request();
+  amds.shape.gpu_resource = "amd.com/gpu";
+  const std::pair<PodRequest, const char*> others[] = {
+      {APod("p").Whole(1).Cpu(9).Request(), "8 of 8 CPUs free, needs 9"},
+      {APod("p").Whole(1).Models({"A100"}).Request(), "has NVIDIA-L40S, the pod accepts A100"},
+      {amds, "had no GPUs of the resource that the pod asks for"}};
+  for (const auto& [pod, lack] : others) {
+    const PodExplanation explained = ExplainOn(snapshot, pod);
+    EXPECT_NE(TextOfNearest(explained).find(lack), std::string::npos) << TextOfNearest(explained);
+    EXPECT_EQ(explained.sentence.find("device plugin"), std::string::npos) << explained.sentence;
+  }
+}
+
+TEST_F(ExplainPodTest, OfAPluginThatIsGoneItIsSaidWhatItHasToOffer) {
+  const auto told = Nearest({ANode("n1").Gpus(8).Missing(8)}, APod("p").Whole(1));
+  EXPECT_TRUE(told.ends_with("; fits once its device plugin offers its 8 GPUs again")) << told;
+  EXPECT_TRUE(Nearest({ANode("n1").Gpus(8).Missing(8)}, APod("p").Whole(9))
+                  .starts_with("n1: 0 of 8 GPUs idle (8 not offered), needs 9"));
+  NodeSpec shared = ANode("n1").Places(8).Spec();  // two GPUs with four users each
+  shared.places.gpus = 2;
+  shared.places.several = true;
+  for (const auto& [missing, way] : {std::pair(8, "its device plugin offers its 2 GPUs again"),
+                                     {1, "1 GPU of it is healthy again"}}) {
+    shared.missing = missing;
+    const auto node = std::make_shared<const Node>(std::make_shared<const NodeSpec>(shared));
+    const PodRequest pod = APod("p").Whole(8).Request();
+    const auto told_of = ExplainOn(
+        std::make_shared<const Snapshot>(std::vector<std::shared_ptr<const Node>>{node}), pod);
+    EXPECT_NE(TextOfNearest(told_of).find(std::string("; fits once ") + way), std::string::npos)
+        << TextOfNearest(told_of);
+  }
 }
 
 // --- Rolling updates

@@ -14,10 +14,13 @@
 #include "base/random.h"
 #include "cluster/state/audit.h"
 #include "scoring/admission.h"
+#include "scoring/explain/node_report.h"
+#include "scoring/registry.h"
 #include "server/dialects/dra/device_claims.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/extender/extender.h"
 #include "server/extender/inquiry.h"
+#include "server/why/explain_json.h"
 #include "server/wire/api/writes_json.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/bind_now.h"
@@ -252,6 +255,30 @@ TEST_F(SliceGpus, AreTheNodesOnlyWhereNoDevicePluginOffersSome) {
   Apply(NodeUpserted{ANode("n").Gpus(4).Spec()});
   EXPECT_EQ(On("n").spec().gpus.size(), 4U);
   EXPECT_TRUE(On("n").spec().by_claims.empty());
+}
+
+// No name leads to them: nothing is missing there, and nobody has to start a device plugin.
+TEST_F(SliceGpus, WithoutADeviceClassThatNamesThemClaimsAloneGetThem) {
+  AddDraNode("n");
+  NodeSpec away = ANode("away").Gpus(8).Missing(8).Spec();
+  AddDraNode("away");
+  Apply(NodeUpserted{away});
+  for (const char* name : {"n", "away"}) {
+    EXPECT_TRUE(IsGpuNode(On(name).spec()));
+    const NodeReport report = ReportOf(On(name));
+    EXPECT_EQ(wire::NotesOn(report), std::vector<std::string>()) << "it is as it should be";
+    const std::string says = "offers its 8 GPUs by ResourceClaims alone: ask by a claim";
+    EXPECT_NE(wire::TextOf(report).find(says), std::string::npos) << wire::TextOf(report);
+    EXPECT_EQ(wire::TextOf(report).find("device plugin"), std::string::npos);
+    const PodRequest pod = APod("p").Whole(1).Request();
+    EXPECT_TRUE(LackText(On(name), pod, FirstObjection(On(name), pod.shape)).starts_with(says));
+  }
+  PutClass("gpu.nvidia.com", kGpu, {kOfGpus});
+  for (const char* name : {"n", "away"}) EXPECT_EQ(Idle(name), 8);
+  Apply(NodeUpserted{ANode("away").Gpus(8).Spec()});
+  EXPECT_EQ(On("away").spec().beside.in_slices, 0) << "its device plugin offers them";
+  all_.slices().Remove("", "n-s");
+  EXPECT_FALSE(IsGpuNode(On("n").spec()));
 }
 
 TEST_F(SliceGpus, AreTakenInTheOrderInWhichTheyArePublished) {
