@@ -221,7 +221,8 @@ void VersionsFit(const ClusterParts& c, Findings& out) {
 }
 
 void NodesOfferGpus(const ClusterParts& c, Findings& out) {
-  Texts lost, none, several, broken, unswitched, without;
+  Texts lost, several, broken, unswitched, without;
+  std::map<std::string, Texts> none, to_come;  // by agent, by why
   std::string how, ways, why;
   for (const GpuNodePart& node : c.nodes) {
     if (node.paths.size() > 1) {
@@ -234,7 +235,7 @@ void NodesOfferGpus(const ClusterParts& c, Findings& out) {
       broken.push_back(node.name);
       why = node.agent;
     } else if (node.paths.empty()) {
-      none.push_back(node.name);
+      (node.to_come.empty() ? none[node.silent_agent] : to_come[node.to_come]).push_back(node.name);
     } else if (node.kubelet_chooses() && !node.carries_out) {
       (node.agent.empty() ? without : unswitched).push_back(node.name);
       if (!node.agent.empty() && !node.is_switched_over) how = node.switch_over;
@@ -248,10 +249,16 @@ void NodesOfferGpus(const ClusterParts& c, Findings& out) {
     out.Wrong("Look at `kubectl -n berth-node describe pods`",
               "berth-node is not ready (" + why + ") on " + Listed(broken));
   }
-  if (!none.empty()) {
-    out.Wrong("Start the device plugin there, or read its log on " + none.front(),
-              "the device plugin is gone, or offers no GPU, on " +
-                  CountText(none.size(), "GPU node") + ": " + Listed(none));
+  for (const auto& [agent, nodes] : none) {
+    out.Wrong("Start the device plugin there, or read its log on " + nodes.front(),
+              "the device plugin" + (agent.empty() ? "" : " of " + agent) +
+                  " is gone, or offers no GPU, on " + CountText(nodes.size(), "GPU node") + ": " +
+                  Listed(nodes));
+  }
+  for (const auto& [cause, nodes] : to_come) {
+    const bool is_wrong = cause.find("failed") != std::string::npos;
+    out.all.push_back({is_wrong, "Look again at " + Listed(nodes) + (is_wrong ? "" : " later"),
+                       "no GPU is offered there yet, " + cause});
   }
   if (!several.empty()) {
     out.Wrong("Let one of them give the GPUs of a node", ways + " both do on " + Listed(several));

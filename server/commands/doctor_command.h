@@ -76,6 +76,8 @@ struct GpuNodePart {
   bool is_switched_over = false;  // its plugin speaks to berth-node
   std::string switch_over = {};   // how it would
   std::string trouble = {};       // why its GPUs or MIG devices are not all given; empty: none
+  std::string silent_agent = {};  // DevicePaths
+  std::string to_come = {};       // why it offers no GPU yet, and will; empty: not known
   [[nodiscard]] bool kubelet_chooses() const;
 };
 

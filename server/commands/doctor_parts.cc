@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "config/load.h"
 #include "config/parse_yaml.h"
+#include "scoring/admission.h"
+#include "scoring/explain/node_report.h"
 #include "scoring/mig/mig_plan.h"
 #include "scoring/reason.h"
 #include "server/commands/doctor_command.h"
@@ -101,7 +103,7 @@ std::vector<std::string> GpusIn(const Json& amounts, const Config& config) {
 }
 
 std::string TroubleOf(const NodeSpec& spec) {
-  if (!spec.gpu_contradiction.empty()) return "said different numbers of GPUs";
+  if (!spec.gpu_contradiction.empty()) return "contradicted itself about its GPUs";
   const MigTrouble trouble = spec.mig_trouble();
   const bool is_over_soon = trouble == MigTrouble::kNone || trouble == MigTrouble::kChanging;
   return is_over_soon ? std::string() : std::string(PredicateOf(ReasonOf(trouble)));
@@ -203,16 +205,23 @@ void ClusterParts::ReadNodes() {
     GpuNodePart part{.name = TextIn(node, {"metadata", "name"}),
                      .resources = GpusIn(In(node, {"status", "allocatable"}), config)};
     const auto& of = drivers[part.name];
-    part.paths = dialects::DevicePathsOf(node, part.resources, std::vector(of.begin(), of.end()));
+    dialects::DevicePaths found =
+        dialects::DevicePathsOf(node, part.resources, std::vector(of.begin(), of.end()));
+    part.paths = std::move(found.ways);
+    part.silent_agent = std::move(found.silent_agent);
     part.carries_out = !TextIn(node, {"metadata", "annotations", "berth.dev/carries-out"}).empty();
     // What cannot be read is said where a file is read as a cluster.
     const auto decoded = wire::DecodeNode(PaddedText(wire::JsonText(node)), rules);
     if (decoded) part.trouble = TroubleOf(decoded->spec);
+    if (decoded) part.to_come = DriverUpgradeText(decoded->spec);
+    const auto created = wire::ParseTime(TextIn(node, {"metadata", "creationTimestamp"}));
+    const bool is_new = created && *created > seen.now - std::chrono::minutes(10);
+    if (part.to_come.empty() && is_new) part.to_come = "it joined a few minutes ago";
     // Nor does one run while MIG devices are changed.
-    const bool has_none = dialects::RunsNoPlugin(node) ||
+    const bool has_none = (part.silent_agent.empty() && dialects::RunsNoPlugin(node)) ||
                           (decoded && decoded->spec.mig_trouble() == MigTrouble::kChanging);
     const bool had_gpus = !has_none && (!GpusIn(In(node, {"status", "capacity"}), config).empty() ||
-                                        (decoded && decoded->spec.gpus_to_come));
+                                        (decoded && IsGpuNode(decoded->spec)));
     if (!part.paths.empty() || had_gpus) {
       nodes.push_back(std::move(part));
     }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "scoring/explain/node_report.h"
+
 namespace berth::dialects {
 namespace {
 
@@ -28,9 +30,11 @@ constexpr ObjectSource kSources[] = {
 constexpr struct {
   const char* key;  // its beginning, of annotations, labels and allocatable
   const char* agent;
-} kAgents[] = {{"hami.io/node-", "HAMi"},
-               {"volcano.sh/vgpu-number", "Volcano"},
-               {"aliyun.com/gpu-mem", "gpushare"},
+  const char* offers = nullptr;  // by its own plugin: the beginning of resources; nullptr: none
+} kAgents[] = {{"hami.io/node-", "HAMi", ""},
+               {"volcano.sh/vgpu-number", "Volcano", "volcano.sh/"},
+               {"volcano.sh/node-vgpu-register", "Volcano", "volcano.sh/"},
+               {"aliyun.com/gpu-mem", "gpushare", "aliyun.com/"},
                {"koordinator.sh/gpu", "Koordinator"},
                {"gpu-fractioning.kai.scheduler/", "NVIDIA's GPU fractioning"},
                {"berth.dev/nri", "NVIDIA's NRI plugin"}};
@@ -56,24 +60,36 @@ std::span<const ObjectSource> DoctorSources() { return kSources; }
 
 std::span<const NeededPart> NeededParts() { return kParts; }
 
-std::vector<std::string> DevicePathsOf(const Json& node, std::span<const std::string> resources,
-                                       std::span<const std::string> drivers) {
-  std::vector<std::string> paths;
-  for (const auto& [key, agent] : kAgents) {
+DevicePaths DevicePathsOf(const Json& node, std::span<const std::string> resources,
+                          std::span<const std::string> drivers) {
+  DevicePaths paths;
+  std::vector<std::string> by_plugin(resources.begin(), resources.end());
+  const Json& allocatable = wire::In(node, {"status", "allocatable"});
+  for (const auto& [key, agent, own] : kAgents) {
+    const std::string_view offers = own == nullptr ? "" : own;
     const auto has = [key = key](const Json& map) {
       return std::ranges::any_of(map.items(), [key](const auto& item) {
         return item.key().starts_with(key) && item.value() != "0";
       });
     };
-    if (has(wire::In(node, {"metadata", "annotations"})) ||
-        has(wire::In(node, {"metadata", "labels"})) ||
-        has(wire::In(node, {"status", "allocatable"}))) {
-      paths.emplace_back(agent);
+    if (!has(wire::In(node, {"metadata", "annotations"})) &&
+        !has(wire::In(node, {"metadata", "labels"})) && !has(allocatable)) {
+      continue;
+    }
+    const bool is_silent = std::ranges::none_of(allocatable.items(), [offers](const auto& item) {
+      return IsExtendedResource(item.key()) && !IsNetwork(item.key()) && item.value() != "0" &&
+             item.key().starts_with(offers);
+    });
+    if (is_silent) {
+      paths.silent_agent = own == nullptr ? "" : agent;
+    } else if (std::ranges::find(paths.ways, agent) == paths.ways.end()) {
+      paths.ways.emplace_back(agent);
+      std::erase_if(by_plugin, [offers](const auto& of) { return of.starts_with(offers); });
     }
   }
-  if (paths.empty() && !resources.empty()) paths.emplace_back(kDevicePlugin);
+  if (!by_plugin.empty()) paths.ways.emplace_back(kDevicePlugin);
   for (const std::string& driver : drivers) {
-    if (driver.starts_with("gpu.")) paths.push_back("DRA driver " + driver);
+    if (driver.starts_with("gpu.")) paths.ways.push_back("DRA driver " + driver);
   }
   return paths;
 }

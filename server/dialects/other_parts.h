@@ -24,9 +24,12 @@ inline constexpr const char* kDevicePlugin = "the device plugin";
 
 // How pods get GPUs on a node: kDevicePlugin where the kubelet and a plugin choose them, else
 // names of agents and drivers. resources: the GPU resources with devices. drivers: of its slices.
-std::vector<std::string> DevicePathsOf(const wire::Json& node,
-                                       std::span<const std::string> resources,
-                                       std::span<const std::string> drivers);
+struct DevicePaths {
+  std::vector<std::string> ways = {};
+  std::string silent_agent = {};  // it is there by its annotations, and offers no device
+};
+DevicePaths DevicePathsOf(const wire::Json& node, std::span<const std::string> resources,
+                          std::span<const std::string> drivers);
 
 // Whether labels say that no device plugin is to run there, as for GPUs of virtual machines.
 bool RunsNoPlugin(const wire::Json& node);

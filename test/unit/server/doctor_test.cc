@@ -174,6 +174,8 @@ std::string FirstLines(const std::string& text, int count) {
   return first;
 }
 
+constexpr const char* kHamiRegister = "GPU-a,10,40960,100,NVIDIA-A100,0,true:";
+
 // What is done to the right world, and what the first three lines say then.
 struct Situation {
   const char* says;
@@ -262,6 +264,42 @@ const std::vector<Situation>& Situations() {
          forgotten["metadata"]["labels"] = Json::object();
          forgotten["status"] = {{"allocatable", {{"cpu", "8"}, {"nvidia.com/gpu", "0"}}}};
        }},
+      {"Start the device plugin there, or read its log on n2: the device plugin of HAMi is gone, "
+       "or "
+       "offers no GPU, on 1 GPU node: n2",
+       [](World& w) {
+         Json& node = w.Find("Node", "n2");
+         node["metadata"]["annotations"] = {{"hami.io/node-nvidia-register", kHamiRegister}};
+         node["metadata"]["labels"]["nvidia.com/gpu.deploy.device-plugin"] = "false";
+         node["status"]["allocatable"] = {{"cpu", "8"}, {"rdma/hca", "1"}, {"nvidia.com/gpu", "0"}};
+       }},
+      {"the device plugin of HAMi is gone, or offers no GPU, on 1 GPU node: n2",
+       [](World& w) {
+         Json& node = w.Find("Node", "n2");
+         node["metadata"]["annotations"] = {{"hami.io/node-nvidia-register", kHamiRegister}};
+         node["status"] = {{"allocatable", {{"cpu", "8"}}}};
+       }},
+      {"the device plugin of Volcano is gone, or offers no GPU, on 2 GPU nodes: n2, n3",
+       [](World& w) {
+         w.AddNode("n3");
+         for (const char* name : {"n2", "n3"}) {
+           Json& node = w.Find("Node", name);
+           node["metadata"]["annotations"] = {
+               {"volcano.sh/node-vgpu-register", "GPU-a,10,40960,NVIDIA-A100,true,hami-core:"}};
+           node["status"] = {{"allocatable", {{"cpu", "8"}}}};
+         }
+         w.Find("Node", "n3")["status"]["allocatable"]["volcano.sh/vgpu-number"] = "0";
+       }},
+      {"Volcano and the device plugin both do on n2",
+       [](World& w) {
+         w.Find("Node", "n2")["status"]["allocatable"]["volcano.sh/vgpu-number"] = "10";
+       }},
+      {"wrong: Look again at n2: no GPU is offered there yet, the upgrade of its GPU driver failed",
+       [](World& w) {
+         Json& node = w.Find("Node", "n2");
+         node["metadata"]["labels"]["nvidia.com/gpu-driver-upgrade-state"] = "upgrade-failed";
+         node["status"]["allocatable"]["nvidia.com/gpu"] = "0";
+       }},
       {"the device plugin and DRA driver gpu.nvidia.com both do on n1",
        [](World& w) {
          w.objects.push_back({{"kind", "ResourceSlice"},
@@ -276,8 +314,8 @@ const std::vector<Situation>& Situations() {
          w.Replace("config", "config.yaml", "- name: nvidia.com/gpu\n",
                    "- name: nvidia.com/gpu\n      - name: nvidia.com/mig-1g.5gb\n");
        }},
-      {"Look at `kubectl berth explain node n1` (docs/my-pod-waits.md): 1 GPU node said "
-       "different numbers of GPUs: n1",
+      {"Look at `kubectl berth explain node n1` (docs/my-pod-waits.md): 1 GPU node "
+       "contradicted itself about its GPUs: n1",
        [](World& w) { w.Find("Node", "n1")["metadata"]["labels"]["nvidia.com/gpu.count"] = "2"; }},
       {"no policy limits Berth's rights: berth-given",
        [](World& w) { w.Remove("ValidatingAdmissionPolicyBinding", "berth-given"); }},
@@ -326,6 +364,38 @@ TEST(Doctor, MissesNoPluginWhereNoneIsToRun) {
     const DoctorAnswer answer = world.Ask();
     EXPECT_EQ(answer.text.find("device plugin is gone"), std::string::npos) << answer.text;
   }
+}
+
+TEST(Doctor, WaitsForGpusThatAreOnTheirWay) {
+  for (const bool is_new : {true, false}) {
+    World world;
+    Json& node = world.Find("Node", "n2");
+    node["status"]["allocatable"]["nvidia.com/gpu"] = "0";
+    if (is_new) node["metadata"]["creationTimestamp"] = "2026-11-01T09:55:00Z";
+    if (!is_new) {
+      node["metadata"]["labels"]["nvidia.com/gpu-driver-upgrade-state"] = "drain-required";
+    }
+    const DoctorAnswer answer = world.Ask();
+    EXPECT_TRUE(answer.is_well) << answer.text;
+    const std::string why = is_new ? "it joined a few minutes ago"
+                                   : "its GPU driver is being upgraded (drain-required)";
+    EXPECT_NE(
+        answer.text.find("note:  Look again at n2 later: no GPU is offered there yet, " + why),
+        std::string::npos)
+        << answer.text;
+    node["metadata"]["creationTimestamp"] = "2026-11-01T08:00:00Z";
+    node["metadata"]["labels"].erase("nvidia.com/gpu-driver-upgrade-state");
+    EXPECT_FALSE(world.Ask().is_well);
+  }
+}
+
+TEST(Doctor, MissesNoPluginOfAnAgentWhoseResourceHasAnotherName) {
+  World world;
+  Json& node = world.Find("Node", "n2");
+  node["metadata"]["annotations"] = {{"hami.io/node-nvidia-register", kHamiRegister}};
+  node["status"] = {{"allocatable", {{"cpu", "8"}, {"mycorp.com/vgpu", "10"}}}};
+  const std::string text = world.Ask().text;
+  EXPECT_EQ(text.find("is gone"), std::string::npos) << text;
 }
 
 TEST(Doctor, FindsNothingWrongWithTheClustersOwnSchedulerThatAsksBerth) {
