@@ -240,11 +240,6 @@ std::int64_t ResourceUse::free_points() const {
   return (allocatable - requested) * kFullPoints / allocatable;
 }
 
-std::int64_t ResourceUse::used_points() const {
-  if (allocatable <= 0) return 0;
-  return std::min(requested, allocatable) * kFullPoints / allocatable;
-}
-
 double ResourceUse::part() const {
   if (allocatable <= 0) return 1;
   return std::min(static_cast<double>(requested) / static_cast<double>(allocatable), 1.0);

@@ -95,7 +95,6 @@ struct ResourceUse {
   std::int64_t allocatable = 0;
 
   [[nodiscard]] std::int64_t free_points() const;  // 0..100
-  [[nodiscard]] std::int64_t used_points() const;  // the same
   [[nodiscard]] double part() const;               // in use, 0..1
 };
 ResourceUse CpuUse(const Node& node, const RequestShape& pod);

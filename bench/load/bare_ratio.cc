@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "bench/load/bare_server.h"
 #include "bench/load/berth_server.h"
+#include "bench/replay/http_calls.h"
 #include "bench/replay/latency.h"
 #include "server/http/http_client.h"
 #include "server/http/http_server.h"
@@ -31,7 +32,7 @@ struct Side {
 std::string Post(HttpClient& client, const char* path, const std::string& body,
                  std::vector<double>* us) {
   const auto start = std::chrono::steady_clock::now();
-  auto answer = client.Post(path, body);
+  auto answer = http::Post(client, path, body);
   const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - start;
   if (us != nullptr) us->push_back(taken.count());
   BERTH_CHECK(answer.has_value());

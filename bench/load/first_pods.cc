@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "bench/load/berth_server.h"
 #include "bench/load/timed_call.h"
+#include "bench/replay/http_calls.h"
 #include "bench/replay/latency.h"
 #include "server/http/http_client.h"
 
@@ -56,7 +57,7 @@ void MeasureFirstPods(std::size_t nodes, std::size_t pods) {
     const std::string body = FilterBody(PodJson(uid, Amounts(random)), names);
     Timed(client, "/extender/filter", body, times.filter_us);
     const std::string scored = Timed(client, "/extender/prioritize", body, times.prioritize_us);
-    BERTH_CHECK(client.Post("/extender/bind", BindBody(uid, BestOf(scored))).has_value());
+    BERTH_CHECK(http::Post(client, "/extender/bind", BindBody(uid, BestOf(scored))).has_value());
   }
   std::printf("%zu nodes of %d GPUs, the first %zu pods\n", nodes, kGpusPerNode, pods);
   Print("filter", times.filter_us);

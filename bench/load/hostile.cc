@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "bench/load/berth_server.h"
+#include "bench/replay/http_calls.h"
 #include "server/http/http_client.h"
 
 namespace berth::load {
@@ -104,7 +105,7 @@ class Hostile {
     double worst = 0;
     for (const std::string& body : bodies) worst = std::max(worst, Milliseconds(body));
     const double next = Milliseconds(Plain());
-    const double metrics = Of([this] { return client_.Get("/metrics").has_value(); });
+    const double metrics = Of([this] { return http::Get(client_, "/metrics").has_value(); });
     std::printf("%-52s %9.1f ms   next pod %9.1f ms   /metrics %9.1f ms\n", what, worst, next,
                 metrics);
     std::fflush(stdout);
@@ -116,7 +117,7 @@ class Hostile {
  private:
   std::string Plain() { return FilterBody(PodJson(Uid(), kPlainGpu), names_); }
   double Milliseconds(const std::string& body) {
-    return Of([&] { return client_.Post("/extender/filter", body).has_value(); });
+    return Of([&] { return http::Post(client_, "/extender/filter", body).has_value(); });
   }
   static double Of(const std::function<bool()>& exchange) {
     const auto start = std::chrono::steady_clock::now();

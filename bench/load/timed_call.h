@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "bench/replay/http_calls.h"
 #include "server/http/http_client.h"
 
 namespace berth::load {
@@ -21,7 +22,7 @@ struct Times {
 inline std::string Timed(http::HttpClient& client, const char* path, const std::string& body,
                          std::vector<double>& us) {
   const auto start = std::chrono::steady_clock::now();
-  auto answer = client.Post(path, body);
+  auto answer = http::Post(client, path, body);
   us.push_back(
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
   BERTH_CHECK(answer.has_value());

@@ -22,6 +22,7 @@
 #include "base/check.h"
 #include "bench/load/berth_server.h"
 #include "bench/load/timed_call.h"
+#include "bench/replay/http_calls.h"
 #include "bench/replay/latency.h"
 #include "server/http/http_client.h"
 
@@ -108,7 +109,7 @@ void Place(HttpClient& client, const std::string& names, std::size_t& n, Times& 
     const std::string body = FilterBody(PodJson(uid, gpus + (n % 7 == 0 ? "2\"" : "1\"")), names);
     Timed(client, "/extender/filter", body, times.filter_us);
     const std::string scored = Timed(client, "/extender/prioritize", body, times.prioritize_us);
-    BERTH_CHECK(client.Post("/extender/bind", BindBody(uid, BestOf(scored))).has_value());
+    BERTH_CHECK(http::Post(client, "/extender/bind", BindBody(uid, BestOf(scored))).has_value());
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }

@@ -175,7 +175,8 @@ class Parser {
                               matrix_.name(column) + ": want ";
     if (!cell.valid) {
       const std::string found = cell.text.empty() ? "nothing" : "\"" + cell.text + "\"";
-      return Invalid(where + std::string(kCellsWanted) + ", got " + found);
+      return Invalid(where + "X, NV#, PIX, PXB, PHB, NODE, SYS, SOC, XGMI, XL or HCCS, got " +
+                     found);
     }
     if (cell.self != (row == column)) {
       return Invalid(where + (cell.self ? "a link" : "X") + ", got \"" + cell.text + "\"");

@@ -32,6 +32,11 @@ GpuMask LowestOf(const ChoiceRequest& request) {
   return set;
 }
 
+// What LinkOfNvidiaScore reads back.
+int NvidiaPairScore(const Link& link) {
+  return 10 * static_cast<int>(link.pcie) + 100 * std::min(int{link.fabric_links}, 18);
+}
+
 std::vector<int> PairScores(const LinkMatrix& matrix) {
   std::vector<int> scores;
   for (int a = 0; a < matrix.gpu_count(); ++a) {

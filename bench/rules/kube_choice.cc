@@ -18,11 +18,16 @@ ResourceUse GpusOf(const Node& node, const RequestShape& pod) {
   return {capacity - node.free_gpu_milli() + asked, capacity};
 }
 
+std::int64_t UsedPoints(const ResourceUse& use) {
+  if (use.allocatable <= 0) return 0;
+  return std::min(use.requested, use.allocatable) * 100 / use.allocatable;
+}
+
 std::int64_t MostAllocated(const ResourceUse& cpu, const ResourceUse& memory, const Node& node,
                            const RequestShape& pod) {
-  std::int64_t points = cpu.used_points() + memory.used_points();
+  std::int64_t points = UsedPoints(cpu) + UsedPoints(memory);
   if (!pod.wants_gpu()) return points / 2;
-  points += kGpuWeight * GpusOf(node, pod).used_points();
+  points += kGpuWeight * UsedPoints(GpusOf(node, pod));
   return points / (2 + kGpuWeight);
 }
 

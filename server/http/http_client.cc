@@ -16,45 +16,13 @@ namespace berth::http {
 namespace beast = boost::beast;
 using tcp = boost::asio::ip::tcp;
 
-class HttpClient::Impl {
- public:
-  Status Connect(const std::string& address) {
-    const std::size_t colon = address.rfind(':');
-    if (colon == std::string::npos) return Invalid("want HOST:PORT, got \"" + address + "\"");
-    boost::system::error_code code;
-    tcp::resolver resolver(context_);
-    const auto endpoints =
-        resolver.resolve(address.substr(0, colon), address.substr(colon + 1), code);
-    if (!code) boost::asio::connect(socket_, endpoints, code);
-    if (!code) socket_.set_option(tcp::no_delay(true), code);
-    if (code) return Fail(Errc::kUnavailable, address + ": " + code.message());
-    host_ = address;
-    return {};
-  }
+struct HttpClient::Impl {
+  explicit Impl(std::string address) : host(std::move(address)) {}
 
-  Result<Answer> Exchange(const char* method, std::string_view path, const std::string& body) {
-    const std::string head =
-        std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: " + host_ +
-        "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
-        "\r\n\r\n";
-    const std::array<boost::asio::const_buffer, 2> parts = {boost::asio::buffer(head),
-                                                            boost::asio::buffer(body)};
-    boost::system::error_code code;
-    boost::asio::write(socket_, parts, code);
-    beast::http::response_parser<beast::http::string_body> parser;
-    parser.body_limit(std::numeric_limits<std::uint64_t>::max());
-    if (!code) beast::http::read(socket_, buffer_, parser, code);
-    if (code) {
-      return Fail(Errc::kUnavailable, std::string(path) + ": " + code.message());
-    }
-    return Answer{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
-  }
-
- private:
-  boost::asio::io_context context_;
-  tcp::socket socket_{context_};
-  beast::flat_buffer buffer_;
-  std::string host_;
+  const std::string host;
+  boost::asio::io_context context;
+  tcp::socket socket{context};
+  beast::flat_buffer buffer;
 };
 
 HttpClient::HttpClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -63,33 +31,34 @@ HttpClient::HttpClient(HttpClient&&) noexcept = default;
 HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 
 Result<HttpClient> HttpClient::Connect(const std::string& address) {
-  auto impl = std::make_unique<Impl>();
-  BERTH_TRY_STATUS(impl->Connect(address));
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return Invalid("want HOST:PORT, got \"" + address + "\"");
+  auto impl = std::make_unique<Impl>(address);
+  boost::system::error_code code;
+  tcp::resolver resolver(impl->context);
+  const auto endpoints =
+      resolver.resolve(address.substr(0, colon), address.substr(colon + 1), code);
+  if (!code) boost::asio::connect(impl->socket, endpoints, code);
+  if (!code) impl->socket.set_option(tcp::no_delay(true), code);
+  if (code) return Fail(Errc::kUnavailable, address + ": " + code.message());
   return HttpClient(std::move(impl));
 }
 
 Result<HttpClient::Answer> HttpClient::Ask(const char* method, std::string_view path,
                                            const std::string& body) {
-  return impl_->Exchange(method, path, body);
-}
-
-namespace {
-
-Result<std::string> BodyOf(Result<HttpClient::Answer> answer, std::string_view path) {
-  if (!answer) return tl::unexpected(std::move(answer).error());
-  if (answer->status == 200) return std::move(answer->body);
-  return Fail(Errc::kUnavailable, std::string(path) + ": status " + std::to_string(answer->status) +
-                                      ": " + answer->body.substr(0, 200));
-}
-
-}  // namespace
-
-Result<std::string> HttpClient::Post(std::string_view path, const std::string& body) {
-  return BodyOf(Ask("POST", path, body), path);
-}
-
-Result<std::string> HttpClient::Get(std::string_view path) {
-  return BodyOf(Ask("GET", path), path);
+  const std::string head =
+      std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: " + impl_->host +
+      "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+      "\r\n\r\n";
+  const std::array<boost::asio::const_buffer, 2> parts = {boost::asio::buffer(head),
+                                                          boost::asio::buffer(body)};
+  boost::system::error_code code;
+  boost::asio::write(impl_->socket, parts, code);
+  beast::http::response_parser<beast::http::string_body> parser;
+  parser.body_limit(std::numeric_limits<std::uint64_t>::max());
+  if (!code) beast::http::read(impl_->socket, impl_->buffer, parser, code);
+  if (code) return Fail(Errc::kUnavailable, std::string(path) + ": " + code.message());
+  return Answer{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
 }
 
 }  // namespace berth::http

@@ -28,12 +28,9 @@ class HttpClient {
   };
   // Error: kUnavailable when the exchange fails; any status is an answer.
   Result<Answer> Ask(const char* method, std::string_view path, const std::string& body = "");
-  // The body of the answer. Error: kUnavailable when the exchange fails or the status is not 200.
-  Result<std::string> Post(std::string_view path, const std::string& body);
-  Result<std::string> Get(std::string_view path);
 
  private:
-  class Impl;
+  struct Impl;
   explicit HttpClient(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 #include "test/support/worlds.h"

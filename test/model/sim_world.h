@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "bench/replay/time/sim_clock.h"
 
 namespace berth::test {
 

@@ -23,6 +23,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/scheduler_victims.h"
 #include "server/extender/extender.h"

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/replay/time/sim_clock.h"
 #include "scoring/scheduler_victims.h"
 #include "test/support/random_world.h"
 #include "test/support/worlds.h"

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "bench/replay/time/sim_clock.h"
 #include "scoring/lighter_victims.h"
 #include "scoring/registry.h"
 #include "scoring/victims.h"

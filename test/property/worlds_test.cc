@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "bench/replay/time/sim_clock.h"
 #include "scoring/admission.h"
 #include "server/wire/file/cluster_file.h"
 #include "test/support/dialects.h"

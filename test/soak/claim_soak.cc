@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "bench/replay/time/sim_clock.h"
 #include "cluster/state/audit.h"
 #include "server/dialects/dra/device_allocator.h"
 #include "server/dialects/dra/device_class_json.h"

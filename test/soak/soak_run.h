@@ -30,6 +30,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "bench/replay/time/sim_clock.h"
 #include "test/soak/soak_process.h"
 
 namespace berth::test {

@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/replay/time/sim_clock.h"
 #include "server/extender/extender.h"
 #include "server/extender/waiting/pending_pods.h"
 #include "server/kube/watch/kubelet_refusals.h"

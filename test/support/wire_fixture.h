@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "base/padded_text.h"
+#include "bench/replay/time/sim_clock.h"
 #include "config/config.h"
 #include "config/load.h"
 #include "scoring/registry.h"

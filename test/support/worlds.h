@@ -45,6 +45,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "bench/replay/time/sim_clock.h"
 #include "cluster/groups/disruption_budgets.h"
 #include "cluster/state/cluster_event.h"
 #include "cluster/state/cluster_state.h"

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/replay/time/sim_clock.h"
 #include "cluster/state/cluster_state.h"
 #include "scoring/engine/engine.h"
 #include "test/support/mig_nodes.h"

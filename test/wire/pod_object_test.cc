@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 

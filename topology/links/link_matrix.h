@@ -56,10 +56,6 @@ std::string LinkText(const Link& link);
 // "PIX" -> kPix, "SOC" and "SYS" -> kSys, ...; nullopt for what is no PCIe relation.
 std::optional<LinkType> ParsePcieRelation(std::string_view text);
 
-// The name of the cells that ParsePcieRelation and the NVLinks take, for messages.
-inline constexpr std::string_view kCellsWanted =
-    "X, NV#, PIX, PXB, PHB, NODE, SYS, SOC, XGMI, XL or HCCS";
-
 struct LinkMatrix {
   std::vector<std::string> gpus;         // names, at most kMaxGpus
   std::vector<std::string> nics;         // names of the NIC columns, at most kMaxNics

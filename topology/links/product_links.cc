@@ -83,8 +83,7 @@ bool IsOf(const ProductLinks& row, std::string_view product) {
   return by_beginning ? product.starts_with(row.product) : product == row.product;
 }
 
-constexpr int kMostScoredNvlinks = 18, kNvlinkScore = 100;
-constexpr std::array<int, 7> kRelationScores = {0, 10, 20, 30, 40, 50, 60};  // by LinkType
+constexpr int kMostScoredNvlinks = 18, kNvlinkScore = 100, kRelationScore = 10;
 
 }  // namespace
 
@@ -117,19 +116,15 @@ LinkSpeeds SpeedsFor(const LinkMatrix& matrix, std::string_view product) {
   return speeds;
 }
 
-int NvidiaPairScore(const Link& link) {
-  const int links = std::min(int{link.fabric_links}, kMostScoredNvlinks);
-  return kRelationScores[static_cast<std::size_t>(link.pcie)] + kNvlinkScore * links;
-}
-
 std::optional<Link> LinkOfNvidiaScore(std::int64_t score) {
   const std::int64_t links = score / kNvlinkScore, relation = score % kNvlinkScore;
-  const auto found = std::ranges::find(kRelationScores, relation);
-  if (score < 0 || links > kMostScoredNvlinks || found == kRelationScores.end()) {
+  const std::int64_t type = relation / kRelationScore;
+  if (score < 0 || links > kMostScoredNvlinks || relation % kRelationScore != 0 ||
+      type > static_cast<std::int64_t>(LinkType::kBoard)) {
     return std::nullopt;
   }
   Link link;
-  link.pcie = static_cast<LinkType>(found - kRelationScores.begin());
+  link.pcie = static_cast<LinkType>(type);
   if (links > 0) link.fabric = LinkType::kNvlink;
   link.fabric_links = static_cast<std::uint8_t>(links);
   return link;

@@ -90,10 +90,7 @@ Status Check(const MigProductSpec& spec) {
   }
   int placements = 0;
   for (const MigRow& row : spec.rows) {
-    if (auto status = CheckRow(spec, row); !status) {
-      return tl::unexpected(
-          std::move(status).error().Within(spec.name + ": " + MigProfileName(row.profile)));
-    }
+    BERTH_TRY_STATUS(Within(CheckRow(spec, row), spec.name + ": " + MigProfileName(row.profile)));
     placements += std::popcount(row.starts);
   }
   if (placements < 1 || placements > kMaxMigPlacements) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/lab/gang_trials/small_scheduler.h"
+#include "bench/replay/http_calls.h"
 
 #include <algorithm>
 #include <chrono>
@@ -129,11 +130,11 @@ void SmallScheduler::Schedule(const std::string& name, const std::string& json) 
 
 // Where one node is left its score is not asked for, as in kube-scheduler.
 std::string SmallScheduler::ChooseNode(const std::string& body) {
-  const auto filtered = client_.Post("/extender/filter", body);
+  const auto filtered = http::Post(client_, "/extender/filter", body);
   if (!filtered) return "";
   const std::string_view fits = Between(*filtered, R"("NodeNames":[)", "]");
   if (fits.find(',') == std::string_view::npos) return std::string(Between(fits, "\"", "\""));
-  const auto scored = client_.Post("/extender/prioritize", body);
+  const auto scored = http::Post(client_, "/extender/prioritize", body);
   if (!scored) return "";
   const std::size_t best = std::string_view(*scored).find("\",\"Score\":10}");
   if (best == std::string::npos) return std::string(Between(fits, "\"", "\""));

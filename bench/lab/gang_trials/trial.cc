@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "bench/lab/gang_trials/world.h"
+#include "bench/replay/http_calls.h"
 #include "server/http/http_client.h"
 
 namespace berth::gang_trials {
@@ -77,7 +78,7 @@ Instant MakeMembers(const TrialOptions& options, SlowApi& api, SmallScheduler& s
 std::string GangsOf(const std::string& address) {
   auto client = http::HttpClient::Connect(address);
   if (!client) return client.error().message;
-  const auto gangs = client->Get("/debug/gangs");
+  const auto gangs = http::Get(*client, "/debug/gangs");
   return gangs ? *gangs : gangs.error().message;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "bench/lab/gang_trials/world.h"
+#include "bench/replay/http_calls.h"
 #include "bench/replay/latency.h"
 #include "server/http/http_client.h"
 
@@ -36,7 +37,7 @@ class Asker {
     const std::string body =
         R"({"Pod":)" + pod.dump() + R"(,"Nodes":null,"NodeNames":[)" + world_.names() + "]}";
     const auto began = std::chrono::steady_clock::now();
-    const auto answer = client_.Post("/extender/filter", body);
+    const auto answer = http::Post(client_, "/extender/filter", body);
     ms_.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began)
             .count());
@@ -54,7 +55,7 @@ class Asker {
                        {"PodNamespace", "ns"},
                        {"PodUID", metadata["uid"]},
                        {"Node", node}};
-    BERTH_CHECK(client_.Post("/extender/bind", args.dump()).has_value());
+    BERTH_CHECK(http::Post(client_, "/extender/bind", args.dump()).has_value());
   }
 
   // Not of what came before.

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <thread>
 
+#include "bench/replay/http_calls.h"
 #include "bench/replay/text.h"
 #include "config/config.h"
 #include "server/http/http_client.h"
@@ -40,7 +41,7 @@ replay::ServerProcess StartBerth(const std::string& program, const std::string& 
 void AwaitReady(const std::string& address) {
   for (int i = 0; i < 3000; ++i) {
     auto client = http::HttpClient::Connect(address);
-    if (client && client->Get("/readyz")) return;
+    if (client && http::Get(*client, "/readyz")) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   std::fprintf(stderr, "berth is not ready after 60 s\n");

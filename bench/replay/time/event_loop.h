@@ -25,6 +25,7 @@
 #include "bench/replay/time/event_trace.h"
 #include "bench/replay/time/room_memo.h"
 #include "bench/replay/time/scheduling_queue.h"
+#include "bench/replay/time/sim_clock.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
+#include "bench/replay/time/sim_clock.h"
 
 #include <gtest/gtest.h>
 

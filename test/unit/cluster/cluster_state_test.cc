@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/replay/time/sim_clock.h"
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/replay/engine_placer.h"
+#include "bench/replay/time/sim_clock.h"
 #include "scoring/registry.h"
 #include "server/extender/extender.h"
 #include "server/extender/ports/embedded_cluster.h"

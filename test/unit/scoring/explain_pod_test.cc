@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "cluster/state/snapshot.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"

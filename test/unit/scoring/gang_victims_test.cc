@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "scoring/explain/preemption_outlook.h"
 #include "scoring/judgement.h"
 #include "scoring/lighter_victims.h"

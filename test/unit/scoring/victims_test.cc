@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "test/support/builders.h"
 
 namespace berth::test::victims_test {

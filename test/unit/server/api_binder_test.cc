@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "config/config.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "server/extender/extender.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"

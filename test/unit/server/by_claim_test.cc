@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "cluster/claims/device_claim.h"
 #include "server/extender/extender.h"
 #include "server/extender/inquiry.h"

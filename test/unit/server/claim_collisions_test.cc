@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 

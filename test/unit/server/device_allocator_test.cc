@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "test/support/wire_fixture.h"
 

@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "server/extender/inquiry.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "config/load.h"
 #include "scoring/reason.h"
 #include "server/extender/extender.h"

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "bench/replay/time/sim_clock.h"
 #include "scoring/explain/kept_room.h"
 #include "server/extender/extender.h"
 #include "server/extender/inquiry.h"

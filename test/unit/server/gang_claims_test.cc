@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/replay/time/sim_clock.h"
 #include "server/extender/extender.h"
 #include "server/extender/gangs/roster/gang_limits.h"
 #include "server/extender/gangs/table/gang_table.h"

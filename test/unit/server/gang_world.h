@@ -17,6 +17,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "server/extender/extender.h"
 #include "server/extender/gangs/table/gang_table.h"
 #include "test/support/builders.h"

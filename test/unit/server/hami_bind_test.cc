@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "config/config.h"
 #include "server/dialects/hami/hami_binding.h"
 #include "server/kube/write/api_binder.h"

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "scoring/judgement.h"
 #include "server/kube/watch/cluster_sync.h"
 #include "test/support/builders.h"

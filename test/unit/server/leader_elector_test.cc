@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "test/support/fake_api_server.h"
 
 namespace berth::kube::leader_elector_test {

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "bench/replay/time/sim_clock.h"
 #include "server/kube/lead/leader_elector.h"
 #include "test/support/fake_api_server.h"
 

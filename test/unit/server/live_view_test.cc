@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/replay/time/sim_clock.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 

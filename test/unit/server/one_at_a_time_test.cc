@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "config/config.h"
 #include "server/dialects/one_at_a_time.h"
 #include "server/dialects/registry.h"

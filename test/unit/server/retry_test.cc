@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/time/sim_clock.h"
 #include "server/kube/lead/write_journal.h"
 
 #include <chrono>

@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "server/planners/moves/room_maker.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "bench/replay/time/sim_clock.h"
 #include "cluster/state/audit.h"
 #include "scoring/admission.h"
 #include "scoring/explain/node_report.h"

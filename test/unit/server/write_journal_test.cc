@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "bench/replay/time/sim_clock.h"
 #include "server/kube/lead/leader_elector.h"
 #include "test/support/config_places.h"
 #include "test/support/fake_api_server.h"
