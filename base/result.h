@@ -40,6 +40,13 @@ template <class T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
+// The result; an Error as Error::Within has it.
+template <class T>
+Result<T> Within(Result<T> result, std::string_view place) {
+  if (!result) return tl::unexpected(std::move(result).error().Within(place));
+  return result;
+}
+
 inline tl::unexpected<Error> Fail(Errc code, std::string message) {
   return tl::unexpected<Error>(Error{code, std::move(message)});
 }

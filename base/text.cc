@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
-#include <charconv>
 #include <numeric>
 
 namespace berth {
@@ -34,14 +33,12 @@ std::string NearestWord(std::string_view word, std::span<const std::string> cand
 }
 
 Result<std::int64_t> ParseInt(std::string_view text, std::int64_t low, std::int64_t high) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, value);
-  if (code != std::errc() || stop != end || value < low || value > high) {
+  const auto value = ReadNumber<std::int64_t>(text);
+  if (!value || *value < low || *value > high) {
     return Invalid("want an integer from " + std::to_string(low) + " to " + std::to_string(high) +
                    ", got \"" + std::string(text) + "\"");
   }
-  return value;
+  return *value;
 }
 
 }  // namespace berth

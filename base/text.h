@@ -4,11 +4,13 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -117,7 +119,19 @@ std::size_t EditDistance(std::string_view a, std::string_view b);
 // several. Empty if none is within a third of the word's length.
 std::string NearestWord(std::string_view word, std::span<const std::string> candidates);
 
-// Strict decimal numbers: the whole text or an Error, no leading blanks, no locale.
+// Strict numbers: the whole text or nothing, no leading blanks, no locale. `base` is of integers.
+template <class Number>
+std::optional<Number> ReadNumber(std::string_view text, int base = 10) {
+  Number number = 0;
+  const char* const end = text.data() + text.size();
+  std::from_chars_result read;
+  if constexpr (std::integral<Number>) {
+    read = std::from_chars(text.data(), end, number, base);
+  } else {
+    read = std::from_chars(text.data(), end, number);
+  }
+  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
+}
 
 // An integer in [low, high]. Error: kInvalidArgument "want an integer from LOW to HIGH, got TEXT".
 Result<std::int64_t> ParseInt(std::string_view text, std::int64_t low, std::int64_t high);

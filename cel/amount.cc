@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstddef>
+
+#include "base/text.h"
 
 namespace berth::cel {
 
@@ -24,10 +25,7 @@ std::optional<std::uint64_t> Number(std::string_view text) {
   if (text.empty() || !Only(text, kDigits) || (text.size() > 1 && text[0] == '0')) {
     return std::nullopt;
   }
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return ReadNumber<std::uint64_t>(text);
 }
 
 // Calls take(part) for every part between dots, while it says true.

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include <tl/expected.hpp>
+#include "base/result.h"
 
 namespace berth::cel {
 

@@ -167,14 +167,10 @@ Expected<Program> Program::Compile(std::string_view expression) {
     return Fail(FailureKind::kUnsupported, "an expression of more than 10 KiB");
   }
   auto plan = std::make_shared<Plan>();
-  Expected<NodePtr> root = Parse(expression, plan->constants);
-  if (!root) return tl::unexpected(std::move(root).error());
-  const Expected<int> slots = Check(**root);
-  if (!slots) return tl::unexpected(slots.error());
+  BERTH_TRY(plan->root, Parse(expression, plan->constants));
+  BERTH_TRY(plan->slots, Check(*plan->root));
   Folding folding(plan->constants);
-  if (!folding.Fold(**root)) return tl::unexpected(folding.failure());
-  plan->slots = *slots;
-  plan->root = *std::move(root);
+  if (!folding.Fold(*plan->root)) return tl::unexpected(folding.failure());
   return Program(std::move(plan));
 }
 

@@ -166,12 +166,9 @@ class KubeconfigReader {
     }
     BERTH_TRY(const std::string file, Text(place, key));
     if (file.empty()) return std::string();
-    Result<std::string> text = ReadFile(Resolved(file));
-    if (!text) {
-      const Error where = Refuse(place, key).value();
-      return tl::unexpected(std::move(text).error().Within(where.message));
-    }
-    if (text->empty()) return Refuse(place, key + ": want PEM, got an empty file " + file);
+    BERTH_TRY(std::string text,
+              Within(ReadFile(Resolved(file)), Refuse(place, key).value().message));
+    if (text.empty()) return Refuse(place, key + ": want PEM, got an empty file " + file);
     return text;
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "base/text.h"
 #include "cel/eval/library.h"
 #include "cel/maps.h"
 
@@ -197,11 +198,8 @@ Value ToInt(const Value& value, Arena& arena) {
     case Kind::kString: {
       std::string_view text = value.text();
       if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-      std::int64_t number = 0;
-      const char* const end = text.data() + text.size();
-      const auto [last, error] = std::from_chars(text.data(), end, number);
-      if (error != std::errc() || last != end) return ConvertError(value, arena);
-      return Value::Int(number);
+      const auto number = ReadNumber<std::int64_t>(text);
+      return number ? Value::Int(*number) : ConvertError(value, arena);
     }
     default:
       return NoOverload(arena);
@@ -219,12 +217,8 @@ Value ToUint(const Value& value, Arena& arena) {
       if (!(value.real >= 0 && value.real < 0x1p64)) return Overflow(arena);
       return Value::Uint(static_cast<std::uint64_t>(value.real));
     case Kind::kString: {
-      const std::string_view text = value.text();
-      std::uint64_t number = 0;
-      const char* const end = text.data() + text.size();
-      const auto [last, error] = std::from_chars(text.data(), end, number);
-      if (error != std::errc() || last != end) return ConvertError(value, arena);
-      return Value::Uint(number);
+      const auto number = ReadNumber<std::uint64_t>(value.text());
+      return number ? Value::Uint(*number) : ConvertError(value, arena);
     }
     default:
       return NoOverload(arena);

@@ -202,9 +202,8 @@ Expected<std::vector<Token>> Tokens(std::string_view expression) {
   for (std::size_t at = SkipBlanks(expression, 0); at < expression.size();
        at = SkipBlanks(expression, at)) {
     std::size_t size = 0;
-    Expected<Token> token = Next(expression.substr(at), size);
-    if (!token) return tl::unexpected(std::move(token).error());
-    tokens.push_back(*std::move(token));
+    BERTH_TRY(Token token, Next(expression.substr(at), size));
+    tokens.push_back(std::move(token));
     at += size;
   }
   tokens.emplace_back();

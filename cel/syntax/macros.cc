@@ -175,9 +175,8 @@ class Expansion {
 
   Expected<NodePtr> Loops(std::size_t variables, NodePtr init, NodePtr condition, NodePtr step,
                           NodePtr result) {
-    Expected<Loop> loop = LoopOf(call_, parts_, variables);
-    if (!loop) return tl::unexpected(std::move(loop).error());
-    return make_.Fold(loop->item, loop->second, kResult, std::move(parts_.target), std::move(init),
+    BERTH_TRY(const Loop loop, LoopOf(call_, parts_, variables));
+    return make_.Fold(loop.item, loop.second, kResult, std::move(parts_.target), std::move(init),
                       std::move(condition), std::move(step), std::move(result));
   }
 

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <cstddef>
-#include <string>
 #include <utility>
-#include <vector>
+
+#include "base/text.h"
 
 namespace berth::cel {
 namespace {
@@ -59,12 +57,10 @@ class Parser {
     if (++open_ > kDeepest) return Fail(FailureKind::kUnsupported, "nested too deeply");
     Expected<NodePtr> node = Chain("||", "_||_", &Parser::And);
     if (node && Take("?")) {
-      Expected<NodePtr> yes = Chain("||", "_||_", &Parser::And);
-      if (!yes) return yes;
+      BERTH_TRY(NodePtr yes, Chain("||", "_||_", &Parser::And));
       if (!Take(":")) return Unexpected();
-      Expected<NodePtr> no = Expression();
-      if (!no) return no;
-      node = make_.Call("_?_:_", *std::move(node), *std::move(yes), *std::move(no));
+      BERTH_TRY(NodePtr no, Expression());
+      node = make_.Call("_?_:_", *std::move(node), std::move(yes), std::move(no));
     }
     --open_;
     return node ? Checked(*std::move(node)) : std::move(node);
@@ -76,9 +72,8 @@ class Parser {
     if (!first || !now().is(symbol)) return first;
     NodePtr call = make_.Call(function, *std::move(first));
     while (Take(symbol)) {
-      Expected<NodePtr> next = (this->*term)();
-      if (!next) return next;
-      NodeFactory::Add(*call, *std::move(next));
+      BERTH_TRY(NodePtr next, (this->*term)());
+      NodeFactory::Add(*call, std::move(next));
     }
     return Checked(std::move(call));
   }
@@ -98,9 +93,8 @@ class Parser {
           std::ranges::find_if(operators, [this](const Operator& o) { return now().is(o.symbol); });
       if (op == operators.end()) break;
       ++at_;
-      Expected<NodePtr> right = (this->*operand)();
-      if (!right) return right;
-      left = Checked(make_.Call(op->function, *std::move(left), *std::move(right)));
+      BERTH_TRY(NodePtr right, (this->*operand)());
+      left = Checked(make_.Call(op->function, *std::move(left), std::move(right)));
     }
     return left;
   }
@@ -172,19 +166,17 @@ class Parser {
   Expected<NodePtr> Index(NodePtr operand) {
     ++at_;
     const bool optional = Take("?");
-    Expected<NodePtr> index = Expression();
-    if (!index) return index;
+    BERTH_TRY(NodePtr index, Expression());
     if (!Take("]")) return Unexpected();
-    return make_.Call(optional ? "_[?_]" : "_[_]", std::move(operand), *std::move(index));
+    return make_.Call(optional ? "_[?_]" : "_[_]", std::move(operand), std::move(index));
   }
 
   // Of a call, from its "(" on.
   Expected<NodePtr> Arguments(NodePtr call) {
     ++at_;
     while (!now().is(")") || call->children.size() > (call->member ? 1U : 0U)) {
-      Expected<NodePtr> arg = Expression();
-      if (!arg) return arg;
-      NodeFactory::Add(*call, *std::move(arg));
+      BERTH_TRY(NodePtr arg, Expression());
+      NodeFactory::Add(*call, std::move(arg));
       if (now().is(")")) break;
       if (!Take(",")) return Unexpected();
     }
@@ -218,10 +210,9 @@ class Parser {
     if (Take("[")) return List();
     if (Take("{")) return Map();
     if (!Take("(")) return Unexpected();
-    Expected<NodePtr> nested = Expression();
-    if (!nested) return nested;
+    BERTH_TRY(NodePtr nested, Expression());
     if (!Take(")")) return Unexpected();
-    ++(*nested)->depth;
+    ++nested->depth;
     return nested;
   }
 
@@ -241,11 +232,10 @@ class Parser {
     const Token& token = tokens_[at_++];
     const bool hex = token.text.starts_with("0x");
     const std::string text = sign + std::string(token.text.substr(hex ? 2 : 0));
-    const char* const end = text.data() + text.size();
-    const auto parse = [&text, end, hex](auto number, auto value) -> Expected<Value> {
-      const auto [last, error] = std::from_chars(text.data(), end, number, hex ? 16 : 10);
-      if (error != std::errc() || last != end) return Refused(text + " is too large");
-      return value(number);
+    const auto parse = [&text, hex](auto type, auto value) -> Expected<Value> {
+      const auto number = ReadNumber<decltype(type)>(text, hex ? 16 : 10);
+      if (!number) return Refused(text + " is too large");
+      return value(*number);
     };
     Expected<Value> value;
     if (token.kind == TokenKind::kInt) {
@@ -253,16 +243,13 @@ class Parser {
     } else if (token.kind == TokenKind::kUint) {
       value = parse(std::uint64_t{}, Value::Uint);
     } else {
-      double number = 0;
-      const auto [last, error] = std::from_chars(text.data(), end, number);
+      const auto number = ReadNumber<double>(text);
       // Too small is 0 to Kubernetes.
-      if (error != std::errc() || last != end) {
-        return Fail(FailureKind::kUnsupported, text + " as a number");
-      }
-      value = Value::Double(number);
+      if (!number) return Fail(FailureKind::kUnsupported, text + " as a number");
+      value = Value::Double(*number);
     }
-    if (!value) return tl::unexpected(std::move(value).error());
-    return make_.Const(*value);
+    BERTH_TRY(const Value read, value);
+    return make_.Const(read);
   }
 
   // An item of a list or a key of a map, with its "?".
@@ -287,12 +274,10 @@ class Parser {
       return list;
     }
     while (true) {
-      Expected<NodePtr> item = Item(*list);
-      if (!item) return item;
-      NodeFactory::Add(*list, *std::move(item));
-      const Expected<bool> more = More("]");
-      if (!more) return tl::unexpected(more.error());
-      if (!*more) return list;
+      BERTH_TRY(NodePtr item, Item(*list));
+      NodeFactory::Add(*list, std::move(item));
+      BERTH_TRY(const bool more, More("]"));
+      if (!more) return list;
     }
   }
 
@@ -304,16 +289,13 @@ class Parser {
       return map;
     }
     while (true) {
-      Expected<NodePtr> key = Item(*map);
-      if (!key) return key;
+      BERTH_TRY(NodePtr key, Item(*map));
       if (!Take(":")) return Unexpected();
-      Expected<NodePtr> value = Expression();
-      if (!value) return value;
-      NodeFactory::Add(*map, *std::move(key));
-      NodeFactory::Add(*map, *std::move(value));
-      const Expected<bool> more = More("}");
-      if (!more) return tl::unexpected(more.error());
-      if (!*more) return map;
+      BERTH_TRY(NodePtr value, Expression());
+      NodeFactory::Add(*map, std::move(key));
+      NodeFactory::Add(*map, std::move(value));
+      BERTH_TRY(const bool more, More("}"));
+      if (!more) return map;
     }
   }
 
@@ -327,9 +309,8 @@ class Parser {
 }  // namespace
 
 Expected<NodePtr> Parse(std::string_view expression, Arena& constants) {
-  Expected<std::vector<Token>> tokens = Tokens(expression);
-  if (!tokens) return tl::unexpected(std::move(tokens).error());
-  return Parser(*std::move(tokens), constants).Whole();
+  BERTH_TRY(std::vector<Token> tokens, Tokens(expression));
+  return Parser(std::move(tokens), constants).Whole();
 }
 
 }  // namespace berth::cel

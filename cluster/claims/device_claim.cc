@@ -125,10 +125,9 @@ std::vector<MigProfile> DeviceClasses::Profiles() const {
   return {profiles.begin(), profiles.end()};
 }
 
-void DeviceClasses::Put(DeviceClass added) {
+void DeviceClasses::Put(const DeviceClass& added) {
   const MutexLock lock(mutex_);
-  std::string name = added.name;
-  by_name_.insert_or_assign(std::move(name), std::move(added));
+  by_name_.insert_or_assign(added.name, added);
 }
 
 void DeviceClasses::Remove(std::string_view name) {
@@ -136,13 +135,10 @@ void DeviceClasses::Remove(std::string_view name) {
   if (const auto known = by_name_.find(name); known != by_name_.end()) by_name_.erase(known);
 }
 
-void DeviceClasses::Reset(std::vector<DeviceClass> classes) {
+void DeviceClasses::Reset(const std::vector<DeviceClass>& classes) {
   const MutexLock lock(mutex_);
   by_name_.clear();
-  for (DeviceClass& each : classes) {
-    std::string name = each.name;
-    by_name_.insert_or_assign(std::move(name), std::move(each));
-  }
+  for (const DeviceClass& each : classes) by_name_.insert_or_assign(each.name, each);
 }
 
 }  // namespace berth

@@ -138,10 +138,10 @@ class DeviceClasses {
   [[nodiscard]] std::map<std::string, DeviceClass> WholeByName() const BERTH_EXCLUDES(mutex_);
 
   // Adds it, or replaces the one of that name.
-  void Put(DeviceClass added) BERTH_EXCLUDES(mutex_);
+  void Put(const DeviceClass& added) BERTH_EXCLUDES(mutex_);
   void Remove(std::string_view name) BERTH_EXCLUDES(mutex_);
   // Replaces all of them by those of a list.
-  void Reset(std::vector<DeviceClass> classes) BERTH_EXCLUDES(mutex_);
+  void Reset(const std::vector<DeviceClass>& classes) BERTH_EXCLUDES(mutex_);
 
  private:
   // Of those with that extended resource; nullptr: none has it.

@@ -1,26 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/groups/disruption_budgets.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace berth {
-namespace {
-
-using Key = std::pair<std::string_view, std::string_view>;
-
-Key KeyOf(const PodDisruptionBudget& budget) { return {budget.namespace_name, budget.name}; }
-
-void PutInto(DisruptionBudgets::List& list, PodDisruptionBudget budget) {
-  const auto at = std::ranges::lower_bound(list, KeyOf(budget), {}, KeyOf);
-  if (at != list.end() && KeyOf(*at) == KeyOf(budget)) {
-    *at = std::move(budget);
-  } else {
-    list.insert(at, std::move(budget));
-  }
-}
-
-}  // namespace
 
 bool PodDisruptionBudget::Covers(const PodRequest& pod) const {
   if (!selector || namespace_name != pod.id.namespace_name) return false;
@@ -33,31 +16,31 @@ std::shared_ptr<const DisruptionBudgets::List> DisruptionBudgets::Current() cons
   return current_;
 }
 
-void DisruptionBudgets::Put(PodDisruptionBudget budget) {
+void DisruptionBudgets::Put(const PodDisruptionBudget& budget) {
   const MutexLock lock(mutex_);
-  List list = *current_;
-  PutInto(list, std::move(budget));
-  current_ = std::make_shared<const List>(std::move(list));
+  by_name_.insert_or_assign({budget.namespace_name, budget.name}, budget);
+  Publish();
 }
 
-void DisruptionBudgets::Remove(std::string_view namespace_name, std::string_view name) {
+void DisruptionBudgets::Remove(const std::string& namespace_name, const std::string& name) {
   const MutexLock lock(mutex_);
-  List list = *current_;
-  std::erase_if(list, [&](const PodDisruptionBudget& budget) {
-    return KeyOf(budget) == Key{namespace_name, name};
-  });
-  current_ = std::make_shared<const List>(std::move(list));
+  by_name_.erase({namespace_name, name});
+  Publish();
 }
 
-void DisruptionBudgets::Reset(List budgets) {
-  std::ranges::stable_sort(budgets, {}, KeyOf);
-  List list;
-  for (PodDisruptionBudget& budget : budgets) {
-    if (!list.empty() && KeyOf(list.back()) == KeyOf(budget)) list.pop_back();
-    list.push_back(std::move(budget));
+void DisruptionBudgets::Reset(const List& budgets) {
+  const MutexLock lock(mutex_);
+  by_name_.clear();
+  for (const Object& budget : budgets) {
+    by_name_.insert_or_assign({budget.namespace_name, budget.name}, budget);
   }
-  const MutexLock lock(mutex_);
-  current_ = std::make_shared<const List>(std::move(list));
+  Publish();
+}
+
+void DisruptionBudgets::Publish() {
+  auto list = std::make_shared<List>();
+  for (const auto& [name, budget] : by_name_) list->push_back(budget);
+  current_ = std::move(list);
 }
 
 }  // namespace berth

@@ -3,10 +3,11 @@
 // DisruptionBudgets: the PodDisruptionBudgets of the cluster, as last seen.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -34,13 +35,16 @@ class DisruptionBudgets {
   [[nodiscard]] std::shared_ptr<const List> Current() const BERTH_EXCLUDES(mutex_);
 
   // Adds it, or replaces the one of that name.
-  void Put(PodDisruptionBudget budget) BERTH_EXCLUDES(mutex_);
-  void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
+  void Put(const PodDisruptionBudget& budget) BERTH_EXCLUDES(mutex_);
+  void Remove(const std::string& namespace_name, const std::string& name) BERTH_EXCLUDES(mutex_);
   // Replaces all of them by those of a list; of two with one name the last counts.
-  void Reset(List budgets) BERTH_EXCLUDES(mutex_);
+  void Reset(const List& budgets) BERTH_EXCLUDES(mutex_);
 
  private:
+  void Publish() BERTH_REQUIRES(mutex_);
+
   mutable Mutex mutex_;
+  std::map<std::pair<std::string, std::string>, Object> by_name_ BERTH_GUARDED_BY(mutex_);
   std::shared_ptr<const List> current_ BERTH_GUARDED_BY(mutex_) = std::make_shared<const List>();
 };
 

@@ -40,11 +40,10 @@ void PodGroupTable::Remove(std::string_view namespace_name, std::string_view nam
   changes_ += by_name_.erase(FullName(namespace_name, name));
 }
 
-void PodGroupTable::Reset(std::vector<PodGroup> groups) {
+void PodGroupTable::Reset(const std::vector<PodGroup>& groups) {
   std::unordered_map<std::string, PodGroup> by_name;
-  for (PodGroup& group : groups) {
-    std::string name = FullName(group.namespace_name, group.name);
-    by_name.insert_or_assign(std::move(name), std::move(group));
+  for (const PodGroup& group : groups) {
+    by_name.insert_or_assign(FullName(group.namespace_name, group.name), group);
   }
   const MutexLock lock(mutex_);
   served_ = true;

@@ -57,7 +57,7 @@ class PodGroupTable {
   void Put(PodGroup group) BERTH_EXCLUDES(mutex_);
   void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
   // Replaces all of them by those of a list; of two with one name the last counts.
-  void Reset(std::vector<PodGroup> groups) BERTH_EXCLUDES(mutex_);
+  void Reset(const std::vector<PodGroup>& groups) BERTH_EXCLUDES(mutex_);
   // The API server has no such objects.
   void NotServed() BERTH_EXCLUDES(mutex_);
 

@@ -25,9 +25,9 @@ std::optional<MigGrant> MigSpec::FindNamed(std::string_view id) const {
   for (const MigGpu& gpu : gpus) {
     const auto name = std::ranges::find(gpu.names, id, &MigName::id);
     if (name == gpu.names.end() || (gpu.instances >> name->placement & 1) == 0) continue;
-    const MigPlacement& place = product->placements()[static_cast<std::size_t>(name->placement)];
-    const MigRow& row = product->rows()[static_cast<std::size_t>(place.row)];
-    return MigGrant{.gpu = gpu.index, .start = place.start, .profile = row.profile};
+    return MigGrant{.gpu = gpu.index,
+                    .start = product->placement(name->placement).start,
+                    .profile = product->row_of(name->placement).profile};
   }
   return std::nullopt;
 }
@@ -47,9 +47,8 @@ Status Validate(const MigSpec& spec) {
       return Invalid(place + ".uuid: want the UUID by which the agent of " + spec.agent +
                      " knows the GPU, got none");
     }
-    if (auto layout = MigLayout::Of(*spec.product, spec.gpus[i].instances); !layout) {
-      return tl::unexpected(std::move(layout).error().Within(place + ".instances"));
-    }
+    BERTH_TRY_STATUS(
+        Within(MigLayout::Of(*spec.product, spec.gpus[i].instances), place + ".instances"));
   }
   for (std::size_t i = 0; i < spec.shared.size(); ++i) {
     if (spec.shared[i].count >= 0) continue;

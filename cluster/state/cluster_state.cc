@@ -90,14 +90,10 @@ template <class Event>
 Status ClusterState::ApplyAll(std::span<Event> events) {
   for (const ClusterEvent& event : events) {
     if (const auto* upserted = std::get_if<NodeUpserted>(&event)) {
-      if (Status valid = Validate(upserted->spec); !valid) {
-        return tl::unexpected(std::move(valid).error().Within("node"));
-      }
+      BERTH_TRY_STATUS(Within(Validate(upserted->spec), "node"));
     }
     if (const auto* offered = std::get_if<GpusOffered>(&event); offered && offered->mig.known()) {
-      if (Status valid = Validate(*offered->mig); !valid) {
-        return tl::unexpected(std::move(valid).error().Within("node " + offered->node));
-      }
+      BERTH_TRY_STATUS(Within(Validate(*offered->mig), "node " + offered->node));
     }
   }
   const MutexLock lock(mutex_);
@@ -410,9 +406,7 @@ Result<std::shared_ptr<const Node>> ClusterState::Reserve(const PodRequest& pod,
     node = std::make_shared<const Node>(
         node->Without([&held](const PodRecord& other) { return &other == held.get(); }));
   }
-  if (Status fits = node->CanTake(placement, pod); !fits) {
-    return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
-  }
+  BERTH_TRY_STATUS(Within(node->CanTake(placement, pod), "node " + placement.node));
   Keep({pod, WithClaim(placement, pod), PodState::kReserved, settle_after});
   unshown_[pod.id.uid] = {++doubts_, false};
   Publish();

@@ -87,6 +87,11 @@ class Snapshot {
     return (*chunks_[index / kChunkNodes])[index % kChunkNodes];
   }
   [[nodiscard]] const NodeNameTable& names() const { return *names_; }
+  // nullptr: there is none of that name.
+  [[nodiscard]] const Node* FindNode(std::string_view name) const {
+    const NodeIndex index = names_->Find(name);
+    return index == kNoNode ? nullptr : &node(index);
+  }
 
   // How many nodes have taints, or asks that their kubelet refused (NodeSpec::refused_asks).
   [[nodiscard]] std::size_t choosy_nodes() const { return choosy_nodes_; }

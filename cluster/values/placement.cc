@@ -2,7 +2,6 @@
 #include "cluster/values/placement.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace berth {
 namespace {
