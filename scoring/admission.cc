@@ -10,10 +10,8 @@ namespace berth {
 namespace {
 
 bool ToleratesAll(std::span<const Taint> taints, const PodRequest& pod) {
-  std::span<const Toleration> tolerations;
-  if (pod.constraints != nullptr) tolerations = pod.constraints->tolerations;
   return std::ranges::all_of(
-      taints, [tolerations](const Taint& taint) { return Tolerates(tolerations, taint); });
+      taints, [&pod](const Taint& taint) { return Tolerates(TolerationsOf(pod), taint); });
 }
 
 bool Refuses(const std::vector<RefusedAsk>& asks, const PodRequest& pod) {
@@ -56,7 +54,7 @@ Reason VersionReason(const NodeSpec& node, const PodRequest& pod) {
   const auto unmet = pod.constraints->versions.Unmet(node.labels);
   const bool by_gpu = pod.shape.min_capability > 0 && node.knows_capabilities();
   if (!unmet || (*unmet == Versioned::kCapability && by_gpu && pod.shape.mig() == nullptr)) {
-    return Reason::kFits;  // GpuModelMatch looks at each GPU
+    return Reason::kFits;  // CheckModel looks at each GPU
   }
   return static_cast<Reason>(static_cast<int>(Reason::kDriverTooOld) + static_cast<int>(*unmet));
 }

@@ -11,7 +11,6 @@
 #include "scoring/devices/device_picker.h"
 #include "scoring/devices/neighbours.h"
 #include "scoring/filters/device_fit.h"
-#include "scoring/groups/group_domains.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
 

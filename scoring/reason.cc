@@ -15,6 +15,22 @@ struct Row {
   std::string_view text;
 };
 
+struct Held {
+  Reason now;
+  Reason for_good;
+  std::string_view code;
+};
+constexpr Held kHeld[] = {
+    {Reason::kCpuShort, Reason::kCpuHeld, "cpu_held"},
+    {Reason::kMemoryShort, Reason::kMemoryHeld, "memory_held"},
+    {Reason::kDiskShort, Reason::kDiskHeld, "disk_held"},
+    {Reason::kGpusBusy, Reason::kGpusHeld, "gpus_held"},
+    {Reason::kShareBusy, Reason::kShareHeld, "share_held"},
+    {Reason::kLinkedBusy, Reason::kLinkedHeld, "linked_held"},
+    {Reason::kNumaBusy, Reason::kNumaHeld, "numa_held"},
+    {Reason::kMigBusy, Reason::kMigHeld, "mig_held"},
+};
+
 constexpr auto kRows = [] {
   std::array<Row, static_cast<std::size_t>(Reason::kCount)> rows{};
   const auto set = [&rows](Reason reason, Verdict verdict, std::string_view code,
@@ -106,17 +122,9 @@ constexpr auto kRows = [] {
       "node(s) had too few idle GPUs in one NUMA node for the kubelet's Topology Manager policy");
   set(kMigBusy, kNow, "mig_busy",
       "node(s) had no free MIG device of a profile that the pod asks for");
-  const auto held = [&](Reason reason, std::string_view code, Reason short_now) {
-    set(reason, kNever, code, rows[static_cast<std::size_t>(short_now)].text);
-  };
-  held(kCpuHeld, "cpu_held", kCpuShort);
-  held(kMemoryHeld, "memory_held", kMemoryShort);
-  held(kDiskHeld, "disk_held", kDiskShort);
-  held(kGpusHeld, "gpus_held", kGpusBusy);
-  held(kShareHeld, "share_held", kShareBusy);
-  held(kLinkedHeld, "linked_held", kLinkedBusy);
-  held(kNumaHeld, "numa_held", kNumaBusy);
-  held(kMigHeld, "mig_held", kMigBusy);
+  for (const auto& [now, for_good, held_code] : kHeld) {
+    set(for_good, kNever, held_code, rows[static_cast<std::size_t>(now)].text);
+  }
   set(kTaintNotTolerated, kNever, "taint_not_tolerated",
       "node(s) had a taint that the pod does not tolerate");
   set(kDriverTooOld, kNever, "driver_too_old",
@@ -155,18 +163,14 @@ const Row& RowOf(Reason reason) { return kRows[static_cast<std::size_t>(reason)]
 
 Verdict VerdictOf(Reason reason) { return RowOf(reason).verdict; }
 
-// The held ones are in the order of those that are short now.
-constexpr int kHeldBehind =
-    static_cast<int>(Reason::kCpuHeld) - static_cast<int>(Reason::kCpuShort);
-
 Reason HeldForGood(Reason reason) {
-  const bool is_short = reason >= Reason::kCpuShort && reason <= Reason::kMigBusy;
-  return is_short ? static_cast<Reason>(static_cast<int>(reason) + kHeldBehind) : reason;
+  const auto held = std::ranges::find(kHeld, reason, &Held::now);
+  return held == std::end(kHeld) ? reason : held->for_good;
 }
 
 Reason ShortageOf(Reason reason) {
-  const bool is_held = reason >= Reason::kCpuHeld && reason <= Reason::kMigHeld;
-  return is_held ? static_cast<Reason>(static_cast<int>(reason) - kHeldBehind) : reason;
+  const auto held = std::ranges::find(kHeld, reason, &Held::for_good);
+  return held == std::end(kHeld) ? reason : held->now;
 }
 
 bool IsAboutLinks(Reason reason) {

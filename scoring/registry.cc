@@ -66,18 +66,9 @@ std::vector<ProfileSpec>& AllProfiles() {
 
 }  // namespace
 
-std::span<const Filter* const> BuiltinFilters() {
-  static const NodeHealth health;
-  static const GpuModelMatch model;
-  static const NodeTraitsMatch traits;
-  static const DeviceFit fit;
-  static const std::array<const Filter*, 4> filters = {&health, &model, &traits, &fit};
-  return filters;
-}
-
 Reason FirstObjection(const Node& node, const RequestShape& shape) {
-  for (const Filter* filter : BuiltinFilters()) {
-    if (const Reason reason = filter->Check(node, shape); reason != Reason::kFits) return reason;
+  for (const auto check : {CheckHealth, CheckModel, CheckTraits, CheckFit}) {
+    if (const Reason reason = check(node, shape); reason != Reason::kFits) return reason;
   }
   return Reason::kFits;
 }
@@ -166,9 +157,9 @@ Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix,
       profile.locality_weight = wanted.weight;
       continue;
     }
-    auto scorer = MakeScorer(wanted.name, mix, waste, fleet);
-    if (!scorer) return tl::unexpected(std::move(scorer).error().Within(place + ".name"));
-    profile.scorers.push_back({*std::move(scorer), wanted.weight, wanted.name});
+    BERTH_TRY(MadeScorer scorer,
+              Within(MakeScorer(wanted.name, mix, waste, fleet), place + ".name"));
+    profile.scorers.push_back({std::move(scorer), wanted.weight, wanted.name});
   }
   return profile;
 }

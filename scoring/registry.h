@@ -17,10 +17,7 @@
 
 namespace berth {
 
-// Every filter, in the order in which they are asked.
-std::span<const Filter* const> BuiltinFilters();
-
-// The reason of the first filter that refuses; kFits if none does.
+// The reason of the first filter (filters/device_fit.h) that refuses; kFits if none does.
 Reason FirstObjection(const Node& node, const RequestShape& shape);
 
 inline bool Fits(const Node& node, const RequestShape& shape) {

@@ -366,6 +366,10 @@ struct PodRequest {
 // Why the pod does not start together with pods of its gang that say this and that this scheduler
 // places: "m1 says that 3 pods must start together, others say 2"; "" = it does.
 std::string WhyApart(const PodRequest& pod, const Gang& says, const std::string& scheduler);
+inline std::span<const Toleration> TolerationsOf(const PodRequest& pod) {
+  if (pod.constraints == nullptr) return {};
+  return pod.constraints->tolerations;
+}
 
 // RefusedAsk: what pods asked for that the kubelet of a node refused. The node goes on taking pods
 // that ask for something else, so it is remembered beside the node, not for all of it.

@@ -6,7 +6,6 @@
 #include <map>
 #include <string>
 
-#include "base/text.h"
 #include "scoring/devices/device_picker.h"
 
 namespace berth {

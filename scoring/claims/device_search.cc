@@ -2,7 +2,6 @@
 #include "scoring/claims/device_search.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <limits>
 #include <utility>
 

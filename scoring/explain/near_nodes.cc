@@ -359,11 +359,10 @@ class NearSearch {
 
   // The key of the first that the pod does not tolerate; "": none.
   std::string TakePassingTaints(NodeSpec& spec) const {
-    const NodeConstraints* const constraints = question_.pod.constraints.get();
     std::string first;
     std::erase_if(spec.taints, [&](const Taint& taint) {
-      const bool excludes = PassesByItself(taint) &&
-                            (constraints == nullptr || !Tolerates(constraints->tolerations, taint));
+      const bool excludes =
+          PassesByItself(taint) && !Tolerates(TolerationsOf(question_.pod), taint);
       if (excludes && first.empty()) first = taint.key;
       return excludes;
     });

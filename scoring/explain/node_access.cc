@@ -17,11 +17,6 @@
 
 namespace berth {
 
-std::span<const Toleration> TolerationsOf(const PodRequest& pod) {
-  if (pod.constraints == nullptr) return {};
-  return pod.constraints->tolerations;
-}
-
 std::string TaintedText(std::int64_t nodes, const std::string& taint) {
   const bool one = nodes == 1;
   const std::string count = CountText(nodes, "node");
@@ -38,9 +33,8 @@ bool IsSelected(const NodeSpec& node, const PodRequest& pod) {
 
 // kFits: none of them excludes the pod.
 Reason TaintReason(const NodeSpec& node, const PodRequest& pod, bool passing) {
-  const std::span<const Toleration> tolerations = TolerationsOf(pod);
   const bool excludes = std::ranges::any_of(node.taints, [&](const Taint& taint) {
-    return (passing || !PassesByItself(taint)) && !Tolerates(tolerations, taint);
+    return (passing || !PassesByItself(taint)) && !Tolerates(TolerationsOf(pod), taint);
   });
   return excludes ? Reason::kTaintNotTolerated : Reason::kFits;
 }
@@ -129,7 +123,7 @@ Reason ClosedBy(const Node& node, const PodRequest& pod) {
   if (TaintReason(spec, pod, false) != Reason::kFits) return Reason::kTaintNotTolerated;
   if (!IsSelected(spec, pod)) return Reason::kNodeNotSelected;
   if (const Reason unmet = VersionReason(spec, pod); unmet != Reason::kFits) return unmet;
-  return NodeTraitsMatch().Check(node, pod.shape);
+  return CheckTraits(node, pod.shape);
 }
 
 Reason FirstInOrder(const Node& node, const PodRequest& pod, Reason found) {
@@ -150,7 +144,6 @@ ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
   shape.nodes.forbidden.clear();
   ClosedNodes closed;
   Kinds kinds;
-  const std::span<const Toleration> tolerations = TolerationsOf(question.pod);
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const Node& node = snapshot.node(question.candidates[i]);
     const Reason reason = ClosedBy(node, question.pod);
@@ -160,7 +153,7 @@ ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
     kinds.reasons.insert(reason);
     if (reason != Reason::kTaintNotTolerated) continue;
     for (const Taint& taint : node.spec().taints) {
-      if (!Tolerates(tolerations, taint)) kinds.taints.insert(berth::TextOf(taint));
+      if (!Tolerates(TolerationsOf(question.pod), taint)) kinds.taints.insert(berth::TextOf(taint));
     }
   }
   if (closed.nodes > 0) closed.text = TextOf(closed.nodes, kinds, question.pod);

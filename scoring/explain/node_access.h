@@ -19,8 +19,6 @@
 
 namespace berth {
 
-std::span<const Toleration> TolerationsOf(const PodRequest& pod);
-
 // Whether Kubernetes removes the taint by itself once the node is well: not that of a cordon.
 bool PassesByItself(const Taint& taint);
 

@@ -167,9 +167,7 @@ std::string TaintsText(const NodeSpec& spec, const PodRequest& pod) {
   std::string text;
   bool is_cordoned = false;
   for (const Taint& taint : spec.taints) {
-    std::span<const Toleration> tolerations;
-    if (pod.constraints != nullptr) tolerations = pod.constraints->tolerations;
-    if (Tolerates(tolerations, taint)) continue;
+    if (Tolerates(TolerationsOf(pod), taint)) continue;
     if (taint.key == kCordonTaint) {
       is_cordoned = true;
     } else {

@@ -64,7 +64,7 @@ Reason CheckAligned(const Node& node, int wanted, const RequestShape& shape) {
   return choice.admits && linked ? Reason::kLinkedBusy : Reason::kNumaBusy;
 }
 
-// Requires: that many of its GPUs are accepted (GpuModelMatch).
+// Requires: that many of its GPUs are accepted (CheckModel).
 Reason CheckWhole(const Node& node, int wanted, const RequestShape& shape) {
   if (node.healthy_gpus() < wanted) return Reason::kTooFewGpus;
   if (!node.spec().by_claims.empty() && std::popcount(SuitingGpus(node, shape)) < wanted) {
@@ -310,7 +310,7 @@ std::string Gigabytes(int megabytes_per_s) {
 
 }  // namespace
 
-Reason DeviceFit::Check(const Node& node, const RequestShape& shape) const {
+Reason CheckFit(const Node& node, const RequestShape& shape) {
   const Reason gpus = CheckGpus(node, shape);
   if (VerdictOf(gpus) == Verdict::kUnresolvable) return gpus;
   if (shape.cpu_milli > node.spec().cpu_milli) return Reason::kTooFewCpus;
@@ -330,20 +330,20 @@ Reason DeviceFit::Check(const Node& node, const RequestShape& shape) const {
   return Reason::kFits;
 }
 
-Reason NodeHealth::Check(const Node& node, const RequestShape& shape) const {
+Reason CheckHealth(const Node& node, const RequestShape& shape) {
   if (!node.spec().ready) return Reason::kNodeNotReady;
   if (!shape.wants_gpu()) return Reason::kFits;
   if (!node.spec().gpu_condition.empty()) return Reason::kGpuCondition;
   return node.spec().refuses_gpu_pods ? Reason::kRefusesGpuPods : Reason::kFits;
 }
 
-Reason NodeTraitsMatch::Check(const Node& node, const RequestShape& shape) const {
+Reason CheckTraits(const Node& node, const RequestShape& shape) {
   const auto has = [&](const std::string& trait) { return HasTrait(node.spec().traits, trait); };
   if (!std::ranges::all_of(shape.nodes.required, has)) return Reason::kTraitMissing;
   return std::ranges::any_of(shape.nodes.forbidden, has) ? Reason::kTraitForbidden : Reason::kFits;
 }
 
-Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
+Reason CheckModel(const Node& node, const RequestShape& shape) {
   const NodeSpec& spec = node.spec();
   const bool has_gpus = !spec.gpus.empty() || spec.places.count > 0;
   const bool by_name = shape.gpu_resource != kOfClaims;

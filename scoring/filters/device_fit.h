@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceFit: CPU, memory and GPUs of the node suffice. The filter first checks the empty node, then
-// the node as it is, so that no pod is evicted for a pod that would not fit afterwards.
+// The filters: can this node take a pod of this shape? Each answers kFits, or the first reason
+// against it. A reason that no eviction resolves takes precedence over one that an eviction
+// resolves. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,36 +13,24 @@
 #include "cluster/node/node.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
-#include "scoring/scorer.h"
+#include "scoring/reason.h"
 
 namespace berth {
 
-class DeviceFit final : public Filter {
- public:
-  [[nodiscard]] Reason Check(const Node& node, const RequestShape& shape) const override;
-};
+// The node can run new pods.
+Reason CheckHealth(const Node& node, const RequestShape& shape);
 
-// NodeHealth: the node can run new pods.
-class NodeHealth final : public Filter {
- public:
-  [[nodiscard]] Reason Check(const Node& node, const RequestShape& shape) const override;
-};
+// A pod gets GPUs of the resource that it asks for, if there are several, a pod that names GPU
+// models (annotation berth.dev/gpu-model) gets one of those models, and one that names GPUs by
+// their UUIDs gets these.
+Reason CheckModel(const Node& node, const RequestShape& shape);
 
-// NodeTraitsMatch: the node has all traits that the pod's workload class requires, and none that it
-// forbids.
+// The node has all traits that the pod's workload class requires, and none that it forbids.
+Reason CheckTraits(const Node& node, const RequestShape& shape);
 
-class NodeTraitsMatch final : public Filter {
- public:
-  [[nodiscard]] Reason Check(const Node& node, const RequestShape& shape) const override;
-};
-
-// GpuModelMatch: a pod gets GPUs of the resource that it asks for, if there are several, a pod that
-// names GPU models (annotation berth.dev/gpu-model) gets one of those models, and one that names
-// GPUs by their UUIDs gets these.
-class GpuModelMatch final : public Filter {
- public:
-  [[nodiscard]] Reason Check(const Node& node, const RequestShape& shape) const override;
-};
+// CPU, memory and GPUs of the node suffice: those of the empty node, and then those that are free,
+// so that no pod is evicted for a pod that would not fit afterwards.
+Reason CheckFit(const Node& node, const RequestShape& shape);
 
 // Whether a node without GPUs may offer some by that resource: its labels show none but others'.
 bool MayOfferAs(const NodeSpec& spec, std::string_view resource);

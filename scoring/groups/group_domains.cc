@@ -3,13 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "cluster/node/gpu_division.h"
 #include "scoring/admission.h"
@@ -19,7 +14,6 @@
 #include "scoring/mig/mig_plan.h"
 #include "scoring/registry.h"
 #include "scoring/scorer.h"
-#include "topology/domains/domain_tree.h"
 #include "topology/links/wiring.h"
 
 namespace berth {

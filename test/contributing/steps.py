@@ -17,7 +17,7 @@ PLACES = {
     "scoring/registry.cc: profiles": "static std::vector<ProfileSpec> profiles = {\n",
     "scoring/reason.h: reasons": "PodRequest::refusal is the text\n",
     "scoring/reason.cc: rows": 'set(kPodRefused, kNever, "pod_refused", "");\n',
-    "scoring/filters/device_fit.cc: NodeHealth": "Reason NodeHealth::Check(const Node& node, const RequestShape& shape) const {\n",
+    "scoring/filters/device_fit.cc: CheckHealth": "Reason CheckHealth(const Node& node, const RequestShape& shape) {\n",
     "docs/my-pod-waits.md: never": "## Never, as pod and node are\n\n| text | cause | cure |\n|---|---|---|\n",
     "server/wire/pod/pod_needs.cc: keys": 'constexpr std::string_view kMinMemoryKey = "berth.dev/min-gpu-memory-gib";\n',
     "server/wire/pod/pod_needs.cc: IsGpuNeedKey": "bool IsGpuNeedKey(std::string_view key) {",

@@ -83,8 +83,8 @@ class AgentWorld {
   Reason Check(const Json& pod, NodeIndex index = 0) {
     const PodRequest request = Decode(pod);
     EXPECT_EQ(request.refusal, "");
-    const Reason fits = DeviceFit().Check(node(index), request.shape);
-    return fits == Reason::kFits ? GpuModelMatch().Check(node(index), request.shape) : fits;
+    const Reason fits = CheckFit(node(index), request.shape);
+    return fits == Reason::kFits ? CheckModel(node(index), request.shape) : fits;
   }
 
   // Binds the pod. What is written with the Binding; {} where it does not fit.

@@ -125,7 +125,7 @@ class GpuConditionsTest : public testing::Test {
   const NodeSpec& spec() { return world_.node().spec(); }
   Reason Check(const Json& pod) {
     const PodRequest request = world_.Decode(pod);
-    const Reason health = NodeHealth().Check(world_.node(), request.shape);
+    const Reason health = CheckHealth(world_.node(), request.shape);
     return health == Reason::kFits ? world_.Check(pod) : health;
   }
   // The whole node is closed to pods with GPUs, for that condition.

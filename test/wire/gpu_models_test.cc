@@ -81,7 +81,7 @@ TEST(GpuModels, SharesAreOfTheModelThatIsAskedFor) {
 std::string WhyNot(const Json& node, const Json& pod) {
   AgentWorld world(node);
   const PodRequest request = world.Decode(pod);
-  const Reason reason = GpuModelMatch().Check(world.node(), request.shape);
+  const Reason reason = CheckModel(world.node(), request.shape);
   return LackText(world.node(), request, reason);
 }
 

@@ -21,23 +21,24 @@ struct Case {
   Reason want;
 };
 
-void ExpectReasons(const Filter& filter, const std::vector<Case>& cases) {
+void ExpectReasons(Reason (*check)(const Node&, const RequestShape&),
+                   const std::vector<Case>& cases) {
   for (const Case& c : cases) {
-    const Reason reason = filter.Check(c.node.Build(), c.pod.Shape());
+    const Reason reason = check(c.node.Build(), c.pod.Shape());
     EXPECT_EQ(reason, c.want) << c.description << ": got " << CodeOf(reason) << ", want "
                               << CodeOf(c.want);
   }
 }
 
-TEST(NodeHealth, RefusesANodeThatIsNotReady) {
-  ExpectReasons(NodeHealth(),
+TEST(CheckHealth, RefusesANodeThatIsNotReady) {
+  ExpectReasons(CheckHealth,
                 {{"ready", ANode("n"), APod("p"), Reason::kFits},
                  {"not ready", ANode("n").NotReady(), APod("p"), Reason::kNodeNotReady}});
 }
 
-TEST(GpuModelMatch, ComparesTheModelsOfAPodThatWantsGpus) {
+TEST(CheckModel, ComparesTheModelsOfAPodThatWantsGpus) {
   const ANode t4 = ANode("n").Gpus(1).Model("T4");
-  ExpectReasons(GpuModelMatch(),
+  ExpectReasons(CheckModel,
                 {{"any model", t4, APod("p").Whole(1), Reason::kFits},
                  {"this model", t4, APod("p").Whole(1).Models({"T4"}), Reason::kFits},
                  {"one of these", t4, APod("p").Share(1).Models({"A100", "T4"}), Reason::kFits},
@@ -48,10 +49,10 @@ TEST(GpuModelMatch, ComparesTheModelsOfAPodThatWantsGpus) {
                   Reason::kModelMismatch}});
 }
 
-TEST(GpuModelMatch, WantsAsManyOfTheGpusThatAPodNames) {
+TEST(CheckModel, WantsAsManyOfTheGpusThatAPodNames) {
   const ANode two = ANode("n").Gpus(2).Named();
   ExpectReasons(
-      GpuModelMatch(),
+      CheckModel,
       {{"this one", two, APod("p").Whole(1).OnGpus({"GPU-1"}), Reason::kFits},
        {"a share of it", two, APod("p").Share(1).OnGpus({"GPU-1"}), Reason::kFits},
        {"of another node", two, APod("p").Whole(1).OnGpus({"GPU-x"}), Reason::kGpuMismatch},
@@ -68,10 +69,10 @@ TEST(GpuModelMatch, WantsAsManyOfTheGpusThatAPodNames) {
        {"no GPU there", ANode("n"), APod("p").Whole(1).OnGpus({"GPU-1"}), Reason::kFits}});
 }
 
-TEST(DeviceFit, WaitsForTheGpusThatAPodNames) {
+TEST(CheckFit, WaitsForTheGpusThatAPodNames) {
   const ANode two = ANode("n").Gpus(3).Named().Unhealthy(2).Holding(APod("a").Whole(1), {1});
   ExpectReasons(
-      DeviceFit(),
+      CheckFit,
       {{"the idle one", two, APod("p").Whole(1).OnGpus({"GPU-0"}), Reason::kFits},
        {"the other one", two, APod("p").Whole(1).OnGpus({"GPU-1"}), Reason::kGpusBusy},
        {"a share of it", two, APod("p").Share(1).OnGpus({"GPU-1"}), Reason::kShareBusy},
@@ -79,12 +80,12 @@ TEST(DeviceFit, WaitsForTheGpusThatAPodNames) {
        {"a share of that", two, APod("p").Share(1).OnGpus({"GPU-2"}), Reason::kShareNeverFits}});
 }
 
-TEST(DeviceFit, CountsTheGpusOfSharesOfSeveral) {
+TEST(CheckFit, CountsTheGpusOfSharesOfSeveral) {
   const ANode three = ANode("n")
                           .Gpus(3, 16'000)
                           .Holding(APod("a").Share(600, 4000), {0})
                           .Holding(APod("b").Share(100, 15'000), {1});
-  ExpectReasons(DeviceFit(),
+  ExpectReasons(CheckFit,
                 {{"compute of two", three, APod("p").Shares(2, 900, 1000), Reason::kFits},
                  {"of three", three, APod("p").Shares(3, 900, 1000), Reason::kShareBusy},
                  {"memory of two", three, APod("p").Shares(2, 0, 6000), Reason::kFits},
@@ -93,9 +94,9 @@ TEST(DeviceFit, CountsTheGpusOfSharesOfSeveral) {
                  {"too large", three, APod("p").Shares(2, 0, 20'000), Reason::kShareNeverFits}});
 }
 
-TEST(DeviceFit, CountsWholeGpus) {
+TEST(CheckFit, CountsWholeGpus) {
   const ANode four = ANode("n").Gpus(4).Unhealthy(3).Holding(APod("a").Share(1), {0});
-  ExpectReasons(DeviceFit(),
+  ExpectReasons(CheckFit,
                 {{"two are idle", four, APod("p").Whole(2), Reason::kFits},
                  {"three are healthy", four, APod("p").Whole(3), Reason::kGpusBusy},
                  {"four are not", four, APod("p").Whole(4), Reason::kTooFewGpus},
@@ -106,13 +107,13 @@ TEST(DeviceFit, CountsWholeGpus) {
                   APod("p").Whole(1), Reason::kGpusBusy}});
 }
 
-TEST(DeviceFit, MeasuresShares) {
+TEST(CheckFit, MeasuresShares) {
   const ANode used = ANode("n")
                          .Gpus(2, 16'000)
                          .Holding(APod("a").Share(600, 4000), {0})
                          .Holding(APod("b").Share(100, 15'000), {1});
   ExpectReasons(
-      DeviceFit(),
+      CheckFit,
       {{"the second has the compute", used, APod("p").Share(900, 1000), Reason::kFits},
        {"neither has it", used, APod("p").Share(901, 1), Reason::kShareBusy},
        {"the first has the memory", used, APod("p").Share(400, 12'000), Reason::kFits},
@@ -131,11 +132,11 @@ TEST(DeviceFit, MeasuresShares) {
        {"no GPU there", ANode("n"), APod("p").Share(1), Reason::kNoGpu}});
 }
 
-TEST(DeviceFit, MeasuresCpuAndMemory) {
+TEST(CheckFit, MeasuresCpuAndMemory) {
   const ANode node = ANode("n").Cpu(8).MemoryGib(16).Holding(APod("a").Cpu(6).MemoryGib(10));
   const ANode full = ANode("n").Cpu(1).MemoryGib(1).Holding(APod("a").Cpu(2).MemoryGib(2));
   ExpectReasons(
-      DeviceFit(),
+      CheckFit,
       {{"to the last bit", node, APod("p").Cpu(2).MemoryGib(6), Reason::kFits},
        {"CPU taken", node, APod("p").CpuMilli(2001), Reason::kCpuShort},
        {"CPU never there", node, APod("p").CpuMilli(8001), Reason::kTooFewCpus},
@@ -146,12 +147,12 @@ TEST(DeviceFit, MeasuresCpuAndMemory) {
        {"overcommitted, memory asked", full, APod("p").MemoryGib(1), Reason::kMemoryShort}});
 }
 
-TEST(DeviceFit, MeasuresDiskWhereTheNodeSaysHowMuchItHas) {
+TEST(CheckFit, MeasuresDiskWhereTheNodeSaysHowMuchItHas) {
   const ANode node = ANode("n").DiskGib(100).Holding(APod("a").DiskGib(60));
   const ANode full = ANode("n").DiskGib(50).Holding(APod("a").DiskGib(60));
   const ANode silent = ANode("n").Holding(APod("a").DiskGib(60));
   ExpectReasons(
-      DeviceFit(),
+      CheckFit,
       {{"to the last bit", node, APod("p").DiskGib(40), Reason::kFits},
        {"taken", node, APod("p").DiskGib(41), Reason::kDiskShort},
        {"never there", node, APod("p").DiskGib(101), Reason::kTooLittleDisk},
@@ -161,11 +162,11 @@ TEST(DeviceFit, MeasuresDiskWhereTheNodeSaysHowMuchItHas) {
        {"not tracked", silent, APod("p").DiskGib(1 << 20), Reason::kFits}});
 }
 
-TEST(DeviceFit, GivesAReasonThatNoEvictionHelpsBeforeOneThatItDoes) {
+TEST(CheckFit, GivesAReasonThatNoEvictionHelpsBeforeOneThatItDoes) {
   const ANode node = ANode("n").Cpu(8).MemoryGib(16).Gpus(2).Holding(
       APod("a").Whole(2).Cpu(8).MemoryGib(16), {0, 1});
   ExpectReasons(
-      DeviceFit(),
+      CheckFit,
       {{"GPUs busy, too few CPUs ever", node, APod("p").Whole(1).Cpu(9), Reason::kTooFewCpus},
        {"share busy, too little memory ever", node, APod("p").Share(1).MemoryGib(17),
         Reason::kTooLittleMemory},
@@ -178,15 +179,11 @@ TEST(DeviceFit, GivesAReasonThatNoEvictionHelpsBeforeOneThatItDoes) {
         Reason::kGpusBusy}});
 }
 
-TEST(BuiltinFilters, AskInTheOrderHealthModelFit) {
+TEST(FirstObjection, AsksInTheOrderHealthModelFit) {
   const ANode sick = ANode("n").NotReady().Gpus(1).Model("T4").Cpu(1);
   const RequestShape hopeless = APod("p").Whole(2).Models({"A100"}).Cpu(2).Shape();
   const auto first = [&hopeless](const ANode& node) {
-    for (const Filter* filter : BuiltinFilters()) {
-      const Reason reason = filter->Check(node.Build(), hopeless);
-      if (reason != Reason::kFits) return reason;
-    }
-    return Reason::kFits;
+    return FirstObjection(node.Build(), hopeless);
   };
   EXPECT_EQ(first(sick), Reason::kNodeNotReady);
   EXPECT_EQ(first(ANode("n").Gpus(1).Model("T4").Cpu(1)), Reason::kModelMismatch);
