@@ -77,39 +77,15 @@ constexpr std::string_view kPwrCpu = "PWR, const.go, MapCpuTypeEnergyConsumption
 constexpr std::string_view kTakenForA10 = "undisclosed; taken for an A10 (PWR)";
 constexpr std::string_view kTakenForA100 = "undisclosed; taken for an A100 (PWR)";
 
-// The draw of GPUs that nobody used, and their power limit, in listings of nvidia-smi and rocm-smi
-// that people keep in public repositories.
-constexpr std::string_view kH100Draw =
-    "nvidia-smi: 74 W of 700 W, Zymrael/vortex; 68 to 75 W in nine other public repositories";
-constexpr std::string_view kA100PcieDraw =
-    "nvidia-smi: 43 to 65 W of 300 W, in nine public repositories";
-constexpr std::string_view kL40SDraw =
-    "nvidia-smi: 20 to 35 W of 350 W, in nine public repositories";
-constexpr std::string_view kL4Draw = "nvidia-smi: 16 W of 72 W, speaches-ai/speaches#438";
-constexpr std::string_view kA10GDraw = "nvidia-smi: 8 to 15 W of 300 W, in three listings";
-constexpr std::string_view kA30Draw = "nvidia-smi: 32 to 43 W of 165 W, in three listings";
-constexpr std::string_view kA40Draw = "nvidia-smi: 21 W of 300 W, in one listing";
-constexpr std::string_view kB200Draw = "nvidia-smi: 136 to 145 W of 1000 W, in four listings";
-constexpr std::string_view kB300Draw = "nvidia-smi: 135 and 181 W of 1100 W, in two listings";
-constexpr std::string_view kGB200Draw = "nvidia-smi: 162 to 181 W of 1200 W, in five listings";
-constexpr std::string_view kGB300Draw = "nvidia-smi: 234 W of 1400 W, in one listing";
-constexpr std::string_view kH100NvlDraw = "nvidia-smi: 60 to 63 W of 400 W, in two listings";
-constexpr std::string_view kH100PcieDraw = "nvidia-smi: 46 to 54 W of 350 W, in two listings";
-constexpr std::string_view kH20Draw = "nvidia-smi: 72 to 74 W of 500 W, in three listings";
-constexpr std::string_view kH200Draw =
-    "nvidia-smi: 73 to 78 W of 700 W, in five listings; 120 to 127 W in two others";
-constexpr std::string_view kH200NvlDraw = "nvidia-smi: 69 to 73 W of 600 W, in two listings";
-constexpr std::string_view kL40Draw = "nvidia-smi: 35 W of 300 W, in one listing";
 constexpr std::string_view kMi300XDraw = "rocm-smi: 140 to 180 W of 750 W, in four listings";
-constexpr std::string_view kRtxPro6000Draw =
-    "nvidia-smi: 28 to 35 W of 600 W, in five listings; 46 and 81 W in two others, in state P0";
 
 constexpr CpuPower kXeonE5 = {"Xeon E5-2682 v4", 15, 120, 16, kPwrCpu};
 constexpr CpuPower kXeon8163 = {"Xeon 8163", 20, 165, 24, kPwrCpu};
 constexpr CpuPower kXeon6326 = {"Xeon 6326", 20, 185, 16, kPwrCpu};
 constexpr CpuPower kXeon8369B = {"Xeon 8369B", 20, 270, 32, kPwrCpu};
 
-// The names of the openb trace, with known CPUs, and those that real nodes publish.
+// The names of the openb trace, with known CPUs, and those that real nodes publish. Listings are
+// those of GPUs that nobody used, with their power limit, that people keep in public repositories.
 constexpr std::array<GpuPower, 35> kGpuPower = {{
     {"A10", 30, 150, &kXeon8369B, kPwr},
     {"A100", 50, 400, &kXeon8369B, kPwr},
@@ -118,26 +94,32 @@ constexpr std::array<GpuPower, 35> kGpuPower = {{
     {"G2", 30, 150, &kXeon8369B, kTakenForA10},
     {"G3", 50, 400, &kXeon8369B, kTakenForA100},
     {"NVIDIA-A10", 30, 150, nullptr, kPwr},
-    {"NVIDIA-A100-80GB-PCIe", 50, 300, nullptr, kA100PcieDraw},
+    {"NVIDIA-A100-80GB-PCIe", 50, 300, nullptr,
+     "nvidia-smi: 43 to 65 W of 300 W, in nine public repositories"},
     {"NVIDIA-A100-SXM4-40GB", 50, 400, nullptr, kPwr},
     {"NVIDIA-A100-SXM4-80GB", 50, 400, nullptr, kPwr},
-    {"NVIDIA-A10G", 10, 300, nullptr, kA10GDraw},
-    {"NVIDIA-A30", 35, 165, nullptr, kA30Draw},
-    {"NVIDIA-A40", 20, 300, nullptr, kA40Draw},
-    {"NVIDIA-B200", 140, 1000, nullptr, kB200Draw},
-    {"NVIDIA-B300-SXM6-AC", 155, 1100, nullptr, kB300Draw},
-    {"NVIDIA-GB200", 165, 1200, nullptr, kGB200Draw},
-    {"NVIDIA-GB300", 230, 1400, nullptr, kGB300Draw},
-    {"NVIDIA-H100-80GB-HBM3", 70, 700, nullptr, kH100Draw},
-    {"NVIDIA-H100-NVL", 60, 400, nullptr, kH100NvlDraw},
-    {"NVIDIA-H100-PCIe", 50, 350, nullptr, kH100PcieDraw},
-    {"NVIDIA-H20", 72, 500, nullptr, kH20Draw},
-    {"NVIDIA-H200", 75, 700, nullptr, kH200Draw},
-    {"NVIDIA-H200-NVL", 70, 600, nullptr, kH200NvlDraw},
-    {"NVIDIA-L4", 16, 72, nullptr, kL4Draw},
-    {"NVIDIA-L40", 35, 300, nullptr, kL40Draw},
-    {"NVIDIA-L40S", 35, 350, nullptr, kL40SDraw},
-    {"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 30, 600, nullptr, kRtxPro6000Draw},
+    {"NVIDIA-A10G", 10, 300, nullptr, "nvidia-smi: 8 to 15 W of 300 W, in three listings"},
+    {"NVIDIA-A30", 35, 165, nullptr, "nvidia-smi: 32 to 43 W of 165 W, in three listings"},
+    {"NVIDIA-A40", 20, 300, nullptr, "nvidia-smi: 21 W of 300 W, in one listing"},
+    {"NVIDIA-B200", 140, 1000, nullptr, "nvidia-smi: 136 to 145 W of 1000 W, in four listings"},
+    {"NVIDIA-B300-SXM6-AC", 155, 1100, nullptr,
+     "nvidia-smi: 135 and 181 W of 1100 W, in two listings"},
+    {"NVIDIA-GB200", 165, 1200, nullptr, "nvidia-smi: 162 to 181 W of 1200 W, in five listings"},
+    {"NVIDIA-GB300", 230, 1400, nullptr, "nvidia-smi: 234 W of 1400 W, in one listing"},
+    {"NVIDIA-H100-80GB-HBM3", 70, 700, nullptr,
+     "nvidia-smi: 74 W of 700 W, Zymrael/vortex; 68 to 75 W in nine other public repositories"},
+    {"NVIDIA-H100-NVL", 60, 400, nullptr, "nvidia-smi: 60 to 63 W of 400 W, in two listings"},
+    {"NVIDIA-H100-PCIe", 50, 350, nullptr, "nvidia-smi: 46 to 54 W of 350 W, in two listings"},
+    {"NVIDIA-H20", 72, 500, nullptr, "nvidia-smi: 72 to 74 W of 500 W, in three listings"},
+    {"NVIDIA-H200", 75, 700, nullptr,
+     "nvidia-smi: 73 to 78 W of 700 W, in five listings; 120 to 127 W in two others"},
+    {"NVIDIA-H200-NVL", 70, 600, nullptr, "nvidia-smi: 69 to 73 W of 600 W, in two listings"},
+    {"NVIDIA-L4", 16, 72, nullptr, "nvidia-smi: 16 W of 72 W, speaches-ai/speaches#438"},
+    {"NVIDIA-L40", 35, 300, nullptr, "nvidia-smi: 35 W of 300 W, in one listing"},
+    {"NVIDIA-L40S", 35, 350, nullptr,
+     "nvidia-smi: 20 to 35 W of 350 W, in nine public repositories"},
+    {"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 30, 600, nullptr,
+     "nvidia-smi: 28 to 35 W of 600 W, in five listings; 46 and 81 W in two others, in state P0"},
     {"P100", 25, 250, &kXeonE5, kPwr},
     {"T4", 10, 70, &kXeon8163, kPwr},
     {"Tesla-P100-PCIE-16GB", 25, 250, nullptr, kPwr},

@@ -12,40 +12,6 @@ constexpr char kZone[] = "topology.kubernetes.io/zone";
 // GPU Feature Discovery: <ClusterUUID>.<CliqueId>, only on multi-node NVLink.
 constexpr char kClique[] = "nvidia.com/gpu.clique";
 
-// NVIDIA topograph names the switch tiers from the node outward. Its keys have changed twice:
-// 2026 on (docs/reference/node-labels.md of NVIDIA/topograph), the release before it, and the
-// first ones (docs/k8s.md), in which block and datacenter were also called leaf and core.
-const TopologyLevels& Topograph3() {
-  static const TopologyLevels levels = {
-      {"core", {"fabric.topograph.run/tier-2"}},
-      {"spine", {"fabric.topograph.run/tier-1"}},
-      {"leaf", {"fabric.topograph.run/tier-0"}},
-      {"nvlink-domain", {"accelerator.topograph.run/domain"}},
-      {"nvlink-sub-domain", {"accelerator.topograph.run/sub-domain"}},
-  };
-  return levels;
-}
-
-const TopologyLevels& Topograph2() {
-  static const TopologyLevels levels = {
-      {"core", {"network.topology.nvidia.com/tier-2"}},
-      {"spine", {"network.topology.nvidia.com/tier-1"}},
-      {"leaf", {"network.topology.nvidia.com/tier-0"}},
-      {"nvlink-domain", {"xclr.topology.nvidia.com/domain"}},
-  };
-  return levels;
-}
-
-const TopologyLevels& Topograph1() {
-  static const TopologyLevels levels = {
-      {"core", {"network.topology.nvidia.com/core", "network.topology.nvidia.com/datacenter"}},
-      {"spine", {"network.topology.nvidia.com/spine"}},
-      {"leaf", {"network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block"}},
-      {"nvlink-domain", {"network.topology.nvidia.com/accelerator"}},
-  };
-  return levels;
-}
-
 std::vector<TopologyPreset> MakePresets() {
   return {
       {"coreweave",
@@ -68,9 +34,25 @@ std::vector<TopologyPreset> MakePresets() {
       {"oci",
        {{"network-block", {"oci.oraclecloud.com/host.network_block_id"}},
         {"rack", {"oci.oraclecloud.com/host.rack_id"}}}},
-      {"topograph-1", Topograph1()},
-      {"topograph-2", Topograph2()},
-      {"topograph-3", Topograph3()},
+      // NVIDIA topograph names the switch tiers from the node outward. Its keys have changed twice:
+      // 2026 on (docs/reference/node-labels.md of NVIDIA/topograph), the release before it, and the
+      // first ones (docs/k8s.md), in which block and datacenter were also called leaf and core.
+      {"topograph-1",
+       {{"core", {"network.topology.nvidia.com/core", "network.topology.nvidia.com/datacenter"}},
+        {"spine", {"network.topology.nvidia.com/spine"}},
+        {"leaf", {"network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block"}},
+        {"nvlink-domain", {"network.topology.nvidia.com/accelerator"}}}},
+      {"topograph-2",
+       {{"core", {"network.topology.nvidia.com/tier-2"}},
+        {"spine", {"network.topology.nvidia.com/tier-1"}},
+        {"leaf", {"network.topology.nvidia.com/tier-0"}},
+        {"nvlink-domain", {"xclr.topology.nvidia.com/domain"}}}},
+      {"topograph-3",
+       {{"core", {"fabric.topograph.run/tier-2"}},
+        {"spine", {"fabric.topograph.run/tier-1"}},
+        {"leaf", {"fabric.topograph.run/tier-0"}},
+        {"nvlink-domain", {"accelerator.topograph.run/domain"}},
+        {"nvlink-sub-domain", {"accelerator.topograph.run/sub-domain"}}}},
       {"zone-region", {{"region", {kRegion}}, {"zone", {kZone}}}},
   };
 }
