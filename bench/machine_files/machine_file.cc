@@ -18,7 +18,9 @@ Result<LinkMatrix> ParseTopologyFile(std::string_view text) {
   }
   if (text[begin] == '<') return ParseNcclXml(text);
   if (text[begin] != '{') return ParseTopoText(text);
-  return wire::ParseTopologyJson(text);
+  const wire::Json json = wire::Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return Invalid("want JSON, got something else");
+  return wire::ReadTopology(json);
 }
 
 Result<LinkMatrix> ReadTopologyFile(const std::string& file) {

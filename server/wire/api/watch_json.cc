@@ -67,9 +67,6 @@ void ReadListMetadata(object metadata, ListPage& page) {
   }
 }
 
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
-
 // What decides whether the Job has a run beside what is kept of it.
 struct Phase {
   bool suspended = false, ended = false;
@@ -105,9 +102,6 @@ void ReadStatus(object status, JobDeadline& job, Phase& phase) {
     }
   });
 }
-
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
 
 constexpr std::int64_t kNone = 0, kMost = 1 << 30;
 

@@ -3,12 +3,14 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "base/text.h"
 #include "scoring/reason.h"
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/object_meta.h"
+#include "server/wire/json/object_reader.h"
 #include "server/wire/pod/pod_json.h"
 
 namespace berth::wire {
@@ -180,6 +182,10 @@ Result<ExtenderArgs> DecodeAnyOrder(const PaddedText& text, const PodRules& rule
   return args;
 }
 
+bool IsPlain(char c) {
+  return c != '\\' && static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x80;
+}
+
 // Reads `"a","b"]}` up to the end of the text. False where it is anything but plain names: the
 // caller then takes the long way.
 bool ReadPlainNames(std::string_view text, CandidateCollector& candidates) {
@@ -194,12 +200,7 @@ bool ReadPlainNames(std::string_view text, CandidateCollector& candidates) {
       const std::size_t end = text.find('"');
       if (end == std::string_view::npos) return false;
       const std::string_view name = text.substr(0, end);
-      for (const char c : name) {
-        if (c == '\\' || static_cast<unsigned char>(c) < 0x20 ||
-            static_cast<unsigned char>(c) >= 0x80) {
-          return false;
-        }
-      }
+      if (!std::ranges::all_of(name, IsPlain)) return false;
       candidates.Add(name);
       taken = end + 1;
     }
@@ -213,19 +214,15 @@ bool ReadPlainNames(std::string_view text, CandidateCollector& candidates) {
 // Whether ReadPlainNames would take the text; the names are not looked up.
 bool ArePlainNames(std::string_view text) {
   constexpr std::size_t kBlock = 64;
-  const auto is_plain = [](char c) {
-    return c != '\\' && static_cast<unsigned char>(c) >= 0x20 &&
-           static_cast<unsigned char>(c) < 0x80;
-  };
   const std::size_t close = text.rfind("]}");
   if (close == text.npos || text.find_first_not_of(" \t\r\n", close + 2) != text.npos) return false;
   text = text.substr(0, close);
   std::size_t odd = 0;
   std::size_t at = 0;
   for (; at + kBlock <= text.size(); at += kBlock) {  // blocks of a fixed size become vectors
-    for (std::size_t i = 0; i < kBlock; ++i) odd += is_plain(text[at + i]) ? 0U : 1U;
+    for (std::size_t i = 0; i < kBlock; ++i) odd += IsPlain(text[at + i]) ? 0U : 1U;
   }
-  for (; at < text.size(); ++at) odd += is_plain(text[at]) ? 0U : 1U;
+  for (; at < text.size(); ++at) odd += IsPlain(text[at]) ? 0U : 1U;
   if (odd > 0) return false;
   for (std::size_t count = 1; text.starts_with('"') && count <= kMostNames; ++count) {
     const std::size_t end = text.find('"', 1);
@@ -382,13 +379,10 @@ void ReadVictimMap(object map, bool full, PreemptionArgs& args) {
     victims.node = std::string_view(entry.unescaped_key());
     value content = entry.value();
     if (!content.is_null()) {
-      for (auto field : content.get_object()) {
-        const std::string_view key = field.unescaped_key();
-        value part = field.value();
-        if (part.is_null()) continue;
+      ForEachField(content.get_object(), [&](std::string_view key, value part) {
         if (IsField(key, "Pods")) victims.uids = ReadVictimUids(part.get_array(), full);
         if (IsField(key, "NumPDBViolations")) victims.pdb_violations = part.get_int64();
-      }
+      });
     }
     args.nodes.push_back(std::move(victims));
   }

@@ -161,9 +161,7 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
     return ReadItem(claim, place, claims);
   });
   fields.Object("topology", [&](const Json& topology, const std::string& place) -> Status {
-    auto read = ReadTopology(topology);
-    if (!read) return tl::unexpected(std::move(read).error().Within(place));
-    matrix = *std::move(read);
+    BERTH_TRY(matrix, Within(ReadTopology(topology), place));
     return {};
   });
   fields.Text("topology_source", source);
@@ -179,9 +177,7 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
     spec.links =
         rules.links->LinksOf(*std::move(matrix), spec.gpu_model, {rank, std::move(source)});
   }
-  if (Status valid = Validate(spec); !valid) {
-    return tl::unexpected(std::move(valid).error().Within(path));
-  }
+  BERTH_TRY_STATUS(Within(Validate(spec), path));
   return spec;
 }
 
@@ -304,11 +300,6 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
   return file;
 }
 
-std::string KindOf(const Json& item) {
-  const auto kind = item.is_object() ? item.find("kind") : item.end();
-  return kind != item.end() && kind->is_string() ? kind->get<std::string>() : "";
-}
-
 // Objects of Kubernetes, each of the kind that it says.
 class ObjectReader {
  public:
@@ -320,7 +311,7 @@ class ObjectReader {
     file_.is_list = true;
     std::vector<std::string> kinds;
     for (const Json& item : items) {
-      kinds.push_back(KindOf(item));
+      kinds.push_back(TextIn(item, {"kind"}));
       if (!kinds.back().empty()) continue;
       return Invalid("items[" + std::to_string(kinds.size() - 1) +
                      "].kind: want the kind of the object, such as Node or Pod, got none");
@@ -330,9 +321,7 @@ class ObjectReader {
       for (std::size_t i = 0; i < items.size(); ++i) {
         const bool is_first = kinds[i] != "Node" && kinds[i] != "Pod";
         if (is_first != (turn == 0)) continue;
-        Status taken = Take(items[i], kinds[i]);
-        if (taken) continue;
-        return tl::unexpected(std::move(taken).error().Within("items[" + std::to_string(i) + "]"));
+        BERTH_TRY_STATUS(Within(Take(items[i], kinds[i]), "items[" + std::to_string(i) + "]"));
       }
     }
     if (!not_read_.empty()) file_.problems.push_back(NotReadText());
@@ -349,10 +338,10 @@ class ObjectReader {
     if (kind == "Pod") return TakePod(item);
     if (kind == "PodDisruptionBudget") return TakeBudget(item);
     if (is_own) return TakeGroup(item);
-    const auto version = item.find("apiVersion");
+    const Json& version = In(item, {"apiVersion"});
     const bool is_read =
-        take_other_ && version != item.end() && version->is_string() &&
-        take_other_(version->get_ref<const std::string&>(), kind, PaddedText(JsonText(item)));
+        take_other_ && version.is_string() &&
+        take_other_(version.get_ref<const std::string&>(), kind, PaddedText(JsonText(item)));
     if (!is_read) ++not_read_[kind.substr(0, kLongestKind)];
     read_ += is_read ? 1 : 0;
     return {};
@@ -512,7 +501,7 @@ Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
 void OpenLists(Json& cluster) {
   Json opened = Json::array();
   for (Json& item : cluster["items"]) {
-    const std::string kind = KindOf(item);
+    const std::string kind = TextIn(item, {"kind"});
     if (!kind.ends_with("List") || !In(item, {"items"}).is_array()) {
       opened.push_back(std::move(item));
       continue;
@@ -584,10 +573,9 @@ Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, cons
   BERTH_TRY(text, ClusterAsJson(std::move(text)));
   Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid(WrongJson(text));
-  const auto kind = json.is_object() ? json.find("kind") : json.end();
-  if (kind != json.end() && kind->is_string()) {
-    if (*kind != "NodeList" && *kind != "List") {
-      return Invalid("kind: want NodeList or List, got " + kind->dump(-1, ' ', true));
+  if (const Json& kind = In(json, {"kind"}); kind.is_string()) {
+    if (kind != "NodeList" && kind != "List") {
+      return Invalid("kind: want NodeList or List, got " + kind.dump(-1, ' ', true));
     }
     if (pods != nullptr && IsListOfObjects(json)) {
       BERTH_TRY_STATUS(CheckJson(text));  // bounds the levels, which are gone through below

@@ -7,8 +7,6 @@
 
 #include "base/text.h"
 #include "server/wire/file/cluster_file.h"
-#include "server/wire/json/json_text.h"
-#include "server/wire/json/object_reader.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/node_traits.h"

@@ -8,56 +8,11 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "server/wire/json/strict_json.h"
 
 namespace berth::wire {
 
 namespace {
-
-// Length of the UTF-8 sequence at the start of the text, 0 where there is none (Unicode 15, table
-// 3-7).
-std::size_t SequenceLength(std::string_view text) {
-  const auto byte = [text](std::size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const auto follows = [&byte](std::size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return follows(1) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    const unsigned low = lead == 0xe0 ? 0xa0 : 0x80;
-    const unsigned high = lead == 0xed ? 0x9f : 0xbf;
-    return follows(1, low, high) && follows(2) ? 3 : 0;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    const unsigned low = lead == 0xf0 ? 0x90 : 0x80;
-    const unsigned high = lead == 0xf4 ? 0x8f : 0xbf;
-    return follows(1, low, high) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
-
-void AppendControl(std::string& out, char c) {
-  constexpr char kHex[] = "0123456789abcdef";
-  switch (c) {
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    default:
-      break;
-  }
-  const auto value = static_cast<std::uint8_t>(c);
-  out += "\\u00";
-  out += kHex[value >> 4];
-  out += kHex[value & 15];
-}
 
 // How many bytes at the start are written as they are.
 std::size_t PlainLength(std::string_view text) {
@@ -257,46 +212,46 @@ using std::chrono::seconds;
 
 constexpr int kFirstYear = 1970, kLastYear = 2199;
 
+// Whether the text begins with a digit for each 0 of the form, and else with the form's characters.
+bool HasForm(std::string_view text, std::string_view form) {
+  if (text.size() < form.size()) return false;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    if (form[i] == '0' ? !IsDigit(text[i]) : form[i] != text[i]) return false;
+  }
+  return true;
+}
+
 // The number that the text has at a place, as so many digits.
-std::optional<int> NumberAt(std::string_view text, std::size_t at, std::size_t digits, int most) {
-  if (text.size() < at + digits) return std::nullopt;
-  const std::string_view part = text.substr(at, digits);
-  if (part.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
-  const auto number = ParseInt(part, 0, most);
-  return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
+int NumberAt(std::string_view text, std::size_t at, std::size_t digits) {
+  return static_cast<int>(*ParseInt(text.substr(at, digits), 0, 9999));
 }
 
 // "Z", "+08:00": how far the clock that was read is ahead of UTC.
 std::optional<minutes> OffsetOf(std::string_view text) {
   if (text == "Z") return minutes(0);
-  if (text.size() != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') return std::nullopt;
-  const auto hour = NumberAt(text, 1, 2, 23);
-  const auto minute = NumberAt(text, 4, 2, 59);
-  if (!hour || !minute) return std::nullopt;
-  const minutes offset = std::chrono::hours(*hour) + minutes(*minute);
+  if (text.size() != 6 || (!HasForm(text, "+00:00") && !HasForm(text, "-00:00"))) {
+    return std::nullopt;
+  }
+  const int hour = NumberAt(text, 1, 2), minute = NumberAt(text, 4, 2);
+  if (hour > 23 || minute > 59) return std::nullopt;
+  const minutes offset = std::chrono::hours(hour) + minutes(minute);
   return text[0] == '-' ? -offset : offset;
 }
 
 }  // namespace
 
 void AppendString(std::string& out, std::string_view text) {
-  out += '"';
-  while (!text.empty()) {
-    const std::size_t plain = PlainLength(text);  // nearly always all of it
-    out.append(text.substr(0, plain));
-    text.remove_prefix(plain);
-    if (text.empty()) break;
-    const std::size_t length = SequenceLength(text);
-    const char c = text[0];
-    if (length == 0) {
-      out += "\xef\xbf\xbd";
-    } else if (length == 1 && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) {
-      AppendControl(out, c);
-    } else {
-      if (c == '"' || c == '\\') out += '\\';
-      out.append(text.substr(0, length));
+  const std::size_t plain = PlainLength(text);  // nearly always all of it
+  out.append("\"").append(text.substr(0, plain));
+  if (plain < text.size()) {
+    const std::string escaped = JsonText(text.substr(plain));
+    for (const char c : std::string_view(escaped).substr(1, escaped.size() - 2)) {
+      if (c == 0x7f) {
+        out += "\\u007f";
+      } else {
+        out += c;
+      }
     }
-    text.remove_prefix(length == 0 ? 1 : length);
   }
   out += '"';
 }
@@ -314,18 +269,14 @@ Status CheckJson(std::string_view text) { return Checker(text).Check(); }
 
 std::optional<WallTime> ParseTime(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00T00:00:00";
-  if (text.size() <= kForm.size()) return std::nullopt;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    if (kForm[i] != '0' && kForm[i] != text[i]) return std::nullopt;
-  }
-  const auto year = NumberAt(text, 0, 4, kLastYear), month = NumberAt(text, 5, 2, 12),
-             day = NumberAt(text, 8, 2, 31), hour = NumberAt(text, 11, 2, 23),
-             minute = NumberAt(text, 14, 2, 59), second = NumberAt(text, 17, 2, 60);
-  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
-  if (*year < kFirstYear) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(*year),
-                                         std::chrono::month(static_cast<unsigned>(*month)),
-                                         std::chrono::day(static_cast<unsigned>(*day))};
+  if (!HasForm(text, kForm)) return std::nullopt;
+  const int year = NumberAt(text, 0, 4), hour = NumberAt(text, 11, 2),
+            minute = NumberAt(text, 14, 2), second = NumberAt(text, 17, 2);
+  if (year < kFirstYear || year > kLastYear) return std::nullopt;
+  if (hour > 23 || minute > 59 || second > 60) return std::nullopt;
+  const std::chrono::year_month_day date{
+      std::chrono::year(year), std::chrono::month(static_cast<unsigned>(NumberAt(text, 5, 2))),
+      std::chrono::day(static_cast<unsigned>(NumberAt(text, 8, 2)))};
   std::string_view zone = text.substr(kForm.size());
   if (zone.starts_with('.')) {
     const std::size_t end = zone.find_first_not_of("0123456789", 1);
@@ -333,8 +284,8 @@ std::optional<WallTime> ParseTime(std::string_view text) {
   }
   const auto offset = OffsetOf(zone);
   if (!offset || !date.ok()) return std::nullopt;
-  return std::chrono::sys_days(date) + std::chrono::hours(*hour) + minutes(*minute) +
-         seconds(*second) - *offset;
+  return std::chrono::sys_days(date) + std::chrono::hours(hour) + minutes(minute) +
+         seconds(second) - *offset;
 }
 
 }  // namespace berth::wire

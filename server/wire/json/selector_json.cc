@@ -76,9 +76,8 @@ Result<LabelRequirement> ReadRequirement(object expression) {
 Status ReadRequirements(array expressions, std::string_view field, LabelSelector& selector) {
   for (std::size_t i = 0; auto item : expressions) {
     const std::string place = "." + std::string(field) + "[" + std::to_string(i++) + "]";
-    auto requirement = ReadRequirement(item.get_object());
-    if (!requirement) return tl::unexpected(std::move(requirement).error().Within(place));
-    selector.push_back(*std::move(requirement));
+    BERTH_TRY(LabelRequirement requirement, Within(ReadRequirement(item.get_object()), place));
+    selector.push_back(std::move(requirement));
   }
   return {};
 }

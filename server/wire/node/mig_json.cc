@@ -15,8 +15,9 @@
 namespace berth::wire {
 namespace {
 
-tl::unexpected<Error> WithinPath(Error error, const std::string& path) {
-  return tl::unexpected(path.empty() ? std::move(error) : std::move(error).Within(path));
+template <class T>
+Result<T> WithinPath(Result<T> result, const std::string& path) {
+  return path.empty() ? result : Within(std::move(result), path);
 }
 
 Status CheckRange(const char* field, int value, int low, int high) {
@@ -49,7 +50,7 @@ Result<std::shared_ptr<const MigProduct>> ProductOf(MigAnnouncement& announced,
   MigProduct product = *known;
   for (MigRow& row : own.rows) {
     if (const auto replaced = known->RowOf(row.profile)) {
-      const MigRow& before = known->rows()[static_cast<std::size_t>(*replaced)];
+      const MigRow& before = known->row(*replaced);
       row.engines = before.engines;
       row.once_per_gpu = before.once_per_gpu;
     }
@@ -104,9 +105,8 @@ Status LayOut(const MigProduct& product, const AnnouncedMigGpu& announced, MigGp
   }
   gpu.instances = layout.set();
   if (!rows.empty()) knowledge = MigKnowledge::kPerGpu;
-  std::ranges::stable_sort(rows, std::greater<>(), [&](int row) {
-    return product.rows()[static_cast<std::size_t>(row)].memory_units;
-  });
+  std::ranges::stable_sort(rows, std::greater<>(),
+                           [&](int row) { return product.row(row).memory_units; });
   for (const int row : rows) {
     if (AddByDriver(product, row, gpu.instances)) continue;
     return Invalid(announced.path + ": want instances that go together on " + product.name() +
@@ -229,39 +229,32 @@ Status ReadShared(const Json& json, const std::string& path, MigSpec& spec) {
   return {};
 }
 
-Json InstancesJson(const MigProduct& product, MigSet instances) {
+// Calls add_more(placement, its JSON).
+template <class AddMore>
+Json InstancesJson(const MigProduct& product, MigSet instances, AddMore add_more) {
   Json json = Json::array();
   for (; instances != 0; instances &= instances - 1) {
-    const MigPlacement& place =
-        product.placements()[static_cast<std::size_t>(std::countr_zero(instances))];
-    const MigRow& row = product.rows()[static_cast<std::size_t>(place.row)];
-    json.push_back({{"profile", MigProfileName(row.profile)}, {"start", place.start}});
+    const int placement = std::countr_zero(instances);
+    add_more(placement,
+             json.emplace_back(Json{{"profile", MigProfileName(product.row_of(placement).profile)},
+                                    {"start", product.placement(placement).start}}));
   }
   return json;
 }
 
 // With the names of those whose names are known.
 Json NamedJson(const MigProduct& product, const MigGpu& gpu) {
-  Json json = InstancesJson(product, gpu.instances);
-  MigSet instances = gpu.instances;
-  for (Json& instance : json) {
-    const auto name =
-        std::ranges::find(gpu.names, std::countr_zero(instances), &MigName::placement);
-    if (name != gpu.names.end()) instance["uuid"] = name->id;
-    instances &= instances - 1;
-  }
-  return json;
+  return InstancesJson(product, gpu.instances, [&gpu](int placement, Json& json) {
+    const auto name = std::ranges::find(gpu.names, placement, &MigName::placement);
+    if (name != gpu.names.end()) json["uuid"] = name->id;
+  });
 }
 
 // With the memory units that each takes.
 Json SizedJson(const MigProduct& product, MigSet instances) {
-  Json json = InstancesJson(product, instances);
-  for (Json& instance : json) {
-    const MigSet lowest = instances & (~instances + 1);
-    instance["size"] = std::popcount(product.UnitsOf(lowest));
-    instances &= ~lowest;
-  }
-  return json;
+  return InstancesJson(product, instances, [&product](int placement, Json& json) {
+    json["size"] = product.row_of(placement).memory_units;
+  });
 }
 
 Json RowsJson(const MigProduct& product) {
@@ -348,9 +341,7 @@ Result<MigSpec> BuildMig(MigAnnouncement announced, const std::string& path, std
   spec.product = nullptr;
   spec.knowledge = MigKnowledge::kExact;
   if (!announced.gpus.empty()) {
-    auto built = ProductOf(announced, label, library);
-    if (!built) return WithinPath(std::move(built).error(), path);
-    spec.product = *std::move(built);
+    BERTH_TRY(spec.product, WithinPath(ProductOf(announced, label, library), path));
     if (spec.product == nullptr) {
       return Invalid((path.empty() ? "" : path + ".") +
                      "product: want a GPU product, since the node's label names none");
@@ -359,7 +350,7 @@ Result<MigSpec> BuildMig(MigAnnouncement announced, const std::string& path, std
   for (const AnnouncedMigGpu& gpu : announced.gpus) BERTH_TRY_STATUS(AddGpu(gpu, spec));
   if (!spec.by_claims()) std::ranges::sort(spec.gpus, {}, &MigGpu::index);
   if (announced.knowledge) spec.knowledge = *announced.knowledge;
-  if (Status valid = Validate(spec); !valid) return WithinPath(std::move(valid).error(), path);
+  BERTH_TRY_STATUS(WithinPath(Validate(spec), path));
   // Here, and not when the first pod is placed on such a node.
   if (spec.dynamic && !spec.foreign && spec.product != nullptr) (void)MigTablesOf(spec.product);
   return spec;
@@ -418,7 +409,9 @@ Json MigJson(const MigSpec& spec) {
   for (const MigGpu& gpu : spec.gpus) {
     Json entry = {{"index", gpu.index}, {"uuid", gpu.uuid}};
     if (!spec.dynamic) entry["instances"] = NamedJson(*spec.product, gpu);
-    if (~gpu.offered != 0) entry["offered"] = InstancesJson(*spec.product, gpu.offered);
+    if (~gpu.offered != 0) {
+      entry["offered"] = InstancesJson(*spec.product, gpu.offered, [](int, Json&) {});
+    }
     gpus.push_back(std::move(entry));
   }
   json["gpus"] = std::move(gpus);

@@ -178,7 +178,7 @@ class NodeReader {
       }
       if (gpus) Raise(Devices(*gpus, name).allocatable, quantity->Value());
       if (mig) AddMigDevices(name, quantity->Value());
-      if (other) Other(name).allocatable = quantity->Value();
+      if (other) CountOf(others_, name).allocatable = quantity->Value();
       if (of_trait && quantity->Value() > 0) of_traits_.emplace_back(name);
       if (counted) AddOther(name, quantity->Value());
     }
@@ -205,21 +205,18 @@ class NodeReader {
   }
 
   DeviceCount& Devices(const GpuWord& word, std::string_view name) {
-    const std::string_view resource = word.CountedAs(name);
-    const auto known = std::ranges::find(devices_, resource, &DeviceCount::resource);
-    if (known != devices_.end()) return *known;
-    DeviceCount& added = devices_.emplace_back(DeviceCount{std::string(resource)});
-    added.rank = word.rank;
-    return added;
+    const std::size_t known = devices_.size();
+    DeviceCount& count = CountOf(devices_, word.CountedAs(name));
+    if (devices_.size() > known) count.rank = word.rank;
+    return count;
   }
 
   // The same devices may be there by several names.
   static void Raise(std::int64_t& count, std::int64_t found) { count = std::max(count, found); }
 
-  DeviceCount& Other(std::string_view resource) {
-    const auto known = std::ranges::find(others_, resource, &DeviceCount::resource);
-    return known != others_.end() ? *known
-                                  : others_.emplace_back(DeviceCount{std::string(resource)});
+  static DeviceCount& CountOf(std::vector<DeviceCount>& counts, std::string_view resource) {
+    const auto known = std::ranges::find(counts, resource, &DeviceCount::resource);
+    return known != counts.end() ? *known : counts.emplace_back(DeviceCount{std::string(resource)});
   }
 
   // Of the GPUs alone: what is not healthy is not allocatable, and there all the same.
@@ -231,7 +228,7 @@ class NodeReader {
       if (!gpus && !other) continue;
       const auto quantity = ReadAmount(".status.capacity.", name, field.value(), gpus.has_value());
       if (!quantity) continue;
-      DeviceCount& count = gpus ? Devices(*gpus, name) : Other(name);
+      DeviceCount& count = gpus ? Devices(*gpus, name) : CountOf(others_, name);
       Raise(count.capacity, quantity->Value());
     }
   }
@@ -296,9 +293,9 @@ class NodeReader {
     found.devices = std::move(devices_);
     found.gpu_memory_mib = gpus_.memory_mib;
     found.parts = gpus_.parts;
-    if (!gpus_.problem.empty()) found.AddProblem(gpus_.problem);
+    found.AddProblem(gpus_.problem);
     for (const auto& reading : readings_) reading->CountGpus(found);
-    if (!found.contradiction.empty()) found.AddProblem(found.contradiction);
+    found.AddProblem(found.contradiction);
     gpu_problem_ = std::move(found.problem);
     kinds_ = std::move(found.kinds);
     spec_.gpu_contradiction = std::move(found.contradiction);
@@ -504,9 +501,8 @@ Result<std::vector<DecodedNode>> DecodeNodeList(const PaddedText& text, const No
       if (items.is_null()) continue;
       for (auto element : items.get_array()) {
         place = "items[" + std::to_string(nodes.size()) + "]";
-        auto node = NodeReader(rules).Read(element.get_object());
-        if (!node) return tl::unexpected(std::move(node).error().Within(place));
-        nodes.push_back(*std::move(node));
+        BERTH_TRY(DecodedNode node, Within(NodeReader(rules).Read(element.get_object()), place));
+        nodes.push_back(std::move(node));
       }
     }
   } catch (const simdjson::simdjson_error& problem) {

@@ -2,12 +2,12 @@
 #include "server/wire/node/node_traits.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <utility>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/pod/dialect.h"
 
@@ -96,10 +96,8 @@ int GpusOf(const NodeSpec& spec) {
 }
 
 std::optional<double> ReadPrice(const std::string& text) {
-  double price = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), price);
-  const bool is_number = code == std::errc() && end == text.data() + text.size();
-  return is_number && price > 0 && price < 1e6 ? std::optional(price) : std::nullopt;
+  const auto price = ReadNumber<double>(text);
+  return price && *price > 0 && *price < 1e6 ? price : std::nullopt;
 }
 
 constexpr std::string_view kSet = "true";

@@ -15,17 +15,6 @@ namespace {
 constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
 constexpr int kVersion = 1;
 
-Result<Json> ParseJson(std::string_view text) {
-  if (text.size() > kMaxTopologyBytes) {
-    return Invalid("want at most " + std::to_string(kMaxTopologyBytes) + " bytes, got " +
-                   std::to_string(text.size()));
-  }
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return Invalid("want JSON, got something else");
-  if (!json.is_object()) return Invalid("want a JSON object");
-  return json;
-}
-
 // A list may be nested so deeply that printing it would overflow the stack.
 std::string Shown(const Json& json) {
   if (json.is_structured()) return json.type_name();
@@ -223,11 +212,8 @@ Result<LinkMatrix> MatrixOfAnnotation(const Json& json) {
   BERTH_TRY(LinkMatrix matrix, MatrixOfGpus(json, std::move(nics)));
   std::vector<Link> cells;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    auto cell = ParseCell(texts[i]);
-    if (!cell) {
-      return tl::unexpected(std::move(cell).error().Within("cells[" + std::to_string(i) + "]"));
-    }
-    cells.push_back(*cell);
+    BERTH_TRY(const Link cell, Within(ParseCell(texts[i]), "cells[" + std::to_string(i) + "]"));
+    cells.push_back(cell);
   }
   const int gpus = matrix.gpu_count();
   BERTH_TRY_STATUS(ReadDigits(json, "links", cells, matrix,
@@ -253,11 +239,6 @@ Status CheckCount(const LinkMatrix& matrix, int gpus) {
 
 Result<LinkMatrix> ReadTopology(const Json& json) {
   return json.contains("version") ? MatrixOfAnnotation(json) : MatrixOfPairs(json);
-}
-
-Result<LinkMatrix> ParseTopologyJson(std::string_view text) {
-  BERTH_TRY(const Json json, ParseJson(text));
-  return ReadTopology(json);
 }
 
 Result<std::string> TopologyAnnotation(const LinkMatrix& matrix) {
@@ -288,7 +269,13 @@ Result<std::string> TopologyAnnotation(const LinkMatrix& matrix) {
 }
 
 Result<LinkMatrix> ParseTopologyAnnotation(std::string_view text) {
-  BERTH_TRY(const Json json, ParseJson(text));
+  if (text.size() > kMaxTopologyBytes) {
+    return Invalid("want at most " + std::to_string(kMaxTopologyBytes) + " bytes, got " +
+                   std::to_string(text.size()));
+  }
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return Invalid("want JSON, got something else");
+  if (!json.is_object()) return Invalid("want a JSON object");
   if (!json.contains("version")) return Invalid("version: want 1, got nothing");
   return MatrixOfAnnotation(json);
 }

@@ -28,8 +28,6 @@ inline constexpr std::string_view kTopologyAnnotation = "berth.dev/topology";
 // The annotation, where it has a "version", or {"gpus": n, "pcie": [[..]], "nvlinks": [[..]]}.
 // Requires: an object. Error: kInvalidArgument, with the path and the cell.
 Result<LinkMatrix> ReadTopology(const Json& json);
-// The same of a text of at most kMaxTopologyBytes.
-Result<LinkMatrix> ParseTopologyJson(std::string_view text);
 
 // Error: kInvalidArgument where the links are of more than 36 kinds.
 Result<std::string> TopologyAnnotation(const LinkMatrix& matrix);

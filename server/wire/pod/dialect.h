@@ -153,7 +153,7 @@ struct GpuDraft {
   std::string contradiction;                           // GpuInventory
   std::optional<AnnouncedUuids> uuids = std::nullopt;  // of the whole ones
   std::string problem;                                 // what was passed over; empty = nothing
-  void AddProblem(const std::string& text) { AddFact(problem, text); }
+  void AddProblem(std::string_view text) { AddFact(problem, text); }
 };
 
 struct AnnouncedLinks {
@@ -169,7 +169,7 @@ struct MigDraft {
   std::vector<MigStock> allocatable;  // devices by name
   std::optional<MigSpec> spec;        // the outcome; nothing where no GPU is partitioned
   std::string problem;                // what was passed over, with its key; empty = nothing
-  void AddProblem(const std::string& text) { AddFact(problem, text); }
+  void AddProblem(std::string_view text) { AddFact(problem, text); }
 };
 
 // What one dialect reads of one node, while that is decoded.

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
-#include "server/wire/json/object_reader.h"
 #include "server/wire/pod/pod_rules.h"
 
 namespace berth::wire {

@@ -12,7 +12,6 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "cluster/values/pod_request.h"
 
 namespace berth::wire {
 
@@ -172,12 +171,9 @@ Status ReadVersionNeeds(PodParts& parts, PodRequest& pod) {
   for (const auto& [key, what] : kVersionKeys) {
     const std::string* const said = parts.Annotation(key);
     if (said == nullptr) continue;
-    auto version = ParseVersion(*said);
-    if (!version) {
-      return tl::unexpected(std::move(version).error().Within("annotation " + std::string(key)));
-    }
-    parts.constraints.versions.least[static_cast<std::size_t>(what)] = *version;
-    if (what == Versioned::kCapability) pod.shape.min_capability = CapabilityNumber(*version);
+    BERTH_TRY(const Version version, Within(ParseVersion(*said), "annotation " + std::string(key)));
+    parts.constraints.versions.least[static_cast<std::size_t>(what)] = version;
+    if (what == Versioned::kCapability) pod.shape.min_capability = CapabilityNumber(version);
   }
   return {};
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/pod/pod_parts.h"
 
-#include <charconv>
 #include <limits>
 #include <tuple>
 
@@ -115,10 +114,7 @@ void PodMoveWords::Take(std::string_view key, std::string_view value) {
     safe = value == "true";
   }
   if (key != kDeletionCost) return;
-  int cost = 0;
-  const char* const end = value.data() + value.size();
-  const auto [at, error] = std::from_chars(value.data(), end, cost);
-  if (error == std::errc() && at == end) deletion_cost = cost;
+  if (const auto cost = ReadNumber<int>(value)) deletion_cost = *cost;
 }
 
 Mobility PodMoveWords::mobility() const {
