@@ -198,7 +198,7 @@ void Connection::Answer() {
 // they hold no memory to read into.
 void Connection::AnswerLater(const std::function<void(Reply)>& later) {
   Enter(State::kAnswering, options_.later_limit);
-  buffer_.ShrinkIfEmpty(0);
+  ShrinkIfEmpty(0);
   CountRequest(body_.capacity() + buffer_.capacity());
   if (client_closed_ == nullptr) client_closed_ = std::make_shared<std::atomic<bool>>(false);
   const auto send = [self = shared_from_this()](HttpResponse response) {
@@ -363,9 +363,13 @@ void Connection::ReleaseMemory(std::size_t keep) {
   CountAnswer(0);
   response_.shared_body.reset();
   if (state_ != State::kIdle) {  // the pending read of an idle connection writes to the buffer
-    buffer_.ShrinkIfEmpty(kKeptBufferBytes);
+    ShrinkIfEmpty(kKeptBufferBytes);
   }
   CountRequest(body_.capacity() + buffer_.capacity());
+}
+
+void Connection::ShrinkIfEmpty(std::size_t keep) {
+  if (buffer_.size() == 0 && buffer_.capacity() > keep) buffer_.shrink_to_fit();
 }
 
 // --- end ---------------------------------------------------------------------------------------

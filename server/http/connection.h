@@ -8,15 +8,14 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
 #include <boost/system/error_code.hpp>
 #include <cstddef>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/clock.h"
 #include "base/padded_text.h"
@@ -25,67 +24,6 @@
 #include "server/http/transport.h"
 
 namespace berth::http {
-
-// ReadBuffer: bytes that were received and not yet consumed, contiguous, in memory that is used
-// again for every request of a connection.
-
-// Not thread-safe.
-class ReadBuffer {
- public:
-  [[nodiscard]] std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
-  [[nodiscard]] std::size_t size() const { return end_ - begin_; }
-  [[nodiscard]] std::size_t capacity() const { return capacity_; }
-  [[nodiscard]] bool empty() const { return begin_ == end_; }
-
-  void Consume(std::size_t count) {
-    begin_ += std::min(count, size());
-    if (begin_ == end_) {
-      begin_ = end_ = 0;
-    }
-  }
-
-  // Makes room for at least `count` more bytes at WriteBegin(); views taken before are invalid.
-  void Reserve(std::size_t count) {
-    if (capacity_ - end_ >= count) {
-      return;
-    }
-    const std::size_t held = size();
-    if (capacity_ >= held + count) {
-      std::memmove(data_.get(), data_.get() + begin_, held);
-    } else {
-      const std::size_t capacity = std::max(held + count, 2 * capacity_);
-      // Plain new: the bytes are written by the socket before anybody reads them.
-      std::unique_ptr<char[]> data(new char[capacity]);
-      if (held > 0) {
-        std::memcpy(data.get(), data_.get() + begin_, held);
-      }
-      data_ = std::move(data);
-      capacity_ = capacity;
-    }
-    begin_ = 0;
-    end_ = held;
-  }
-
-  [[nodiscard]] char* WriteBegin() { return data_.get() + end_; }
-  [[nodiscard]] std::size_t room() const { return capacity_ - end_; }
-
-  // `count` bytes were written at WriteBegin(). Requires: count <= room().
-  void Commit(std::size_t count) { end_ += count; }
-
-  // Gives the memory back if it is empty and larger than `keep`.
-  void ShrinkIfEmpty(std::size_t keep) {
-    if (empty() && capacity_ > keep) {
-      data_.reset();
-      capacity_ = begin_ = end_ = 0;
-    }
-  }
-
- private:
-  std::unique_ptr<char[]> data_;
-  std::size_t capacity_ = 0;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-};
 
 // How the memory of a request body grows while its bytes arrive straight from the socket.
 
@@ -127,8 +65,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // A client that was accepted onto the shard's loop at that time. The shard outlives the
   // connection. Owned by a shared_ptr: call Serve next, which registers it with the shard.
   Connection(Shard& shard, std::unique_ptr<Transport> transport, Instant accepted);
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
 
   void Serve();
 
@@ -170,6 +106,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void OnHeaderRead(const ErrorCode& code, std::size_t count);
   [[nodiscard]] Instant ArrivalOfRead();
   bool ReadFailed(const ErrorCode& code);
+  // What was received and not yet consumed. Valid until the buffer grows.
+  [[nodiscard]] std::string_view Received() const {
+    return {static_cast<const char*>(buffer_.cdata().data()), buffer_.size()};
+  }
+  void ShrinkIfEmpty(std::size_t keep);  // gives memory of more than `keep` bytes back
   void DropEmptyLines();
   void OnHeaderBytes();
   std::optional<Refusal> CheckBeginning(std::string_view bytes);
@@ -220,7 +161,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool timed_out_ = false;  // the pending read is being cancelled and shall answer 408
 
   RequestParser parser_;
-  ReadBuffer buffer_;
+  boost::beast::flat_buffer buffer_;
   std::size_t searched_ = 0;  // no end of the header begins before this offset of the buffer
   bool first_line_checked_ = false;
 

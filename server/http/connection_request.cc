@@ -32,7 +32,7 @@ void Connection::AwaitRequest() {
   searched_ = 0;
   first_line_checked_ = false;
   DropEmptyLines();
-  if (buffer_.empty()) {
+  if (buffer_.size() == 0) {
     Enter(State::kIdle, options_.idle_timeout);
     ReadHeader();
   } else {
@@ -43,24 +43,24 @@ void Connection::AwaitRequest() {
 }
 
 void Connection::ReadHeader() {
-  buffer_.Reserve(std::min(std::max(kFirstReadBytes, buffer_.size()), options_.max_header_bytes));
+  const auto room = buffer_.prepare(
+      std::min(std::max(kFirstReadBytes, buffer_.size()), options_.max_header_bytes));
   if (!MayHoldRequest() && buffer_.capacity() > kFirstReadBytes) {
     Refuse({503, "too many large requests"});
     return;
   }
-  transport_->ReadSome(asio::buffer(buffer_.WriteBegin(), buffer_.room()),
-                       Then(&Connection::OnHeaderRead));
+  transport_->ReadSome(room, Then(&Connection::OnHeaderRead));
 }
 
 void Connection::OnHeaderRead(const ErrorCode& code, std::size_t count) {
   if (ReadFailed(code)) {
     return;
   }
-  buffer_.Commit(count);
+  buffer_.commit(count);
   if (searched_ == 0) {
     DropEmptyLines();
   }
-  if (buffer_.empty()) {
+  if (buffer_.size() == 0) {
     ReadHeader();
     return;
   }
@@ -102,14 +102,14 @@ bool Connection::ReadFailed(const ErrorCode& code) {
 
 // Some clients send an extra line end after a body (RFC 9112 section 2.2).
 void Connection::DropEmptyLines() {
-  while (buffer_.view().substr(0, 2) == "\r\n") {
-    buffer_.Consume(2);
+  while (Received().starts_with("\r\n")) {
+    buffer_.consume(2);
   }
 }
 
 void Connection::OnHeaderBytes() {
   constexpr std::string_view kEnd = "\r\n\r\n";
-  const std::string_view bytes = buffer_.view();
+  const std::string_view bytes = Received();
   const std::size_t end = bytes.find(kEnd, searched_);
   const bool complete = end != std::string_view::npos;
   const std::size_t header_bytes = complete ? end + kEnd.size() : bytes.size() + 1;
@@ -137,8 +137,8 @@ std::optional<Refusal> Connection::CheckBeginning(std::string_view bytes) {
 }
 
 void Connection::OnHeader(std::size_t header_bytes) {
-  const std::optional<Refusal> refusal = parser_.ParseHead(buffer_.view().substr(0, header_bytes));
-  buffer_.Consume(header_bytes);
+  const std::optional<Refusal> refusal = parser_.ParseHead(Received().substr(0, header_bytes));
+  buffer_.consume(header_bytes);
   if (refusal) {
     Refuse(*refusal);
     return;
@@ -179,11 +179,11 @@ void Connection::BeginBody() {
 
 void Connection::TakeBufferedBody() {
   const std::size_t total = parser_.head().content_length;
-  while (received_ < total && !buffer_.empty()) {
+  while (received_ < total && buffer_.size() > 0) {
     GrowBody(body_, received_, total);
     const std::size_t count = std::min(body_.size() - received_, buffer_.size());
-    std::copy_n(buffer_.view().data(), count, body_.data() + received_);
-    buffer_.Consume(count);
+    std::copy_n(Received().data(), count, body_.data() + received_);
+    buffer_.consume(count);
     received_ += count;
   }
 }
@@ -212,8 +212,8 @@ void Connection::OnBodyRead(const ErrorCode& code, std::size_t count) {
 }
 
 void Connection::OnChunkedBytes() {
-  const RequestParser::ChunkProgress progress = parser_.ParseChunks(buffer_.view(), body_);
-  buffer_.Consume(progress.consumed);
+  const RequestParser::ChunkProgress progress = parser_.ParseChunks(Received(), body_);
+  buffer_.consume(progress.consumed);
   received_ = body_.size();
   if (progress.refusal) {
     Refuse(*progress.refusal);
@@ -225,15 +225,13 @@ void Connection::OnChunkedBytes() {
     Refuse({431, "chunk header or trailer too large"});
   } else {
     deadline_ = body_began_ + TransferTime(options_.body_grace, received_);
-    buffer_.Reserve(kChunkedReadBytes);
-    transport_->ReadSome(asio::buffer(buffer_.WriteBegin(), buffer_.room()),
-                         Then(&Connection::OnChunksRead));
+    transport_->ReadSome(buffer_.prepare(kChunkedReadBytes), Then(&Connection::OnChunksRead));
   }
 }
 
 void Connection::OnChunksRead(const ErrorCode& code, std::size_t count) {
   if (!ReadFailed(code)) {
-    buffer_.Commit(count);
+    buffer_.commit(count);
     OnChunkedBytes();
   }
 }

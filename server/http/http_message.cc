@@ -7,6 +7,8 @@
 #include <exception>
 #include <utility>
 
+#include <boost/beast/http/status.hpp>
+
 #include "base/text.h"
 
 namespace berth::http {
@@ -18,55 +20,13 @@ constexpr std::size_t kMostMessageBytes = 1000;
 
 char Printable(char c) { return c < ' ' || c > '~' || c == '"' || c == '\\' ? '?' : c; }
 
+// Beast has the phrases of before RFC 9110, which renamed these two.
 std::string_view ReasonPhrase(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 201:
-      return "Created";
-    case 202:
-      return "Accepted";
-    case 204:
-      return "No Content";
-    case 304:
-      return "Not Modified";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 417:
-      return "Expectation Failed";
-    case 422:
-      return "Unprocessable Content";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    default:
-      return "Unknown";
-  }
+  if (status == 413) return "Content Too Large";
+  if (status == 422) return "Unprocessable Content";
+  const auto phrase =
+      boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(status));
+  return {phrase.data(), phrase.size()};
 }
 
 void AppendNumber(std::string& out, std::size_t number) {
@@ -95,8 +55,6 @@ class Reply::Once {
     } catch (const std::exception&) {  // out of memory: the connection's deadline ends it
     }
   }
-  Once(const Once&) = delete;
-  Once& operator=(const Once&) = delete;
 
   void Send(HttpResponse response) {
     if (!sent_.exchange(true)) send_(std::move(response));

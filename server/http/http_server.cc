@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <exception>
 #include <utility>
-#include <vector>
 
 #include <sys/resource.h>
 
@@ -58,88 +57,70 @@ bool MayBeAdded(std::string_view method) {
 
 }  // namespace
 
-class HttpServer::Impl {
- public:
-  Impl(HttpServerOptions options, HttpHandler handler) {
-    service_.options = std::move(options);
-    service_.handler = std::move(handler);
+HttpServer::HttpServer(HttpServerOptions options, HttpHandler handler)
+    : service_(std::make_unique<Service>()) {
+  service_->options = std::move(options);
+  service_->handler = std::move(handler);
+}
+
+Status HttpServer::Open() {
+  const HttpServerOptions& options = service_->options;
+  BERTH_TRY_STATUS(CheckOptions(options));
+  BERTH_TRY(const ListenAddress address, Within(ParseListenAddress(options.listen), "listen"));
+  std::optional<TlsFiles> tls;
+  if (options.tls) {
+    BERTH_TRY(tls, TlsFiles::Load(*options.tls));
   }
-
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
-  Status Start() {
-    const HttpServerOptions& options = service_.options;
-    BERTH_TRY_STATUS(CheckOptions(options));
-    auto address = ParseListenAddress(options.listen);
-    if (!address) return tl::unexpected(std::move(address).error().Within("listen"));
-    std::optional<TlsFiles> tls;
-    if (options.tls) {
-      BERTH_TRY(tls, TlsFiles::Load(*options.tls));
-    }
-    RaiseFileLimit();
-    for (int i = 0; i < options.threads; ++i) {
-      shards_.push_back(std::make_unique<Shard>(service_));
-    }
-    BERTH_TRY(listener_, Listener::Start(service_, shards_, *address, std::move(tls)));
-    const auto& endpoint = listener_->endpoint();
-    port_ = endpoint.port();
-    const std::string host = endpoint.address().to_string();
-    address_ = (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(port_);
-    return {};
+  RaiseFileLimit();
+  for (int i = 0; i < options.threads; ++i) {
+    shards_.push_back(std::make_unique<Shard>(*service_));
   }
+  BERTH_TRY(listener_, Listener::Start(*service_, shards_, address, std::move(tls)));
+  const auto& endpoint = listener_->endpoint();
+  port_ = endpoint.port();
+  const std::string host = endpoint.address().to_string();
+  address_ = (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(port_);
+  return {};
+}
 
-  [[nodiscard]] const std::string& address() const { return address_; }
-  [[nodiscard]] std::uint16_t port() const { return port_; }
-
-  [[nodiscard]] HttpServerStats stats() const {
-    const ServerCounters& counters = service_.counters;
-    HttpServerStats stats;
-    stats.open_connections = service_.open.count();
-    stats.request_bytes = service_.request_bytes.load(std::memory_order_relaxed);
-    stats.answer_bytes = service_.answer_bytes.load(std::memory_order_relaxed);
-    stats.accepted = counters.accepted.value();
-    stats.refused_connections = counters.refused_connections.value();
-    stats.requests = counters.requests.value();
-    for (std::size_t i = 0; i < stats.responses_by_class.size(); ++i) {
-      stats.responses_by_class[i] = counters.responses_by_class[i].value();
-    }
-    stats.refused_requests = counters.refused_requests.value();
-    stats.timeouts = counters.timeouts.value();
-    stats.handler_exceptions = counters.handler_exceptions.value();
-    stats.tls_handshake_failures = counters.tls_handshake_failures.value();
-    stats.certificate_expires = counters.certificate_expires.load(std::memory_order_relaxed);
-    return stats;
+HttpServerStats HttpServer::stats() const {
+  const ServerCounters& counters = service_->counters;
+  HttpServerStats stats;
+  stats.open_connections = service_->open.count();
+  stats.request_bytes = service_->request_bytes.load(std::memory_order_relaxed);
+  stats.answer_bytes = service_->answer_bytes.load(std::memory_order_relaxed);
+  stats.accepted = counters.accepted.value();
+  stats.refused_connections = counters.refused_connections.value();
+  stats.requests = counters.requests.value();
+  for (std::size_t i = 0; i < stats.responses_by_class.size(); ++i) {
+    stats.responses_by_class[i] = counters.responses_by_class[i].value();
   }
+  stats.refused_requests = counters.refused_requests.value();
+  stats.timeouts = counters.timeouts.value();
+  stats.handler_exceptions = counters.handler_exceptions.value();
+  stats.tls_handshake_failures = counters.tls_handshake_failures.value();
+  stats.certificate_expires = counters.certificate_expires.load(std::memory_order_relaxed);
+  return stats;
+}
 
-  void Drain(Duration grace) {
-    service_.draining.store(true, std::memory_order_relaxed);
-    listener_->Close();
-    if (service_.open.WaitForNone(grace)) {
-      return;
-    }
-    for (const auto& shard : shards_) {
-      shard->CloseIdle();
-    }
-    if (service_.open.WaitForNone(grace)) {
-      return;
-    }
-    for (const auto& shard : shards_) {
-      shard->CloseAll();
-    }
-    // Closing takes no time, unless a handler blocks its shard.
-    service_.open.WaitForNone(std::max<Duration>(grace, std::chrono::seconds(1)));
+void HttpServer::Drain(Duration grace) {
+  service_->draining.store(true, std::memory_order_relaxed);
+  listener_->Close();
+  if (service_->open.WaitForNone(grace)) {
+    return;
   }
-
- private:
-  Service service_;
-  std::vector<std::unique_ptr<Shard>> shards_;
-  std::unique_ptr<Listener> listener_;  // stops before the shards do
-  std::string address_;
-  std::uint16_t port_ = 0;
-};
-
-HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  for (const auto& shard : shards_) {
+    shard->CloseIdle();
+  }
+  if (service_->open.WaitForNone(grace)) {
+    return;
+  }
+  for (const auto& shard : shards_) {
+    shard->CloseAll();
+  }
+  // Closing takes no time, unless a handler blocks its shard.
+  service_->open.WaitForNone(std::max<Duration>(grace, std::chrono::seconds(1)));
+}
 
 HttpServer::~HttpServer() = default;
 
@@ -147,21 +128,13 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
                                                       HttpHandler handler) {
   // Asio and std::thread report a lack of descriptors or threads by throwing.
   try {
-    auto impl = std::make_unique<Impl>(std::move(options), std::move(handler));
-    BERTH_TRY_STATUS(impl->Start());
-    return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+    std::unique_ptr<HttpServer> server(new HttpServer(std::move(options), std::move(handler)));
+    BERTH_TRY_STATUS(server->Open());
+    return server;
   } catch (const std::exception& exception) {
     return Fail(Errc::kUnavailable, std::string("http server: cannot start: ") + exception.what());
   }
 }
-
-const std::string& HttpServer::address() const { return impl_->address(); }
-
-std::uint16_t HttpServer::port() const { return impl_->port(); }
-
-HttpServerStats HttpServer::stats() const { return impl_->stats(); }
-
-void HttpServer::Drain(Duration grace) { impl_->Drain(grace); }
 
 void Router::AddTo(Routes& routes, std::string_view method, std::string_view path,
                    HttpHandler handler) {

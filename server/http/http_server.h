@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -87,6 +88,10 @@ struct HttpServerStats {
   std::int64_t certificate_expires = 0;  // of the one in use, in seconds since 1970; 0: plain HTTP
 };
 
+class Listener;
+class Shard;
+struct Service;
+
 class HttpServer {
  public:
   // Listens and serves at once; raises the soft limit of open files to the hard one. Errors name
@@ -97,12 +102,10 @@ class HttpServer {
 
   // Closes everything; waits for handlers that run.
   ~HttpServer();
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
 
   // The actual address: "127.0.0.1:8080", "[::]:8080".
-  [[nodiscard]] const std::string& address() const;
-  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] const std::string& address() const { return address_; }
+  [[nodiscard]] std::uint16_t port() const { return port_; }
 
   // Any thread.
   [[nodiscard]] HttpServerStats stats() const;
@@ -114,10 +117,14 @@ class HttpServer {
   void Drain(Duration grace);
 
  private:
-  class Impl;
-  explicit HttpServer(std::unique_ptr<Impl> impl);
+  HttpServer(HttpServerOptions options, HttpHandler handler);
+  Status Open();
 
-  std::unique_ptr<Impl> impl_;
+  const std::unique_ptr<Service> service_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::unique_ptr<Listener> listener_;  // stops before the shards do
+  std::string address_;
+  std::uint16_t port_ = 0;
 };
 
 // Router: an HttpHandler that hands each request to the handler of its exact path and method.

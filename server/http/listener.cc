@@ -54,8 +54,6 @@ class OpenOne {
  public:
   explicit OpenOne(OpenCount& count) : count_(&count) { count_->Increment(); }
   OpenOne(OpenOne&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
-  OpenOne(const OpenOne&) = delete;
-  OpenOne& operator=(OpenOne&&) = delete;
   ~OpenOne() {
     if (count_ != nullptr) count_->Decrement();
   }

@@ -32,8 +32,6 @@ class Listener {
 
   // Closes.
   ~Listener();
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
 
   [[nodiscard]] const boost::asio::ip::tcp::endpoint& endpoint() const { return endpoint_; }
 

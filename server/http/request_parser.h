@@ -38,8 +38,6 @@ class RequestParser {
   // Requests with more body bytes than this are refused with 413.
   explicit RequestParser(std::uint64_t max_body_bytes);
   ~RequestParser();
-  RequestParser(const RequestParser&) = delete;
-  RequestParser& operator=(const RequestParser&) = delete;
 
   void Reset();
 

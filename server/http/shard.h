@@ -100,8 +100,6 @@ class Shard {
 
   // Stops.
   ~Shard();
-  Shard(const Shard&) = delete;
-  Shard& operator=(const Shard&) = delete;
 
   // Closes all connections and ends the thread; waits for a handler that runs. A second call does
   // nothing.

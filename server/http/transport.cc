@@ -208,9 +208,6 @@ std::unique_ptr<Transport> MakeTlsTransport(tcp::socket socket,
 
 namespace {
 
-namespace asio = boost::asio;
-using boost::system::error_code;
-
 Result<std::string> ReadPart(std::string_view option, const std::string& path) {
   Result<std::string> text = ReadFile(path);
   if (!text) return Invalid(std::string(option) + ": " + text.error().message);
