@@ -156,8 +156,6 @@ FoundMachine ProbeAmdKfd(const std::string& sys_root) {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t kMostInformationBytes = std::size_t{16} << 10;
 
 // "GPU-..." of the line "GPU UUID:  GPU-..."; "" where it is not there, or "GPU-????????-...", as

@@ -17,8 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "node/kubelet/registrar.h"
-
 namespace berth::node {
 namespace {
 

@@ -24,7 +24,6 @@ class Heartbeat {
   static Result<Heartbeat> Join(int descriptor);
   ~Heartbeat();
   Heartbeat(Heartbeat&& other) noexcept;
-  Heartbeat& operator=(Heartbeat&&) = delete;
 
   void Beat();
   void Reset();  // no beat yet

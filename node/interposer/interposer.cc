@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {

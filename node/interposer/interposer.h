@@ -34,8 +34,6 @@ class Interposer final : private v1beta1::Registration::Service {
   Interposer(InterposerOptions options, DeviceChooser& chooser, InterposerReports& reports,
              CallWatch& calls, Log& log);
   ~Interposer() override;
-  Interposer(const Interposer&) = delete;
-  Interposer& operator=(const Interposer&) = delete;
 
   // Serves until Stop. Takes over the plugins that a worker before this one stood in for. Error:
   // kUnavailable where there can be no socket.

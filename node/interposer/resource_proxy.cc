@@ -8,8 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "node/kubelet/registrar.h"
-
 namespace berth::node {
 namespace {
 

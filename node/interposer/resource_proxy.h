@@ -58,8 +58,6 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   ResourceProxy(ProxyContext& context, std::string resource);
   // Ends all streams.
   ~ResourceProxy() override;
-  ResourceProxy(const ResourceProxy&) = delete;
-  ResourceProxy& operator=(const ResourceProxy&) = delete;
 
   // Any thread. From now on this plugin is asked; the one before is left.
   void Use(std::shared_ptr<Upstream> plugin) BERTH_EXCLUDES(mutex_);

@@ -27,8 +27,6 @@ class Upstream {
                                                    Duration limit);
   // Ends the stream; waits for a callback that runs.
   ~Upstream();
-  Upstream(const Upstream&) = delete;
-  Upstream& operator=(const Upstream&) = delete;
 
   // Begins to read the list, on a thread of its own. Once. on_end comes once, last.
   void Watch(OnList on_list, OnEnd on_end);

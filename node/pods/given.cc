@@ -7,7 +7,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "node/kubelet/registrar.h"
 #include "server/wire/api/writes_json.h"
 #include "server/wire/pod/given_json.h"
 

@@ -113,8 +113,6 @@ class GivenWriter {
   // References: they live longer.
   explicit GivenWriter(Parts parts);
   ~GivenWriter();
-  GivenWriter(const GivenWriter&) = delete;
-  GivenWriter& operator=(const GivenWriter&) = delete;
 
   // Any thread; return at once. Look: pods changed.
   void Look() BERTH_EXCLUDES(mutex_);

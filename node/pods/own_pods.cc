@@ -2,11 +2,12 @@
 #include "node/pods/own_pods.h"
 
 #include <algorithm>
-#include <charconv>
-#include <nlohmann/json.hpp>
+#include <limits>
 #include <utility>
 
+#include "base/text.h"
 #include "node/kubelet/registrar.h"
+#include "server/wire/json/strict_json.h"
 #include "server/wire/pod/devices_annotation.h"
 #include "server/wire/pod/given_json.h"
 
@@ -14,45 +15,36 @@ namespace berth::node {
 
 namespace {
 
-using PlanJson = nlohmann::json;
+using wire::In;
+using wire::Json;
+using wire::TextIn;
 
-const PlanJson* Find(const PlanJson& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::string TextOf(const PlanJson& object, const char* key) {
-  const PlanJson* const found = Find(object, key);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-int NumberOf(const PlanJson& object, const char* key, int otherwise) {
-  const PlanJson* const found = Find(object, key);
-  if (found == nullptr || !found->is_number_integer()) return otherwise;
-  const auto number = found->get<std::int64_t>();
+int NumberOf(const Json& object, const char* key, int otherwise) {
+  const Json& found = In(object, {key});
+  if (!found.is_number_integer()) return otherwise;
+  const auto number = found.get<std::int64_t>();
   return number < 0 || number > 1'000'000 ? otherwise : static_cast<int>(number);
 }
 
-std::vector<PlannedGpu> ParseGpus(const PlanJson* list) {
+std::vector<PlannedGpu> ParseGpus(const Json& list) {
   std::vector<PlannedGpu> gpus;
-  if (list == nullptr || !list->is_array()) return gpus;
-  for (const PlanJson& gpu : *list) {
+  if (!list.is_array()) return gpus;
+  for (const Json& gpu : list) {
     if (gpus.size() >= kMostPlannedDevices) break;
-    gpus.push_back({NumberOf(gpu, "index", -1), TextOf(gpu, "uuid"), NumberOf(gpu, "milli", 1000)});
+    gpus.push_back(
+        {NumberOf(gpu, "index", -1), TextIn(gpu, {"uuid"}), NumberOf(gpu, "milli", 1000)});
   }
   return gpus;
 }
 
-ContainerPlan ParseContainer(const PlanJson& content) {
+ContainerPlan ParseContainer(const Json& content) {
   ContainerPlan plan;
-  plan.gpus = ParseGpus(Find(content, "gpus"));
-  plan.places = ParseGpus(Find(content, "places"));
-  if (const PlanJson* const mig = Find(content, "mig"); mig != nullptr && mig->is_array()) {
-    for (const PlanJson& device : *mig) {
-      if (plan.mig.size() >= kMostPlannedDevices) break;
-      plan.mig.push_back(
-          {NumberOf(device, "gpu", -1), TextOf(device, "profile"), NumberOf(device, "start", -1)});
-    }
+  plan.gpus = ParseGpus(In(content, {"gpus"}));
+  plan.places = ParseGpus(In(content, {"places"}));
+  const Json& mig = In(content, {"mig"});
+  for (std::size_t i = 0; mig.is_array() && i < std::min(mig.size(), kMostPlannedDevices); ++i) {
+    plan.mig.push_back(
+        {NumberOf(mig[i], "gpu", -1), TextIn(mig[i], {"profile"}), NumberOf(mig[i], "start", -1)});
   }
   return plan;
 }
@@ -79,44 +71,29 @@ class Takes {
   std::vector<std::string> taken_;
 };
 
-using PodJson = nlohmann::json;
-
 constexpr std::size_t kMostContainers = 500;
 constexpr std::size_t kMostAsked = 1'000'000;
 // A Binding of Berth brings both; an admission policy refuses the second from anybody else.
 constexpr const char* kNotBound =
     "berth.dev/devices: want berth.dev/decision beside it, which says that Berth bound the pod";
 
-const PodJson& At(const PodJson& object, std::string_view key) {
-  static const PodJson nothing;
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found == object.end() ? nothing : *found;
-}
-
-std::string PodText(const PodJson& object, std::string_view key) {
-  const PodJson& found = At(object, key);
-  return found.is_string() ? found.get<std::string>() : std::string();
-}
-
 // Extended resources are whole numbers: "2", or 2 as some write it.
-std::size_t CountOf(const PodJson& amount) {
+std::size_t CountOf(const Json& amount) {
   if (amount.is_number_unsigned()) return std::min(amount.get<std::size_t>(), kMostAsked);
   if (!amount.is_string()) return 0;
-  const auto& text = amount.get_ref<const std::string&>();
-  std::size_t count = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const bool whole = problem == std::errc() && end == text.data() + text.size();
-  return whole ? std::min(count, kMostAsked) : 0;
+  const auto count =
+      ParseInt(amount.get_ref<const std::string&>(), 0, std::numeric_limits<std::int64_t>::max());
+  return std::min(static_cast<std::size_t>(count.value_or(0)), kMostAsked);
 }
 
-void AddContainers(const PodJson& list, bool init, OwnPod& pod) {
+void AddContainers(const Json& list, bool init, OwnPod& pod) {
   if (!list.is_array()) return;
-  for (const PodJson& container : list) {
+  for (const Json& container : list) {
     if (pod.containers.size() >= kMostContainers) return;
     OwnContainer own;
-    own.name = PodText(container, "name");
-    own.ends_first = init && PodText(container, "restartPolicy") != "Always";
-    const PodJson& limits = At(At(container, "resources"), "limits");
+    own.name = TextIn(container, {"name"});
+    own.ends_first = init && TextIn(container, {"restartPolicy"}) != "Always";
+    const Json& limits = In(container, {"resources", "limits"});
     if (!limits.is_object()) continue;
     for (const auto& [resource, amount] : limits.items()) {
       const std::size_t count = CountOf(amount);
@@ -126,14 +103,14 @@ void AddContainers(const PodJson& list, bool init, OwnPod& pod) {
   }
 }
 
-void AddStatuses(const PodJson& list, OwnPod& pod) {
+void AddStatuses(const Json& list, OwnPod& pod) {
   if (!list.is_array()) return;
-  for (const PodJson& status : list) {
+  for (const Json& status : list) {
     const auto found =
-        std::ranges::find(pod.containers, PodText(status, "name"), &OwnContainer::name);
+        std::ranges::find(pod.containers, TextIn(status, {"name"}), &OwnContainer::name);
     if (found == pod.containers.end()) continue;
-    found->running = At(At(status, "state"), "running").is_object();
-    const PodJson& devices = At(status, "allocatedResourcesStatus");
+    found->running = In(status, {"state", "running"}).is_object();
+    const Json& devices = In(status, {"allocatedResourcesStatus"});
     found->reports_devices = devices.is_array() && !devices.empty();
   }
 }
@@ -159,20 +136,20 @@ ContainerPlan PodPlan::Whole() const {
 
 Result<PodPlan> ParsePlan(std::string_view annotation, std::string_view node) {
   if (annotation.size() > kMostPlanBytes) return Invalid("berth.dev/devices: more than 64 KiB");
-  const PlanJson json = PlanJson::parse(annotation, nullptr, false);
+  const Json json = Json::parse(annotation, nullptr, false);
   if (json.is_discarded() || NumberOf(json, "version", 0) != 1) {
     return Invalid("berth.dev/devices: want JSON of version 1");
   }
-  if (const std::string planned_for = TextOf(json, "node"); planned_for != node) {
+  if (const std::string planned_for = TextIn(json, {"node"}); planned_for != node) {
     return Invalid("berth.dev/devices.node: want " + std::string(node) + ", got \"" +
                    planned_for.substr(0, 253) + "\"");
   }
-  const PlanJson* const containers = Find(json, "containers");
-  if (containers == nullptr || !containers->is_object()) {
+  const Json& containers = In(json, {"containers"});
+  if (!containers.is_object()) {
     return Invalid("berth.dev/devices.containers: want an object");
   }
   PodPlan plan;
-  for (const auto& [name, content] : containers->items()) {
+  for (const auto& [name, content] : containers.items()) {
     plan.containers.emplace(name, ParseContainer(content));
   }
   return plan;
@@ -207,29 +184,29 @@ bool OwnPod::Asks(const std::string& resource) const {
 }
 
 Result<OwnPod> ParseOwnPod(std::string_view text, std::string_view node) {
-  const PodJson json = PodJson::parse(text, nullptr, false);
-  const PodJson& meta = At(json, "metadata");
+  const Json json = Json::parse(text, nullptr, false);
+  const Json& meta = In(json, {"metadata"});
   OwnPod pod;
-  pod.namespace_name = PodText(meta, "namespace");
-  pod.name = PodText(meta, "name");
-  pod.uid = PodText(meta, "uid");
+  pod.namespace_name = TextIn(meta, {"namespace"});
+  pod.name = TextIn(meta, {"name"});
+  pod.uid = TextIn(meta, {"uid"});
   if (pod.name.empty() || pod.uid.empty()) {
     return Invalid("pod: want metadata.name and metadata.uid");
   }
-  pod.created = PodText(meta, "creationTimestamp");
-  pod.ending = At(meta, "deletionTimestamp").is_string();
-  const PodJson& status = At(json, "status");
-  const std::string phase = PodText(status, "phase");
+  pod.created = TextIn(meta, {"creationTimestamp"});
+  pod.ending = In(meta, {"deletionTimestamp"}).is_string();
+  const Json& status = In(json, {"status"});
+  const std::string phase = TextIn(status, {"phase"});
   pod.over = phase == "Succeeded" || phase == "Failed";
-  const PodJson& spec = At(json, "spec");
-  AddContainers(At(spec, "initContainers"), true, pod);
-  AddContainers(At(spec, "containers"), false, pod);
-  AddStatuses(At(status, "initContainerStatuses"), pod);
-  AddStatuses(At(status, "containerStatuses"), pod);
-  const PodJson& annotations = At(meta, "annotations");
-  pod.given = PodText(annotations, wire::kGivenKey);
-  if (const std::string devices = PodText(annotations, wire::kDevicesKey); !devices.empty()) {
-    const bool bound = !PodText(annotations, wire::kDecisionKey).empty();
+  const Json& spec = In(json, {"spec"});
+  AddContainers(In(spec, {"initContainers"}), true, pod);
+  AddContainers(In(spec, {"containers"}), false, pod);
+  AddStatuses(In(status, {"initContainerStatuses"}), pod);
+  AddStatuses(In(status, {"containerStatuses"}), pod);
+  const Json& annotations = In(meta, {"annotations"});
+  pod.given = TextIn(annotations, {wire::kGivenKey});
+  if (const std::string devices = TextIn(annotations, {wire::kDevicesKey}); !devices.empty()) {
+    const bool bound = !TextIn(annotations, {wire::kDecisionKey}).empty();
     Result<PodPlan> plan = bound ? ParsePlan(devices, node) : Invalid(kNotBound);
     if (plan) {
       pod.plan = *std::move(plan);

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "node/kubelet/registrar.h"
 
 namespace berth::node {
 namespace {

@@ -20,7 +20,9 @@ namespace berth::node {
 
 namespace {
 
+using wire::In;
 using wire::Json;
+using wire::TextIn;
 
 // What happens to a value that the agent did not write.
 enum class Foreign {
@@ -41,34 +43,17 @@ constexpr std::array<Key, 7> kKeys = {{{wire::kCarriesOutKey, Foreign::kReplaced
                                        {wire::kTopologyAnnotation, Foreign::kStays},
                                        {wire::kMigAnnotation, Foreign::kStays}}};
 
-// The object at that place; empty where there is none.
-const Json& ObjectAt(const Json& json, std::string_view key) {
-  static const Json kEmpty = Json::object();
-  const auto found = json.find(key);
-  return found != json.end() && found->is_object() ? *found : kEmpty;
-}
-
-// Whether the entry of managedFields is the agent's own.
-bool IsOurs(const Json& entry) {
-  if (!entry.is_object()) return false;
-  const auto manager = entry.find("manager");
-  return manager != entry.end() && *manager == kFieldManager;
-}
-
 void ReadOwners(const Json& metadata, NodeAnnotations& read) {
   const auto entries = metadata.find("managedFields");
   if (entries == metadata.end() || !entries->is_array()) return;
   for (const Json& entry : *entries) {
-    if (!IsOurs(entry)) continue;
-    const Json& fields =
-        ObjectAt(ObjectAt(ObjectAt(entry, "fieldsV1"), "f:metadata"), "f:annotations");
+    if (TextIn(entry, {"manager"}) != kFieldManager) continue;
+    const Json& fields = In(entry, {"fieldsV1", "f:metadata", "f:annotations"});
     for (const Key& key : kKeys) {
       if (fields.contains("f:" + std::string(key.name))) read.ours.emplace(key.name);
     }
   }
 }
-
-using wire::Json;
 
 constexpr std::array<std::string_view, 4> kFactKeys = {
     wire::kGpuUuidsKey, wire::kGpuModelsKey, wire::kTopologyAnnotation, wire::kMigAnnotation};
@@ -96,8 +81,6 @@ std::string WithAllocator(const std::string& mig, const std::set<std::string>& c
   return wire::JsonText(json);
 }
 
-using wire::Json;
-
 constexpr std::size_t kMostWordBytes = 40;
 constexpr std::string_view kPolicy = "topologyManagerPolicy", kScope = "topologyManagerScope",
                            kCpus = "cpuManagerPolicy";
@@ -111,9 +94,7 @@ bool IsWord(std::string_view text) {
 }
 
 std::string WordOf(const Json& config, std::string_view key) {
-  const auto found = config.find(key);
-  if (found == config.end() || !found->is_string()) return "";
-  auto word = found->get<std::string>();
+  const std::string word = TextIn(config, {key});
   return IsWord(word) ? word : "";
 }
 
@@ -137,21 +118,14 @@ Result<NodeAnnotations> ReadNodeAnnotations(std::string_view node_json) {
     return depth != 1 || event != Json::parse_event_t::key || parsed == "metadata";
   };
   const Json node = Json::parse(node_json, keep, false);
-  if (!node.is_object() || !node.contains("metadata") || !node["metadata"].is_object()) {
-    return Invalid("want a Node with metadata");
-  }
-  const Json& metadata = node["metadata"];
+  const Json& metadata = In(node, {"metadata"});
+  if (!metadata.is_object()) return Invalid("want a Node with metadata");
   NodeAnnotations read;
-  const Json& annotations = ObjectAt(metadata, "annotations");
   for (const Key& key : kKeys) {
-    const auto found = annotations.find(key.name);
-    if (found != annotations.end() && found->is_string()) {
-      read.values.emplace(key.name, found->get<std::string>());
-    }
+    const Json& found = In(metadata, {"annotations", key.name});
+    if (found.is_string()) read.values.emplace(key.name, found.get<std::string>());
   }
-  const Json& labels = ObjectAt(metadata, "labels");
-  const auto strategy = labels.find("nvidia.com/mig.strategy");
-  read.mig_single = strategy != labels.end() && *strategy == "single";
+  read.mig_single = TextIn(metadata, {"labels", "nvidia.com/mig.strategy"}) == "single";
   ReadOwners(metadata, read);
   return read;
 }
@@ -217,11 +191,9 @@ WantedAnnotations Wanted(const WhatIsSaid& says, bool mig_single) {
 
 Result<KubeletPolicies> PoliciesOfConfigz(std::string_view json) {
   const Json all = Json::parse(json, nullptr, false);
-  const auto config = all.is_object() ? all.find("kubeletconfig") : all.end();
-  if (!all.is_object() || config == all.end() || !config->is_object()) {
-    return Invalid("want an object with kubeletconfig");
-  }
-  return KubeletPolicies{WordOf(*config, kPolicy), WordOf(*config, kScope), WordOf(*config, kCpus)};
+  const Json& config = In(all, {"kubeletconfig"});
+  if (!config.is_object()) return Invalid("want an object with kubeletconfig");
+  return KubeletPolicies{WordOf(config, kPolicy), WordOf(config, kScope), WordOf(config, kCpus)};
 }
 
 KubeletPolicies PoliciesOfConfigFile(std::string_view yaml) {

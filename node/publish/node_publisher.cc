@@ -120,22 +120,20 @@ Result<std::string> ChildRunner::Output(const std::vector<std::string>& argv,
     return Fail(Errc::kUnavailable, std::string("no pipe: ") + std::strerror(errno));
   }
   const Cleanup close_input([&] { close(ends[0]); });
-  const auto child = Start(argv, ends[1]);
+  const auto started = Start(argv, ends[1]);
   close(ends[1]);
-  if (!child) return tl::unexpected(child.error());
+  BERTH_TRY(const pid_t child, started);
   std::string text;
   Status read = ReadAll(ends[0], limits, end, text);
   std::optional<int> status;
-  if (read) status = Reap(*child, end);
+  if (read) status = Reap(child, end);
   if (!status) {
-    kill(*child, SIGKILL);
+    kill(child, SIGKILL);
     if (read) read = Fail(Errc::kDeadline, "closed its output and did not end");
-    if (!Reap(*child, std::chrono::steady_clock::now() + kMostForItsEnd)) stuck_ = *child;
+    if (!Reap(child, std::chrono::steady_clock::now() + kMostForItsEnd)) stuck_ = child;
     return tl::unexpected(std::move(read).error().Within(argv[0]));
   }
-  if (auto ended = EndOf(*status); !ended) {
-    return tl::unexpected(std::move(ended).error().Within(argv[0]));
-  }
+  BERTH_TRY_STATUS(Within(EndOf(*status), argv[0]));
   return text;
 }
 
@@ -158,8 +156,6 @@ class NodePublisher::Impl {
     }
     thread_.join();
   }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
 
   void Carries(std::set<std::string> resources) BERTH_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);

@@ -83,8 +83,6 @@ class NodePublisher {
   // Ends the thread; waits for a request that is under way. Takes no key back: Carries({}) before
   // Flush does.
   ~NodePublisher();
-  NodePublisher(const NodePublisher&) = delete;
-  NodePublisher& operator=(const NodePublisher&) = delete;
 
   // The resources for which the agent stands in the path. Empty: none, and the key goes.
   void Carries(std::set<std::string> resources);
