@@ -4,7 +4,6 @@
 #include <cctype>
 #include <cstdio>
 #include <utility>
-#include <vector>
 
 #include "base/text.h"
 

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -31,7 +30,6 @@ class KubectlTunnel {
   static Result<KubectlTunnel> Open(const KubectlTarget& target);
   ~KubectlTunnel();
   KubectlTunnel(KubectlTunnel&& other) noexcept;
-  KubectlTunnel& operator=(KubectlTunnel&&) = delete;
 
   [[nodiscard]] const std::string& address() const { return address_; }  // HOST:PORT
   // To be put before the path of a page; empty with port-forward.

@@ -89,8 +89,6 @@ class WaitNote {
     changed_.NotifyOne();
     thread_.join();
   }
-  WaitNote(const WaitNote&) = delete;
-  WaitNote& operator=(const WaitNote&) = delete;
 
  private:
   void Run(const std::string& who) BERTH_EXCLUDES(mutex_) {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/dns_name.h"
@@ -17,10 +16,8 @@
 #include "cluster/groups/pod_groups.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/state/waiting_pods.h"
-#include "config/load.h"
 #include "config/parse_yaml.h"
 #include "scoring/waste/request_mix.h"
-#include "server/commands/ask_server.h"
 #include "server/dialects/cluster_loader.h"
 #include "server/dialects/registry.h"
 #include "server/extender/extender.h"

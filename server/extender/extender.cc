@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "scoring/admission.h"
-
 namespace berth {
 
 void Extender::Use(Policy policy) {

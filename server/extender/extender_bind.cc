@@ -225,8 +225,8 @@ Result<Extender::Granted> Extender::Commit(const Policy& policy, Known known,
 bool Extender::IsGivenByClaim(const PodRequest& pod, const std::string& node) const {
   if (!parts_.behind_scheduler || pod.device_class.empty()) return false;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const NodeIndex index = snapshot->names().Find(node);
-  return index != kNoNode && GetsClaimOn(snapshot->node(index), pod);
+  const Node* const there = snapshot->FindNode(node);
+  return there != nullptr && GetsClaimOn(*there, pod);
 }
 
 // Bound there by an earlier attempt: the devices are those that the cluster has.
@@ -245,14 +245,13 @@ Result<Extender::Granted> Extender::BindUnbooked(const Policy& policy, const Pod
                                                  const std::string& node,
                                                  std::string_view decision) {
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const NodeIndex index = snapshot->names().Find(node);
+  const Node* const there = snapshot->FindNode(node);
   NodeSpec named;
   named.name = node;
   const Placement placement = WithoutDevices(node, pod.shape);
   const Instant deadline = parts_.clock.Now() + policy.reservation_time * 4 / 5;
-  Status bound =
-      parts_.binder.Bind({pod, placement, index == kNoNode ? named : snapshot->node(index).spec(),
-                          deadline, decision});
+  Status bound = parts_.binder.Bind(
+      {pod, placement, there == nullptr ? named : there->spec(), deadline, decision});
   if (bound) return Granted{placement};
   if (bound.error().code == Errc::kConflict) {  // it may be bound already
     Result<PodTruth> truth = Settle(pod.id);

@@ -11,7 +11,6 @@
 #include "base/mutex.h"
 #include "cluster/state/waiting_pods.h"
 #include "scoring/mig/repartition_report.h"
-#include "server/why/explain_pages.h"
 #include "server/why/waiting_whys.h"
 
 namespace berth {

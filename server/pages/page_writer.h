@@ -69,8 +69,6 @@ class PageWriter {
   explicit PageWriter(std::size_t most_waiting = kMostWaiting);
   // Requests that wait for a page get 503.
   ~PageWriter();
-  PageWriter(const PageWriter&) = delete;
-  PageWriter& operator=(const PageWriter&) = delete;
 
   // The handler that answers with the page; the writer outlives its calls.
   http::HttpHandler Handler(Page page) BERTH_EXCLUDES(mutex_);

@@ -53,8 +53,6 @@ class SecondLook {
   explicit SecondLook(const Parts& parts) : SecondLook(parts, Waits()) {}
   // Sends the answers that are still held back.
   ~SecondLook();
-  SecondLook(const SecondLook&) = delete;
-  SecondLook& operator=(const SecondLook&) = delete;
 
   // Answers if this is the last attempt, or if the answer is not a refusal. Returns whether it
   // answered.

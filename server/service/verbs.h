@@ -35,8 +35,6 @@ class WorkerPool {
   WorkerPool(int threads, std::size_t max_waiting);
   // Runs the jobs that wait, then ends.
   ~WorkerPool();
-  WorkerPool(const WorkerPool&) = delete;
-  WorkerPool& operator=(const WorkerPool&) = delete;
 
   // False when max_waiting jobs wait already: the job is dropped.
   [[nodiscard]] bool Submit(Job job) BERTH_EXCLUDES(mutex_);

@@ -51,8 +51,6 @@ class Log {
   explicit Log(LogLevel least);
   // Waits at most a second for the reader to take the remaining lines.
   ~Log();
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
 
   void SetLevel(LogLevel least) { least_ = least; }
   [[nodiscard]] bool Enabled(LogLevel level) const { return level >= least_; }
@@ -80,8 +78,6 @@ class LineWriter {
   LineWriter(int descriptor, std::size_t most_bytes);
   // Writes the lines that it holds, for at most kFarewell.
   ~LineWriter();
-  LineWriter(const LineWriter&) = delete;
-  LineWriter& operator=(const LineWriter&) = delete;
 
   // Never blocks. The line ends with its line feed.
   void Write(std::string line) BERTH_EXCLUDES(mutex_);

@@ -9,11 +9,8 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 #include <algorithm>
-#include <array>
 #include <span>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 

@@ -39,8 +39,6 @@ class MetricsText {
 
   MetricsText();
   ~MetricsText();
-  MetricsText(const MetricsText&) = delete;
-  MetricsText& operator=(const MetricsText&) = delete;
 
   // Begins a metric; the next samples belong to it. Each name once a scrape.
   MetricsText& Counter(std::string_view name, std::string_view help);
@@ -81,8 +79,6 @@ class Metrics {
  public:
   Metrics();
   ~Metrics();
-  Metrics(const Metrics&) = delete;
-  Metrics& operator=(const Metrics&) = delete;
 
   void CountCall(Verb verb, CallResult result, std::chrono::duration<double> taken);
   // A call that was answered 503 without being decoded.

@@ -164,7 +164,7 @@ class Driver {
   }
   void OpenANode() {
     const auto rooms = rooms_.Current();
-    if (rooms != nullptr) rooms_.Drop(rooms->begin()->first);
+    if (!rooms->empty()) rooms_.Drop(rooms->begin()->first);
   }
 
   // One reason per node. kube-scheduler asks about the nodes that have what it counts itself; on

@@ -110,7 +110,7 @@ class WorldSoak::Evictor final : public PodEvictor {
     const PodId& goal = soak_.news_->goal;
     const auto has = soak_.state_.FindPod(goal.uid);
     const auto rooms = soak_.rooms_.Current();
-    const bool elsewhere = has && (rooms == nullptr || !rooms->contains(has->placement.node));
+    const bool elsewhere = has && !rooms->contains(has->placement.node);
     if (!elsewhere && (!has || has->state == PodState::kPlanned)) return;
     soak_.Find(soak_.checks_.moves, "vain move",
                pod.name + " is evicted for " + goal.name + ", which has its place on " +

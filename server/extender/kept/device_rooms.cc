@@ -10,7 +10,8 @@
 namespace berth {
 
 std::shared_ptr<const DeviceRooms::ByNode> DeviceRooms::Current() const {
-  if (!any_.load()) return nullptr;
+  static const auto kNone = std::make_shared<const ByNode>();
+  if (!any_.load()) return kNone;
   const MutexLock lock(shown_);
   return rooms_;
 }
@@ -23,17 +24,14 @@ std::shared_ptr<const KeptNodes> DeviceRooms::Kept() const {
 
 std::optional<DeviceRoom> DeviceRooms::Of(const std::string& uid) const {
   const auto rooms = Current();
-  if (rooms == nullptr) return std::nullopt;
-  for (const auto& [node, room] : *rooms) {
-    if (room.pod.uid == uid) return room;
-  }
-  return std::nullopt;
+  const auto own = std::ranges::find_if(
+      *rooms, [&uid](const auto& entry) { return entry.second.pod.uid == uid; });
+  return own == rooms->end() ? std::nullopt : std::optional(own->second);
 }
 
 bool DeviceRooms::Put(DeviceRoom room) {
   const MutexLock lock(mutex_);
-  const auto rooms = Current();
-  auto next = rooms == nullptr ? std::make_shared<ByNode>() : std::make_shared<ByNode>(*rooms);
+  auto next = std::make_shared<ByNode>(*Current());
   if (next->size() >= kMost && !next->contains(room.node)) return false;
   const auto before = next->find(room.node);
   const bool opens = before != next->end() && IsClosed(before->second) && !IsClosed(room);
@@ -46,11 +44,9 @@ bool DeviceRooms::Put(DeviceRoom room) {
 
 void DeviceRooms::Drop(const std::string& node) {
   const MutexLock lock(mutex_);
-  const auto rooms = Current();
-  if (rooms == nullptr || !rooms->contains(node)) return;
-  auto next = std::make_shared<ByNode>(*rooms);
-  next->erase(node);
-  Publish(next->empty() ? nullptr : std::move(next));
+  auto next = std::make_shared<ByNode>(*Current());
+  if (next->erase(node) == 0) return;
+  Publish(std::move(next));
   ++openings_;
 }
 
@@ -76,14 +72,12 @@ void DeviceRooms::KeepFor(const GangId& gang, KeptNodes nodes) {
   if (opens) ++openings_;
 }
 
-std::shared_ptr<const KeptNodes> DeviceRooms::KeptWith(const ByNode* rooms) const {
+std::shared_ptr<const KeptNodes> DeviceRooms::KeptWith(const ByNode& rooms) const {
   KeptNodes kept;
   for (const auto& [gang, nodes] : cleared_) kept.insert(nodes.begin(), nodes.end());
-  if (rooms != nullptr) {
-    for (const auto& [node, room] : *rooms) {
-      const KeptNode its{{room.pod, room.gang, room.priority}};
-      if (IsClosed(room)) kept.insert_or_assign(node, its);
-    }
+  for (const auto& [node, room] : rooms) {
+    const KeptNode its{{room.pod, room.gang, room.priority}};
+    if (IsClosed(room)) kept.insert_or_assign(node, its);
   }
   if (kept.empty()) return nullptr;
   auto before = Kept();
@@ -92,8 +86,8 @@ std::shared_ptr<const KeptNodes> DeviceRooms::KeptWith(const ByNode* rooms) cons
 }
 
 void DeviceRooms::Publish(std::shared_ptr<const ByNode> rooms) {
-  auto kept = KeptWith(rooms.get());
-  any_ = rooms != nullptr || kept != nullptr;
+  auto kept = KeptWith(*rooms);
+  any_ = !rooms->empty() || kept != nullptr;
   const MutexLock lock(shown_);
   rooms_.swap(rooms);  // what was shown is freed after the lock
   kept_.swap(kept);

@@ -43,7 +43,7 @@ class DeviceRooms {
   static constexpr std::size_t kMost = 32;
 
   using ByNode = std::map<std::string, DeviceRoom, std::less<>>;
-  // nullptr: there are none.
+  // Never nullptr.
   [[nodiscard]] std::shared_ptr<const ByNode> Current() const BERTH_EXCLUDES(shown_);
   // Those that keep others out; nullptr: none does. The same object as long as these are the same.
   [[nodiscard]] std::shared_ptr<const KeptNodes> Kept() const BERTH_EXCLUDES(shown_);
@@ -65,7 +65,7 @@ class DeviceRooms {
 
  private:
   // What is kept where these are the rooms; what was is kept on if it is the same.
-  std::shared_ptr<const KeptNodes> KeptWith(const ByNode* rooms) const BERTH_REQUIRES(mutex_);
+  std::shared_ptr<const KeptNodes> KeptWith(const ByNode& rooms) const BERTH_REQUIRES(mutex_);
   void Publish(std::shared_ptr<const ByNode> rooms) BERTH_REQUIRES(mutex_) BERTH_EXCLUDES(shown_);
 
   std::atomic<bool> any_{false};
@@ -73,7 +73,7 @@ class DeviceRooms {
   Mutex mutex_;  // of those that change it
   std::map<GangId, KeptNodes> cleared_ BERTH_GUARDED_BY(mutex_);
   mutable Mutex shown_;  // that requests take; these are changed with both held
-  std::shared_ptr<const ByNode> rooms_ BERTH_GUARDED_BY(shown_);
+  std::shared_ptr<const ByNode> rooms_ BERTH_GUARDED_BY(shown_) = std::make_shared<const ByNode>();
   std::shared_ptr<const KeptNodes> kept_ BERTH_GUARDED_BY(shown_);
 };
 

@@ -4,9 +4,9 @@
 // where, and refuses what the API server would refuse.
 #pragma once
 
-#include <cstddef>
 #include <memory>
-#include <unordered_set>
+#include <string>
+#include <unordered_map>
 
 #include "base/mutex.h"
 #include "cluster/values/pod_record.h"
@@ -29,30 +29,9 @@ class EmbeddedCluster final : public PodBinder {
   Status Assign(const std::shared_ptr<const PodRecord>& pod) BERTH_EXCLUDES(mutex_);
 
  private:
-  // By namespace and name. It cannot throw, so that the set does not keep what it returned.
-  struct ByName {
-    using is_transparent = void;
-    std::size_t operator()(const PodId& id) const noexcept;
-    std::size_t operator()(const std::shared_ptr<const PodRecord>& pod) const noexcept {
-      return (*this)(pod->pod.id);
-    }
-  };
-  struct SameName {
-    using is_transparent = void;
-    bool operator()(const std::shared_ptr<const PodRecord>& a, const PodId& b) const {
-      return a->pod.id.name == b.name && a->pod.id.namespace_name == b.namespace_name;
-    }
-    bool operator()(const PodId& a, const std::shared_ptr<const PodRecord>& b) const {
-      return (*this)(b, a);
-    }
-    bool operator()(const std::shared_ptr<const PodRecord>& a,
-                    const std::shared_ptr<const PodRecord>& b) const {
-      return (*this)(a, b->pod.id);
-    }
-  };
   Mutex mutex_;
-  std::unordered_set<std::shared_ptr<const PodRecord>, ByName, SameName> pods_
-      BERTH_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::shared_ptr<const PodRecord>> pods_
+      BERTH_GUARDED_BY(mutex_);  // by full name
 };
 
 }  // namespace berth

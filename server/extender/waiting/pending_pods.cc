@@ -182,9 +182,9 @@ std::shared_ptr<const Evictions::Nodes> Evictions::StillThere(const std::string&
   const Agreed known = Find(pod_uid);
   if (known.nodes == nullptr || known.times >= kMostTimes) return nullptr;
   const bool all = std::ranges::all_of(*known.nodes, [&](const NodeVictims& victims) {
-    const NodeIndex index = snapshot.names().Find(victims.node);
-    return index != kNoNode && std::ranges::any_of(victims.uids, [&](const std::string& uid) {
-             return snapshot.node(index).FindPod(uid) != nullptr;
+    const Node* const node = snapshot.FindNode(victims.node);
+    return node != nullptr && std::ranges::any_of(victims.uids, [node](const std::string& uid) {
+             return node->FindPod(uid) != nullptr;
            });
   });
   if (all) return known.nodes;

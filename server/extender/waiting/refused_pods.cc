@@ -55,8 +55,7 @@ struct RefusedPods::Change {
       return;
     }
     for (NodeIndex i = 0; i < now.size(); ++i) {
-      const NodeIndex old = before.names().Find(now.names().name(i));
-      const Node* const was = old == kNoNode ? nullptr : &before.node(old);
+      const Node* const was = before.FindNode(now.names().name(i));
       if (was != &now.node(i)) pairs.push_back({was, &now.node(i)});
     }
   }
@@ -162,8 +161,8 @@ bool RefusedPods::HasRoom(Entry& entry, const std::shared_ptr<const Snapshot>& s
     return false;
   }
   std::erase_if(entry.room, [&](const std::string& name) {
-    const NodeIndex index = snapshot->names().Find(name);
-    return index == kNoNode || !Takes(snapshot->node(index), *entry.pod);
+    const Node* const node = snapshot->FindNode(name);
+    return node == nullptr || !Takes(*node, *entry.pod);
   });
   return !entry.room.empty();
 }

@@ -39,7 +39,7 @@ Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules
   auto listed =
       ListPages(client, {.path = "/api/v1/pods", .query = kBoundPods}, stop, take, refusal);
   if (stop.stop_requested()) return Fail(Errc::kUnavailable, "list of pods: stopped");
-  if (!listed) return tl::unexpected(std::move(listed).error().Within("list of pods"));
+  BERTH_TRY_STATUS(Within(std::move(listed), "list of pods"));
   return placements;
 }
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <cpprest/base_uri.h>
+
 #include "base/dns_name.h"
 #include "server/wire/api/watch_json.h"
 
@@ -123,8 +125,6 @@ struct Fetched {
 // A page that is fetched on another thread. Who drops it stops that, and waits.
 struct Ahead {
   explicit Ahead(std::string which) : token(std::move(which)) {}
-  Ahead(const Ahead&) = delete;
-  Ahead& operator=(const Ahead&) = delete;
   ~Ahead() { stop.request_stop(); }
 
   const std::string token;
@@ -219,19 +219,7 @@ Result<std::string> EventsPath(std::string_view namespace_name) {
 }
 
 std::string EscapeForQuery(std::string_view text) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  std::string escaped;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain) {
-      escaped += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      escaped += {'%', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return escaped;
+  return web::uri::encode_data_string(std::string(text));
 }
 
 std::string DescribeRefusal(int code, std::string_view body) {

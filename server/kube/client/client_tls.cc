@@ -119,18 +119,15 @@ Result<std::shared_ptr<ClientTls>> ClientTls::Create(const ClusterAccess& access
     X509_STORE_load_path(parts->trusted.get(), system.folder.c_str());
     ERR_clear_error();
   } else {
-    auto authorities = Certificates(access.ca_pem);
-    if (!authorities) {
-      return tl::unexpected(std::move(authorities).error().Within("certificate-authority"));
-    }
-    for (const Certificate& one : *authorities) {
+    BERTH_TRY(const std::vector<Certificate> authorities,
+              Within(Certificates(access.ca_pem), "certificate-authority"));
+    for (const Certificate& one : authorities) {
       X509_STORE_add_cert(parts->trusted.get(), one.get());
     }
   }
   if (!access.client_certificate_pem.empty()) {
-    auto chain = Certificates(access.client_certificate_pem);
-    if (!chain) return tl::unexpected(std::move(chain).error().Within("client-certificate"));
-    parts->chain = *std::move(chain);
+    BERTH_TRY(parts->chain,
+              Within(Certificates(access.client_certificate_pem), "client-certificate"));
     const auto bio = BioOf(access.client_key_pem);
     parts->key.reset(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassword, nullptr));
     if (parts->key == nullptr) {

@@ -23,8 +23,6 @@ class ClientTls {
   static Result<std::shared_ptr<ClientTls>> Create(const ClusterAccess& access,
                                                    const std::string& name);
   ~ClientTls();
-  ClientTls(const ClientTls&) = delete;
-  ClientTls& operator=(const ClientTls&) = delete;
 
   // TLS 1.2 or later; the CA instead of the system's; the certificate of the client; the name by
   // its alternative names alone (a common name does not count).

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <cpprest/http_client.h>
+#include <cpprest/producerconsumerstream.h>
 #include <pplx/threadpool.h>
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
@@ -48,11 +49,12 @@ void LimitPool() {
   });
 }
 
-// What the library writes an answer's body into. Reading and seeking it do not happen.
-class QueueBuffer final : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
+// What the library writes an answer's body into. Nobody reads it from there.
+class QueueBuffer final
+    : public concurrency::streams::details::basic_producer_consumer_buffer<uint8_t> {
  public:
   explicit QueueBuffer(std::shared_ptr<BodyQueue> queue)
-      : streambuf_state_manager(std::ios_base::out), queue_(std::move(queue)) {}
+      : basic_producer_consumer_buffer(1), queue_(std::move(queue)) {}
 
  private:
   pplx::task<size_t> _putn(const uint8_t* bytes, size_t count) override {
@@ -66,34 +68,7 @@ class QueueBuffer final : public concurrency::streams::details::streambuf_state_
   pplx::task<int_type> _putc(uint8_t byte) override {
     return _putn(&byte, 1).then([byte](size_t) { return static_cast<int_type>(byte); });
   }
-  pplx::task<bool> _sync() override { return pplx::task_from_result(true); }
-
-  bool can_seek() const override { return false; }
-  bool has_size() const override { return false; }
-  size_t buffer_size(std::ios_base::openmode) const override { return 0; }
-  void set_buffer_size(size_t, std::ios_base::openmode) override {}
-  size_t in_avail() const override { return 0; }
-  pos_type getpos(std::ios_base::openmode) const override { return traits::eof(); }
-  pos_type seekpos(pos_type, std::ios_base::openmode) override { return traits::eof(); }
-  pos_type seekoff(off_type, std::ios_base::seekdir, std::ios_base::openmode) override {
-    return traits::eof();
-  }
-  bool acquire(uint8_t*&, size_t&) override { return false; }
-  void release(uint8_t*, size_t) override {}
-  pplx::task<int_type> _bumpc() override { return NothingToRead(); }
-  int_type _sbumpc() override { return traits::eof(); }
-  pplx::task<int_type> _getc() override { return NothingToRead(); }
-  int_type _sgetc() override { return traits::eof(); }
-  pplx::task<int_type> _nextc() override { return NothingToRead(); }
-  pplx::task<int_type> _ungetc() override { return NothingToRead(); }
-  pplx::task<size_t> _getn(uint8_t*, size_t) override { return pplx::task_from_result<size_t>(0); }
-  size_t _scopy(uint8_t*, size_t) override { return 0; }
-  uint8_t* _alloc(size_t) override { return nullptr; }
-  void _commit(size_t) override {}
-
-  static pplx::task<int_type> NothingToRead() {
-    return pplx::task_from_result<int_type>(traits::eof());
-  }
+  uint8_t* _alloc(size_t) override { return nullptr; }  // what is written comes by _putn
 
   const std::shared_ptr<BodyQueue> queue_;
 };
@@ -181,10 +156,6 @@ class Counters {
  private:
   std::array<std::array<std::atomic<std::uint64_t>, 6>, ApiClientStats::kMethods.size()> answers_{};
 };
-
-}  // namespace
-
-namespace {
 
 // With an IPv6 address as the library resolves it: without brackets, and with a port, by which it
 // knows where the address ends.

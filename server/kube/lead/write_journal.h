@@ -52,8 +52,6 @@ class WriteJournal {
   static Result<std::unique_ptr<WriteJournal>> Open(const std::string& folder, const Clock& clock,
                                                     Duration lease);
   ~WriteJournal();
-  WriteJournal(const WriteJournal&) = delete;
-  WriteJournal& operator=(const WriteJournal&) = delete;
 
   // As NewToken: of all processes, those alone have it that had this file one after the other.
   [[nodiscard]] const std::string& token() const { return token_; }

@@ -67,9 +67,7 @@ Result<std::vector<GangPast>> ApiGangHistory::In(const std::string& namespace_na
     }
     if (auto pod = wire::DecodeObservedPod(text, rules_)) Note(*std::move(pod), gangs);
   };
-  const auto listed =
-      ListPages(client_, {.path = std::move(path)}, stop.get_token(), take, refusal);
-  if (!listed) return tl::unexpected(listed.error());
+  BERTH_TRY_STATUS(ListPages(client_, {.path = std::move(path)}, stop.get_token(), take, refusal));
   std::vector<GangPast> pasts;
   for (const auto& [gang, pods] : gangs) {
     GangPast past{.gang = gang};

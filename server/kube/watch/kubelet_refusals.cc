@@ -81,12 +81,6 @@ About AboutWhat(std::string_view words, std::string_view gpu_resource) {
   return is_else ? About::kElse : About::kUnsaid;
 }
 
-// nullptr: not known.
-const Node* FindNode(const Snapshot& snapshot, const std::string& name) {
-  const NodeIndex index = snapshot.names().Find(name);
-  return index == kNoNode ? nullptr : &snapshot.node(index);
-}
-
 int PodsWithGpus(const Node& node) {
   return static_cast<int>(std::ranges::count_if(
       node.pods(), [](const auto& pod) { return pod->pod.shape.wants_gpu(); }));
@@ -107,7 +101,7 @@ std::optional<KubeletRefusals::Start> KubeletRefusals::Begins(const std::string&
                                                               const std::string& node) {
   if (!parts_.state.IsBoundFromHere(uid, node)) return std::nullopt;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const Node* const found = FindNode(*snapshot, node);
+  const Node* const found = snapshot->FindNode(node);
   if (found == nullptr) return std::nullopt;
   const MutexLock lock(mutex_);
   return Start{node, FactsAbout(*found), !IsOverfull(*found), ++number_};
@@ -115,7 +109,7 @@ std::optional<KubeletRefusals::Start> KubeletRefusals::Begins(const std::string&
 
 void KubeletRefusals::Vanished(const PodId& pod, Start start) {
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const Node* const node = FindNode(*snapshot, start.node);
+  const Node* const node = snapshot->FindNode(start.node);
   if (node == nullptr) return;
   Lost lost{.pod = pod, .start = std::move(start)};
   if (!lost.start.had_room || IsOverfull(*node)) {
@@ -211,7 +205,7 @@ void KubeletRefusals::AskAbout(const std::vector<Lost>& lost, Instant now) {
 
 std::optional<KubeletRefusals::Facts> KubeletRefusals::FactsOf(const std::string& node) const {
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const Node* const found = FindNode(*snapshot, node);
+  const Node* const found = snapshot->FindNode(node);
   return found == nullptr ? std::nullopt : std::optional(FactsAbout(*found));
 }
 
@@ -331,7 +325,7 @@ void KubeletRefusals::Reopen(Instant now) {
 bool KubeletRefusals::ReopenAsks(const std::string& name, NodeTrouble& node, bool is_another,
                                  Instant now) {
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const Node* const found = FindNode(*snapshot, name);
+  const Node* const found = snapshot->FindNode(name);
   const int others = found == nullptr ? 0 : PodsWithGpus(*found);
   bool opens = false;
   for (AskTrouble& trouble : node.asks) {
@@ -370,7 +364,7 @@ void KubeletRefusals::CountClosed() {
 
 bool KubeletRefusals::IsKnown(const std::string& name, const NodeTrouble& node) const {
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const Node* const found = FindNode(*snapshot, name);
+  const Node* const found = snapshot->FindNode(name);
   const bool has_asks = std::ranges::any_of(
       node.asks, [](const AskTrouble& trouble) { return trouble.closed_until.has_value(); });
   return found != nullptr && found->spec().refuses_gpu_pods == node.all.closed_until.has_value() &&

@@ -89,8 +89,6 @@ class Reflector {
   // Starts at once. Requires: client, sink and clock live longer.
   Reflector(ApiClient& client, ObjectSink& sink, const Clock& clock, ReflectorOptions options);
   ~Reflector();  // stops, and waits for a call of the sink that runs
-  Reflector(const Reflector&) = delete;
-  Reflector& operator=(const Reflector&) = delete;
 
   // Any thread.
   [[nodiscard]] ReflectorStats stats() const BERTH_EXCLUDES(mutex_);

@@ -10,17 +10,31 @@ namespace {
 
 constexpr Duration kPause = std::chrono::milliseconds(200);  // between attempts
 constexpr Duration kMostPerWake = std::chrono::seconds(5);
-
 constexpr Duration kMostPerHold = std::chrono::seconds(5);
 
 }  // namespace
+
+void RefusalNews::Refused(const std::string& problem) {
+  std::string kind = problem.substr(0, problem.find(':'));
+  {
+    const MutexLock lock(mutex_);
+    if (kind == kind_) return;
+    kind_ = std::move(kind);
+  }
+  tell_(problem);
+}
+
+void RefusalNews::Accepted() {
+  const MutexLock lock(mutex_);
+  kind_.clear();
+}
 
 ApiPodWaker::ApiPodWaker(ApiClient& client, const Clock& clock, const WriteFence& fence,
                          OnProblem on_problem)
     : client_(client),
       clock_(clock),
       fence_(fence),
-      on_problem_(std::move(on_problem)),
+      news_(std::move(on_problem)),
       queue_(kMostWaiting, [this](const PodId& pod) { Post(pod); }) {}
 
 bool ApiPodWaker::Wake(const PodId& pod) { return queue_.PushBack(pod); }
@@ -40,8 +54,7 @@ void ApiPodWaker::Post(const PodId& pod) {
     const Result<ApiResponse> response = client_.Send(request);
     if (response && response->ok()) {
       ++woken_;
-      problem_.clear();
-      return;
+      return news_.Accepted();
     }
     // Gone, or another pod has its name.
     if (response && (response->status == 404 || response->status == 409)) return;
@@ -50,10 +63,7 @@ void ApiPodWaker::Post(const PodId& pod) {
     if (!queue_.Pause(kPause)) return;
   }
   ++failed_;
-  // The text of a refusal names the pod: refusals that differ only in that are reported once.
-  const std::string kind = problem.substr(0, problem.find(':'));
-  if (kind != problem_) on_problem_(problem);
-  problem_ = kind;
+  news_.Refused(problem);
 }
 
 PodEvictor::Outcome ApiPodEvictor::Evict(const PodId& pod) {
@@ -70,7 +80,7 @@ PodEvictor::Outcome ApiPodEvictor::Evict(const PodId& pod) {
   const Result<ApiResponse> response = client_.Send(request);
   if (!response) {
     write.Unanswered();
-    Report(response.error().message);
+    news_.Refused(response.error().message);
     return Outcome::kUnknown;
   }
   const bool is_another = response->status == 409 &&  // that has its name
@@ -78,19 +88,8 @@ PodEvictor::Outcome ApiPodEvictor::Evict(const PodId& pod) {
   if (response->ok() || response->status == 404 || is_another) return Outcome::kEvicted;
   // 409: somebody changed the pod or its budget in that moment.
   if (response->status == 429 || response->status == 409) return Outcome::kBlocked;
-  Report(RefusalText(*response));
+  news_.Refused(RefusalText(*response));
   return Outcome::kFailed;
-}
-
-void ApiPodEvictor::Report(const std::string& problem) {
-  // The text of a refusal names the pod: refusals that differ only in that are reported once.
-  std::string kind = problem.substr(0, problem.find(':'));
-  {
-    const MutexLock lock(mutex_);
-    if (kind == problem_) return;
-    problem_ = std::move(kind);
-  }
-  on_problem_(problem);
 }
 
 ApiNodeHolder::ApiNodeHolder(ApiClient& client, const Clock& clock, const WriteFence& fence,
@@ -98,7 +97,7 @@ ApiNodeHolder::ApiNodeHolder(ApiClient& client, const Clock& clock, const WriteF
     : client_(client),
       clock_(clock),
       fence_(fence),
-      on_problem_(std::move(on_problem)),
+      news_(std::move(on_problem)),
       queue_(kMostWaiting, [this](const Order& order) { Post(order); }) {}
 
 std::set<std::string> ApiNodeHolder::Held() const {
@@ -139,13 +138,9 @@ void ApiNodeHolder::Post(const Order& order) {
   request.content_type = "application/merge-patch+json";
   request.timeout = kMostPerHold;
   const Result<ApiResponse> response = client_.Send(request);
-  if (response && (response->ok() || response->status == 404)) return problem_.clear();
+  if (response && (response->ok() || response->status == 404)) return news_.Accepted();
   if (response && !IsTransient(response->status)) not_before_ = clock_.Now() + kAfterRefusal;
-  // The text names the node: refusals that differ only in that are reported once.
-  const std::string problem = response ? RefusalText(*response) : response.error().message;
-  std::string kind = problem.substr(0, problem.find(':'));
-  if (kind != problem_) on_problem_(problem);
-  problem_ = std::move(kind);
+  news_.Refused(response ? RefusalText(*response) : response.error().message);
 }
 
 }  // namespace berth::kube

@@ -26,13 +26,28 @@
 
 namespace berth::kube {
 
+// Called on the thread that writes, once for each kind of refusal.
+using OnProblem = std::function<void(const std::string& problem)>;
+
+// Any thread may call it.
+class RefusalNews {
+ public:
+  explicit RefusalNews(OnProblem tell) : tell_(std::move(tell)) {}
+
+  // Tells of it, unless it is as the last one but for the name behind the colon.
+  void Refused(const std::string& problem) BERTH_EXCLUDES(mutex_);
+  void Accepted() BERTH_EXCLUDES(mutex_);
+
+ private:
+  const OnProblem tell_;
+  Mutex mutex_;
+  std::string kind_ BERTH_GUARDED_BY(mutex_);
+};
+
 // Any thread may call it.
 class ApiPodWaker final : public PodWaker {
  public:
   static constexpr std::size_t kMostWaiting = 1024;
-
-  // Called on the waker's thread when a pod cannot be woken, once for each reason.
-  using OnProblem = std::function<void(const std::string& problem)>;
 
   // References: they outlive the waker.
   ApiPodWaker(ApiClient& client, const Clock& clock, const WriteFence& fence, OnProblem on_problem);
@@ -54,9 +69,8 @@ class ApiPodWaker final : public PodWaker {
   ApiClient& client_;
   const Clock& clock_;
   const WriteFence& fence_;
-  const OnProblem on_problem_;
+  RefusalNews news_;
   std::atomic<std::uint64_t> woken_{0}, failed_{0};
-  std::string problem_;  // the kind of the last one that was reported; of the thread alone
   WorkQueue<PodId> queue_;
 };
 
@@ -68,26 +82,18 @@ class ApiPodEvictor final : public PodEvictor {
  public:
   static constexpr Duration kMostPerEviction = std::chrono::seconds(2);
 
-  // Called on the thread that evicts when a pod cannot be evicted and no budget is the cause, once
-  // for each kind of refusal.
-  using OnProblem = std::function<void(const std::string& problem)>;
-
-  // References: they outlive the evictor.
+  // References: they outlive the evictor. on_problem: not where a budget is the cause.
   ApiPodEvictor(ApiClient& client, const Clock& clock, WriteFence& fence, OnProblem on_problem)
-      : client_(client), clock_(clock), fence_(fence), on_problem_(std::move(on_problem)) {}
+      : client_(client), clock_(clock), fence_(fence), news_(std::move(on_problem)) {}
 
   // One attempt, which takes kMostPerEviction at most. None while another process leads.
-  Outcome Evict(const PodId& pod) override BERTH_EXCLUDES(mutex_);
+  Outcome Evict(const PodId& pod) override;
 
  private:
-  void Report(const std::string& problem) BERTH_EXCLUDES(mutex_);
-
   ApiClient& client_;
   const Clock& clock_;
   WriteFence& fence_;
-  const OnProblem on_problem_;
-  Mutex mutex_;
-  std::string problem_ BERTH_GUARDED_BY(mutex_);  // the kind of the last one that was reported
+  RefusalNews news_;
 };
 
 // ApiNodeHolder: holds nodes by their annotations (wire/node/node_traits.h), with a thread of its
@@ -99,9 +105,6 @@ class ApiNodeHolder final : public NodeHolder {
   static constexpr std::size_t kMostWaiting = 64;
   // After the API server has refused one it is asked for nothing for so long.
   static constexpr Duration kAfterRefusal = std::chrono::minutes(10);
-
-  // Called on the holder's thread, once for each kind of refusal.
-  using OnProblem = std::function<void(const std::string& problem)>;
 
   // References: they outlive the holder.
   ApiNodeHolder(ApiClient& client, const Clock& clock, const WriteFence& fence,
@@ -120,9 +123,8 @@ class ApiNodeHolder final : public NodeHolder {
   ApiClient& client_;
   const Clock& clock_;
   const WriteFence& fence_;
-  const OnProblem on_problem_;
-  std::string problem_;   // the kind of the last one that was reported; of the thread alone
-  Instant not_before_{};  // the same
+  RefusalNews news_;
+  Instant not_before_{};  // of the thread alone
   mutable Mutex mutex_;
   std::map<std::string, wire::NodeHold> seen_ BERTH_GUARDED_BY(mutex_);  // none that are empty
   WorkQueue<Order> queue_;

@@ -33,8 +33,6 @@ class WorkQueue {
     changed_.NotifyAll();
     thread_.join();
   }
-  WorkQueue(const WorkQueue&) = delete;
-  WorkQueue& operator=(const WorkQueue&) = delete;
 
   // False: the queue is full.
   bool PushBack(Item item) BERTH_EXCLUDES(mutex_) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "scoring/explain/node_report.h"
@@ -24,7 +23,7 @@ bool MayBeOfAPlan(const PodRecord& pod) {
 constexpr OwnToScheduler kNoneOfItsOwn;
 
 // The controllers of pods that wait: whose pod comes next is not certain.
-std::set<std::string> ControllersOf(const std::vector<WaitingPod>& waiting) {
+std::set<std::string> ControllersOf(std::span<const WaitingPod> waiting) {
   std::set<std::string> controllers;
   for (const WaitingPod& pod : waiting) controllers.insert(pod.pod->controller);
   return controllers;
@@ -65,8 +64,7 @@ std::string EvictionsUnderWay::First(std::span<const WaitingPod> waiting, Instan
                                      Instant leads_since) {
   std::string first = now - leads_since < kOfBefore ? AddOfBefore(now) : "";
   if (pods_.empty()) return first;
-  std::set<std::string> waits;  // controllers
-  for (const WaitingPod& pod : waiting) waits.insert(pod.pod->controller);
+  const std::set<std::string> waits = ControllersOf(waiting);
   for (auto entry = pods_.begin(); entry != pods_.end();) {
     Evicted& one = entry->second;
     const auto held = state_.FindPod(one.pod.uid);
@@ -392,9 +390,8 @@ void HeldNodes::Look() {
   const Instant now = parts_.clock.Now();
   const Extender::Moment moment = parts_.extender.Now();
   std::set<std::string> kept = parts_.maker.idle();
-  if (const auto rooms = parts_.rooms.Current()) {
-    for (const auto& [node, room] : *rooms) kept.insert(node);
-  }
+  const auto rooms = parts_.rooms.Current();
+  for (const auto& [node, room] : *rooms) kept.insert(node);
   if (const KeptNodes* const nodes = moment.reservations.nodes()) {
     for (const auto& [node, one] : *nodes) kept.insert(node);
   }

@@ -95,15 +95,14 @@ std::string RoomRun::KeepNodes() {
   }
   const auto rooms = parts_.rooms.Current();
   for (const std::string& name : kept_) {
-    if (rooms != nullptr && rooms->contains(name)) {
+    if (rooms->contains(name)) {
       kept_.clear();  // nothing was kept yet
       return name + " is kept for another pod";
     }
   }
   for (const std::string& name : kept_) {
-    const NodeIndex index = snapshot->names().Find(name);
-    if (index != kNoNode) {
-      for (const auto& pod : snapshot->node(index).pods()) known_.insert(pod->pod.id.uid);
+    if (const Node* const node = snapshot->FindNode(name)) {
+      for (const auto& pod : node->pods()) known_.insert(pod->pod.id.uid);
     }
     DeviceRoom room{.pod = ForWhom(), .gang = order_.gang, .moves = true};
     room.priority = order_.priority;
@@ -121,9 +120,8 @@ std::string RoomRun::HoldTarget(const RoomOrder::Move& move) {
   if (parts_.holds.Has(move.pod.id.uid)) {
     // Somebody who does not ask Berth may have been bound there.
     const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-    const NodeIndex index = snapshot->names().Find(move.to.node);
-    if (index != kNoNode) {
-      Node without = snapshot->node(index);
+    if (const Node* const node = snapshot->FindNode(move.to.node)) {
+      Node without = *node;
       without.Remove(MoveHolds::StandInOf(move.pod.id.uid));
       if (without.CanTake(move.to)) return "";
     }
@@ -177,9 +175,9 @@ std::string RoomRun::WhoCame() {
     }
   }
   for (const std::string& name : kept_) {
-    const NodeIndex index = snapshot->names().Find(name);
-    if (index == kNoNode) return "node " + name + " is gone";
-    for (const auto& pod : snapshot->node(index).pods()) {
+    const Node* const node = snapshot->FindNode(name);
+    if (node == nullptr) return "node " + name + " is gone";
+    for (const auto& pod : node->pods()) {
       if (!pod->pod.shape.wants_gpu() || known_.contains(pod->pod.id.uid)) continue;
       if (!order_.gang.empty() && pod->pod.gang.id == order_.gang) continue;
       return pod->pod.id.full_name() + " came to " + name;
@@ -200,12 +198,11 @@ std::string RoomRun::WhyNot(const RoomOrder::Move& move) const {
   const Stays stays = WhyItStays(*held, rules);
   if (stays != Stays::kNot) return name + " stays: " + std::string(TextOf(stays));
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const NodeIndex target = snapshot->names().Find(move.to.node);
-  if (target == kNoNode) return "node " + move.to.node + " is gone";
-  const Node& to = snapshot->node(target);
-  if (!to.spec().ready) return "node " + move.to.node + " is not ready";
-  const NodeIndex from = snapshot->names().Find(move.from.node);
-  if (from != kNoNode && !MayMoveTo(to, held->pod, snapshot->node(from), rules)) {
+  const Node* const to = snapshot->FindNode(move.to.node);
+  if (to == nullptr) return "node " + move.to.node + " is gone";
+  if (!to->spec().ready) return "node " + move.to.node + " is not ready";
+  const Node* const from = snapshot->FindNode(move.from.node);
+  if (from != nullptr && !MayMoveTo(*to, held->pod, *from, rules)) {
     return "node " + move.to.node + " no longer takes " + name;
   }
   return "";

@@ -76,7 +76,6 @@ void DevicePreemption::Look() {
 
 void DevicePreemption::LetGo() {
   const auto rooms = parts_.rooms.Current();
-  if (rooms == nullptr) return;
   for (const auto& [node, room] : *rooms) {
     if (!room.moves) Drop(room, parts_.clock.Now(), {});
   }
@@ -84,17 +83,12 @@ void DevicePreemption::LetGo() {
 
 DevicePreemption::Stats DevicePreemption::stats() const {
   const auto rooms = parts_.rooms.Current();
-  std::size_t own = 0;
-  if (rooms != nullptr) {
-    own = static_cast<std::size_t>(
-        std::ranges::count_if(*rooms, [](const auto& room) { return !room.second.moves; }));
-  }
-  return {evicted_.load(), blocked_.load(), failed_.load(), own};
+  const auto own = std::ranges::count_if(*rooms, [](const auto& it) { return !it.second.moves; });
+  return {evicted_.load(), blocked_.load(), failed_.load(), static_cast<std::size_t>(own)};
 }
 
 void DevicePreemption::Tend(Instant now) {
   const auto rooms = parts_.rooms.Current();
-  if (rooms == nullptr) return;
   std::vector<DeviceRoom> unfinished;
   for (const auto& [node, room] : *rooms) {
     DeviceRoom next = room;
@@ -173,10 +167,8 @@ bool DevicePreemption::HasRoom(const DeviceRoom& room, const PodRequest& pod) co
   auto claims = Inquiry(parts_.extender, parts_.extender.Now()).RoomOfClaims(pod);
   if (!claims) return true;  // they have devices by now, or are others' to allocate
   const Extender::Moment now = parts_.extender.Now();
-  const NodeIndex index = now.snapshot->names().Find(room.node);
-  if (index == kNoNode) return false;
-  const Node& node = now.snapshot->node(index);
-  return Fits(node, claims->shape()) && claims->Has(node);
+  const Node* const node = now.snapshot->FindNode(room.node);
+  return node != nullptr && Fits(*node, claims->shape()) && claims->Has(*node);
 }
 
 bool DevicePreemption::Hold(const DeviceRoom& room, const PodRequest& pod) const {
@@ -200,9 +192,7 @@ std::vector<WaitingPod> DevicePreemption::InNeed(Instant now) {
   const std::set<std::string> askers = parts_.extender.pending().Schedulers();
   const auto rooms = parts_.rooms.Current();
   std::set<std::string> served;
-  if (rooms != nullptr) {
-    for (const auto& [node, room] : *rooms) served.insert(room.pod.uid);
-  }
+  for (const auto& [node, room] : *rooms) served.insert(room.pod.uid);
   std::vector<WaitingPod> need;
   if (served.size() >= DeviceRooms::kMost) return need;
   std::vector<WaitingPod> everybody = parts_.waiting.Everybody();
@@ -238,9 +228,7 @@ bool DevicePreemption::IsShort(const Extender::Moment& moment, const PodRequest&
 void DevicePreemption::MakeRoomFor(const Extender::Moment& moment, const PodRequest& pod,
                                    ClaimRoom* claims, Instant now) {
   const auto rooms = parts_.rooms.Current();
-  const auto skips = [&rooms](const std::string& node) {
-    return rooms != nullptr && rooms->contains(node);
-  };
+  const auto skips = [&rooms](const std::string& node) { return rooms->contains(node); };
   const DeviceVictims found =
       Inquiry(parts_.extender, moment)
           .VictimsForDevices(pod, skips, claims, EndingClaims(*moment.snapshot, now));

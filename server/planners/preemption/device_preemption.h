@@ -33,7 +33,6 @@
 #include "base/recent.h"
 #include "cluster/claims/open_claims.h"
 #include "cluster/state/waiting_pods.h"
-#include "scoring/device_victims.h"
 #include "server/extender/extender.h"
 #include "server/extender/kept/device_rooms.h"
 #include "server/extender/ports/ports.h"

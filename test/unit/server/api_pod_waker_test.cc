@@ -64,7 +64,7 @@ class ApiPodWakerTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     return problems_;
   }
-  const ApiPodWaker::OnProblem on_problem_ = [this](const std::string& problem) {
+  const kube::OnProblem on_problem_ = [this](const std::string& problem) {
     const std::lock_guard lock(mutex_);
     problems_.push_back(problem);
   };

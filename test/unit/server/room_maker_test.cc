@@ -117,7 +117,7 @@ TEST_F(RoomMakerTest, HoldsThePlaceOfALateSuccessorWhenThePodIsIn) {
   (void)world_.Filter(big_.Request());
   ASSERT_TRUE(world_.Bind(big_.Request(), "n1"));
   world_.After(30);
-  EXPECT_EQ(world_.rooms.Current(), nullptr) << "no node is kept any more";
+  EXPECT_TRUE(world_.rooms.Current()->empty()) << "no node is kept any more";
   EXPECT_EQ(world_.Filter(APod("other").Whole(1).Request()), Names());
   EXPECT_EQ(world_.Comes(Successor()), Names{"n0"});
   ASSERT_TRUE(world_.Bind(Successor().Request(), "n0"));

@@ -52,9 +52,8 @@ class RoomWorld {
       if (pod.state == PodState::kPlanned) planned.push_back(pod.pod.id.uid);
     }
     (void)state.Unplan(planned);
-    if (const auto kept = rooms.Current()) {
-      for (const auto& [node, room] : *kept) rooms.Drop(node);
-    }
+    const auto kept = rooms.Current();
+    for (const auto& [node, room] : *kept) rooms.Drop(node);
     maker = std::make_unique<RoomMaker>(RoomMaker::Parts{.run = {.state = state,
                                                                  .waiting = waiting,
                                                                  .extender = extender,
@@ -130,7 +129,7 @@ class RoomWorld {
   }
   // "": nothing is held or kept for anybody.
   [[nodiscard]] std::string StillHeld() const {
-    if (rooms.Current() != nullptr) return "a room";
+    if (!rooms.Current()->empty()) return "a room";
     for (const PodRecord& pod : state.Everything().pods) {
       if (pod.state == PodState::kPlanned) return pod.pod.id.full_name();
     }
