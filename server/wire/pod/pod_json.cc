@@ -13,6 +13,7 @@
 #include "cluster/node/mig_use.h"
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/object_meta.h"
+#include "server/wire/json/object_reader.h"
 #include "server/wire/json/selector_json.h"
 #include "server/wire/pod/given_json.h"
 
