@@ -89,8 +89,8 @@ void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
 // Makes the others kBetterElsewhere. goes_on: one per fitting node.
 void PassOver(const std::vector<bool>& goes_on, Judgement& judgement);
 
-// What draws the pod to each candidate, as Engine::Prioritize takes it; empty: nothing does. All of
-// it to a node where a pod ran in whose place it comes: what that had loaded there is still at hand.
+// What draws the pod to each candidate, as Engine::Prioritize takes it; empty: nothing does. Most
+// is where a pod ran whose place it takes: what that had loaded is still there.
 std::vector<int> PullOn(const Snapshot& snapshot, const PodRequest& pod, const GroupPlaces& group,
                         std::span<const NodeIndex> candidates);
 
@@ -158,9 +158,9 @@ struct ScoredNode {
 
 // The best nodes, at most `most`, best first, and `always` if it is one of them, wherever it is.
 // The order has all that decides between nodes: scores, weights, prices of what is scarce, and how
-// empty a node is among equals. pull: as Engine::Prioritize takes it. real: the snapshot that the engine decides on; snapshot: that one,
-// or one with the same nodes that is only thought of. Requires: the pod fits all of `fitting` on
-// `snapshot`; in order.
+// empty a node is among equals. real: the snapshot that the engine decides on; snapshot: that one,
+// or one with the same nodes that is only thought of; pull: as Engine::Prioritize takes it.
+// Requires: the pod fits all of `fitting` on `snapshot`; in order.
 std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const Snapshot>& real,
                                      const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> fitting,

@@ -62,12 +62,12 @@ void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
   for (const std::string& model : gpu_models) digester.Add(model);
   for (const GpuSpec& gpu : gpus) {
     digester.Add(gpu.uuid.empty(), gpu.memory_mib, gpu.healthy, gpu.most_users, gpu.cores,
-                 gpu.capability);
+                 gpu.capability, gpu.foreign);
   }
   // Names and what is like it: `name`, `labels`, `named_gpus_condition`, `ready_since`, `agents`,
-  // the rest of `beside`. What depends on the pod and not its shape (scoring/admission.h): `taints`,
-  // `soft_taints`, `refused_asks`, `most_pods`, `others`. Of IsLikeNoOther: `mig`, `places`,
-  // `by_claims`, `other_gpus`.
+  // the rest of `beside`. What depends on the pod and not its shape (scoring/admission.h):
+  // `taints`, `soft_taints`, `refused_asks`, `most_pods`, `others`. Of IsLikeNoOther: `mig`,
+  // `places`, `by_claims`, `other_gpus`.
 }
 
 // Which GPUs leave together: what links are worth depends on it.

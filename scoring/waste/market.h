@@ -38,8 +38,8 @@ class Market {
 
   [[nodiscard]] virtual std::size_t goods() const = 0;
 
-  // Writes the node's amount of each good whose price depends on it, >= 0, and 0 of the others and on
-  // a node that is not ready: the same for nodes that are alike (Node::likeness).
+  // Writes the node's amount of each good whose price depends on it, >= 0, and 0 of the others and
+  // on a node that is not ready: the same for nodes that are alike (Node::likeness).
   // Requires: amounts.size() == goods().
   virtual void Supply(const Node& node, std::span<int> amounts) const = 0;
 

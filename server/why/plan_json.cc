@@ -181,7 +181,7 @@ std::string TakenText(const std::vector<Taken>& taken, const std::string& node) 
   return text;
 }
 
-// "8 GPUs, NVIDIA-H100", "8 replicas of 2 GPUs".
+// "8 GPUs, H100", "8 replicas of 2 GPUs".
 std::string GpusText(const NodePool& pool) {
   const std::string gpus = CountText(pool.gpus, "GPU"),
                     replicas = CountText(pool.replicas, "GPU replica");

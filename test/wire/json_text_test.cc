@@ -41,8 +41,8 @@ TEST(JsonText, BytesThatAreNotUtf8BecomeTheReplacementCharacter) {
   const Case cases[] = {
       {"a lone continuation", "a\x80z", "\"a\uFFFDz\""},
       {"an overlong slash", "\xc0\xaf", "\"\uFFFD\uFFFD\""},
-      {"a sequence cut short by the end", "\xe2\x82", "\"\uFFFD\uFFFD\""},
-      {"a sequence cut short by a letter", "\xe2\x82z", "\"\uFFFD\uFFFDz\""},
+      {"a sequence cut short by the end", "\xe2\x82", "\"\uFFFD\""},
+      {"a sequence cut short by a letter", "\xe2\x82z", "\"\uFFFDz\""},
       {"an overlong sequence of three", "\xe0\x80\x80", "\"\uFFFD\uFFFD\uFFFD\""},
       {"a surrogate", "\xed\xa0\x80", "\"\uFFFD\uFFFD\uFFFD\""},
       {"above U+10FFFF", "\xf4\x90\x80\x80", "\"\uFFFD\uFFFD\uFFFD\uFFFD\""},

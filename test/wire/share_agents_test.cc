@@ -81,7 +81,7 @@ TEST(HamiShares, AreThoseOfTheOlderRegisterToo) {
               "GPU-a,NVIDIA,3000,0:;");
   }
   AgentWorld wrong(node_with("GPU-a,many,40960,100,NVIDIA-A100,0,true:"), GivingHami());
-  EXPECT_NE(wrong.problem.find("[0].count"), std::string::npos) << wrong.problem;
+  EXPECT_NE(wrong.problem.find("[0]: want a number for count"), std::string::npos) << wrong.problem;
   // It does not say where MIG devices can begin.
   for (const char* const text : {"GPU-a,7,81920,100,NVIDIA-A100,0,true,0,mig:", "GPU-a,7:"}) {
     AgentWorld other(node_with(text), GivingHami());

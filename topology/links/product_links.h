@@ -38,9 +38,9 @@ std::optional<LinkMatrix> LinksOfProduct(std::string_view product, int gpus);
 // Blackwell 50 GB/s. An empty or unknown product changes nothing.
 LinkSpeeds SpeedsFor(const LinkMatrix& matrix, std::string_view product);
 
-// The link with NVIDIA's score of a pair of GPUs, which HAMi publishes: SYS 10, NODE 20, PHB 30, PXB
-// 40, PIX 50, PSB 60, plus 100 for each NVLink, at most 18; 0 if the link is unknown; nullopt if no
-// link has it. (go-gpuallocator at 876e7b7, besteffort_policy.go.)
+// The link with NVIDIA's score of a pair of GPUs, which HAMi publishes: SYS 10, NODE 20, PHB 30,
+// PXB 40, PIX 50, PSB 60, plus 100 for each NVLink, at most 18; 0 if the link is unknown; nullopt
+// if no link has it. (go-gpuallocator at 876e7b7, besteffort_policy.go.)
 std::optional<Link> LinkOfNvidiaScore(std::int64_t score);
 
 }  // namespace berth

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What NVIDIA's device plugin, GPU Feature Discovery and MIG manager publish: what the numbers of
-// GPU resources stand for (node_gpus.cc), the MIG devices by labels and allocatable (below), and the
-// resources nvidia.com/mig-PROFILE by which pods ask for them; what the toolkit's NRI plugin reads
-// of a pod with a share. It comes last: what agents with more knowledge have announced stands.
+// GPU resources stand for (node_gpus.cc), the MIG devices by labels and allocatable (below), and
+// the resources nvidia.com/mig-PROFILE by which pods ask for them; what the toolkit's NRI plugin
+// reads of a pod with a share. It comes last: what agents with more knowledge have announced
+// stands.
 #pragma once
 
 #include <cstddef>

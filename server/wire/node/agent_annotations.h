@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the agent of a node, berth-node, says in annotations of its Node of GPUs that differ, also of
-// those that are partitioned, and of who gives containers their GPUs:
+// What the agent of a node, berth-node, says in annotations of its Node of GPUs that differ, also
+// of those that are partitioned, and of who gives containers their GPUs:
 //
 //   berth.dev/gpu-models: [{"uuid": "GPU-...", "model": "RTX-4090", "memory_mib": 24564,
 //                           "compute_capability": "8.9"}]

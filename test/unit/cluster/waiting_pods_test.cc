@@ -438,7 +438,7 @@ TEST_F(WaitingPodsTest, APodOfTheSameOwnerMayHaveThePlaceOfOneThatEnds) {
   waiting_.Ends(Replica("oldest").Request(), Ending(), "n2");
   waiting_.Put(Waiting(Replica("new")));
   waiting_.Put(Waiting(APod("foreign").Whole(1).Controller("other")));
-  waiting_.Put(Waiting(Replica("cpu").Whole(0)));
+  waiting_.Put(Waiting(APod("cpu").Controller("owner").Claims({"c"})));
   waiting_.Put(Waiting(APod("alone").Whole(1)));
   EXPECT_EQ(waiting_.FormerNodes("uid-new", kAfter), (Names{"n1", "n2"}));
   EXPECT_TRUE(waiting_.FormerNodes("uid-new", kAfter + std::chrono::seconds(1)).empty());

@@ -157,9 +157,10 @@ TEST_F(ExplainPodTest, AGpuThatIsMissingIsSaid) {
   EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Missing(1)}, APod("p").Whole(2)),
             "n1: 1 of 2 GPUs idle (1 unhealthy), needs 2; fits once 1 GPU of it is healthy again, "
             "or with 1 GPU instead of 2");
-  EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Missing(2)}, APod("p").Whole(1)),
-            "n1: had GPUs, but the device plugin offered none; fits once its device plugin offers "
-            "its 2 GPUs again");
+  EXPECT_EQ(
+      Nearest({ANode("n1").Gpus(2).Missing(2)}, APod("p").Whole(1)),
+      "n1: its device plugin is gone, or offers no GPU; fits once its device plugin offers its "
+      "2 GPUs again");
 }
 
 // --- Links and NUMA groups

@@ -179,13 +179,13 @@ TEST_F(PoolGrowthTest, WhatFitsNowNeedsNoNode) {
   On({ANode("a").Gpus(8)});
   const Growth told = Tell(Waiting(3, 4), 2);
   EXPECT_EQ(told.now, (Taken{2, 8000}));
-  EXPECT_EQ(TextOf(told), " x8: 1 1;");
+  EXPECT_EQ(TextOf(told), "GPUs x8: 1 1;");
 }
 
 TEST_F(PoolGrowthTest, PodsThatNoPoolTakesAreNamed) {
   On({ANode("a").Gpus(2).Holding(APod("x").Whole(2), {0, 1})});
   const Growth told = Tell({APod("p").Whole(4), APod("q").Whole(1), APod("r").Share(500)}, 1);
-  EXPECT_EQ(TextOf(told), " x2: 2;");
+  EXPECT_EQ(TextOf(told), "GPUs x2: 2;");
   EXPECT_EQ(told.pools[0].taken[0].gpu_milli, 1500);
   EXPECT_EQ(told.nowhere, (std::vector<std::size_t>{0}));
 }
@@ -193,7 +193,7 @@ TEST_F(PoolGrowthTest, PodsThatNoPoolTakesAreNamed) {
 TEST_F(PoolGrowthTest, PodsForWhichTheNodesDoNotSufficeHaveAPoolAllTheSame) {
   On({ANode("a").Gpus(2).Holding(APod("x").Whole(2), {0, 1})});
   const Growth told = Tell(Waiting(5, 2), 1);
-  EXPECT_EQ(TextOf(told), " x2: 1;");
+  EXPECT_EQ(TextOf(told), "GPUs x2: 1;");
   EXPECT_TRUE(told.nowhere.empty());
 }
 
@@ -203,7 +203,7 @@ TEST_F(PoolGrowthTest, AGangIsTakenWholeOrNotAtAll) {
   for (int i = 0; i < 5; ++i) {
     gang.push_back(APod("g" + std::to_string(i)).Whole(2).Gang("whole:default/g").GangMinimum(5));
   }
-  EXPECT_EQ(TextOf(Tell(gang, 3)), " x4: 0 5 5;")
+  EXPECT_EQ(TextOf(Tell(gang, 3)), "GPUs x4: 0 5 5;")
       << "one member goes to the node that is there, four to two new ones";
   EXPECT_EQ(Tell(gang, 1).nowhere.size(), 5u);
   EXPECT_TRUE(Tell(gang, 2).nowhere.empty());
@@ -216,7 +216,7 @@ TEST_F(PoolGrowthTest, ANewNodeIsEmptyAndInOrder) {
           .NotReady()
           .Tainted("node.kubernetes.io/not-ready")
           .Holding(APod("x").Whole(3), {1, 2, 3})});
-  EXPECT_EQ(TextOf(Tell(Waiting(1, 4), 1)), " x4: 1;");
+  EXPECT_EQ(TextOf(Tell(Waiting(1, 4), 1)), "GPUs x4: 1;");
 }
 
 TEST_F(PoolGrowthTest, NodesThatComeAndGoAreThoughtOfFirst) {

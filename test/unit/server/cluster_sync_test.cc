@@ -265,16 +265,16 @@ TEST_F(PodSinkTest, APodWaitsUntilItIsBoundToldToEndOrGone) {
   EXPECT_EQ(Waiting(), (Uids{"uid-e"}));
 }
 
-TEST_F(PodSinkTest, GatedMembersAndThoseOfOtherSchedulersDoNotWait) {
+TEST_F(PodSinkTest, GatedMembersDoNotWait) {
   Json gated = WaitingMember("a", 1);
   gated["spec"]["schedulingGates"] = {{{"name", "kueue.x-k8s.io/admission"}}};
   Changed(gated);
   Json foreign = WaitingMember("b", 1);
   foreign["spec"]["schedulerName"] = "other-scheduler";
   Changed(foreign);
-  EXPECT_EQ(Waiting(), Uids{});
+  EXPECT_EQ(Waiting(), Uids{"uid-b"}) << "its gang names it";
   Changed(WaitingMember("a", 2));
-  EXPECT_EQ(Waiting(), (Uids{"uid-a"})) << "its gate is gone";
+  EXPECT_EQ(Waiting(), (Uids{"uid-a", "uid-b"})) << "its gate is gone";
 }
 
 TEST_F(PodSinkTest, AReservationOutlivesAListThatShowsItsPodWithoutANode) {

@@ -286,6 +286,7 @@ class ExplainGangs : public ExplainPages {
     const std::vector<NodeIndex> nodes = {0, 1};
     table_.Filter(*service_.extender().policy()->engine, service_.state().Current(), pod.Request(),
                   nodes, std::chrono::steady_clock::now(), actions);
+    table_.Look(*service_.extender().policy()->engine, std::chrono::steady_clock::now(), actions);
   }
 
   GangTable& table_ = service_.gangs();

@@ -95,7 +95,7 @@ TEST_F(WaitingNewsTest, AnotherCauseIsToldToo) {
   }
   const auto told = After(minutes(6));
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_NE(told.front().find("not ready"), std::string::npos) << told.front();
+  EXPECT_NE(told.front().find("have at most 2 healthy GPUs"), std::string::npos) << told.front();
 }
 
 TEST_F(WaitingNewsTest, APodThatFitsIsGivenTheTimeToBePlaced) {

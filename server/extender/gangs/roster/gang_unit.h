@@ -258,8 +258,8 @@ struct GangWait {
   bool told = false;            // of the shortage, since there was a plan
   GangLack lack;                // as it was found then
   Instant lack_at{};
-  std::shared_ptr<const GangToPlan> lack_of =
-      nullptr;       // why there is none for these is not known yet
+  // These have no plan, and why is still to be found out.
+  std::shared_ptr<const GangToPlan> lack_of = nullptr;
   int hopeless = 0;  // plans in a row that were refused for good
 };
 

@@ -17,11 +17,6 @@
 namespace berth::test::mig_catalog_test {
 namespace {
 
-std::string NameOf(MigConfidence confidence) {
-  constexpr const char* kNames[] = {"high", "medium-high", "medium", "low"};
-  return kNames[static_cast<std::size_t>(confidence)];
-}
-
 using Json = nlohmann::json;
 
 // As the data has it.
