@@ -43,10 +43,14 @@ class UnitPlanner {
 
   // What is planned already, and the members of gangs: those that wait, and where the others are.
   void FindMembers() {
-    now_->ForEachPod([this](const auto& held, NodeIndex node) {
+    std::set<GangId> asked;
+    for (const PodRequest& pod : wish_.pods) {
+      if (!pod.gang.empty()) asked.insert(pod.gang.id);
+    }
+    now_->ForEachPod([&](const auto& held, NodeIndex node) {
       if (held->state == PodState::kPlanned) planned_.emplace(held->pod.id.uid, held.get());
       const GangId& gang = held->pod.gang.id;
-      if (!held->leaving && !gang.empty()) present_[gang].push_back(node);
+      if (!held->leaving && asked.contains(gang)) present_[gang].push_back(node);
     });
     for (std::size_t i = 0; i < wish_.pods.size(); ++i) {
       const PodRequest& pod = wish_.pods[i];
