@@ -201,11 +201,12 @@ void PassOver(const std::vector<bool>& goes_on, Judgement& judgement) {
 
 std::vector<int> PullOn(const Snapshot& snapshot, const PodRequest& pod, const GroupPlaces& group,
                         std::span<const NodeIndex> candidates) {
-  if (!group.former.empty()) {
+  const auto is_former = [&group](NodeIndex node) {
+    return std::ranges::binary_search(group.former, node);
+  };
+  if (std::ranges::any_of(candidates, is_former)) {
     std::vector<int> pull;
-    for (const NodeIndex node : candidates) {
-      pull.push_back(std::ranges::binary_search(group.former, node) ? 100 : 0);
-    }
+    for (const NodeIndex node : candidates) pull.push_back(is_former(node) ? 100 : 0);
     return pull;
   }
   if (!group.tree || pod.gang.empty()) return {};

@@ -39,8 +39,8 @@
 
 namespace berth {
 
-// Where the members of a pod's group are, or the pods ran in whose place it comes. Without a tree
-// domains do not matter to the pod.
+// Where the members of a pod's group are, or where its predecessors ran (WaitingPods::FormerNodes).
+// Without a tree domains do not matter to the pod.
 struct GroupPlaces {
   std::shared_ptr<const DomainTree> tree;  // of the snapshot
   GroupMembers members;
@@ -89,8 +89,8 @@ void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
 // Makes the others kBetterElsewhere. goes_on: one per fitting node.
 void PassOver(const std::vector<bool>& goes_on, Judgement& judgement);
 
-// What draws the pod to each candidate, as Engine::Prioritize takes it; empty: nothing does. Most
-// is where a pod ran whose place it takes: what that had loaded is still there.
+// What draws the pod to each candidate, as Engine::Prioritize takes it; empty: nothing does. A node
+// of a predecessor draws most: what that had loaded is still there.
 std::vector<int> PullOn(const Snapshot& snapshot, const PodRequest& pod, const GroupPlaces& group,
                         std::span<const NodeIndex> candidates);
 

@@ -179,7 +179,7 @@ class WaitingPods {
 
   static constexpr std::size_t kMostAsked = 65'536;
   static constexpr Duration kRemembersFor = std::chrono::minutes(10);
-  // Pods that end: of more the first are forgotten.
+  // Pods that end, some hundred bytes each: of more the first are forgotten.
   static constexpr std::size_t kMostEnding = 4096, kMostEndingOfNamespace = 512;
 
  private:

@@ -277,7 +277,7 @@ class Explaining {
         told_.best.empty() ? told_.best_by_claim : snapshot_->node(told_.best[0].node).spec().name;
     const bool is_former =
         !told_.best.empty() && std::ranges::binary_search(ask_.group.former, told_.best[0].node);
-    const std::string why = is_former ? ", where the pod ran whose place it takes" : "";
+    const std::string why = is_former ? ", where its predecessor ran" : "";
     return {"best is " + best + why, 1, ", ", "best is " + ShortName(best, kShortName)};
   }
 

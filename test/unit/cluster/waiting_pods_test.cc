@@ -490,5 +490,20 @@ TEST_F(WaitingPodsTest, OfPodsThatEndTheLastOfEachNamespaceAreRemembered) {
   EXPECT_EQ(kept.back(), std::to_string(2 * WaitingPods::kMostEnding - 1));
 }
 
+TEST_F(WaitingPodsTest, OfPodsThatEndTheLastAreRemembered) {
+  waiting_.Put(Waiting(Replica("new")));
+  const auto ends_elsewhere = [this](std::size_t i) {
+    PodRequest pod = Replica("pod-" + std::to_string(i)).Request();
+    pod.id.namespace_name = "ns-" + std::to_string(i % 16);
+    waiting_.Ends(pod, Ending(), "n2");
+  };
+  waiting_.Ends(Replica("first").Request(), Ending(), "n1");
+  std::size_t i = 1;
+  for (; i < WaitingPods::kMostEnding; ++i) ends_elsewhere(i);
+  EXPECT_EQ(waiting_.FormerNodes("uid-new", kEnd), Names{"n1"});
+  ends_elsewhere(i);
+  EXPECT_TRUE(waiting_.FormerNodes("uid-new", kEnd).empty());
+}
+
 }  // namespace
 }  // namespace berth::test::waiting_pods_test

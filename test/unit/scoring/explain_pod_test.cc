@@ -841,7 +841,7 @@ TEST_F(ExplainPodTest, SaysThatAPodIsDrawnBackToItsPredecessorsNode) {
   EXPECT_EQ(ExplainPod(engine, ask).sentence, "fits 2 of 2 nodes now, best is n2");
   ask.group.former = {0};
   EXPECT_EQ(ExplainPod(engine, ask).sentence,
-            "fits 2 of 2 nodes now, best is n1, where the pod ran whose place it takes");
+            "fits 2 of 2 nodes now, best is n1, where its predecessor ran");
 }
 
 TEST_F(ExplainPodTest, APodThatIsBoundIsJudgedAgainWithoutItself) {

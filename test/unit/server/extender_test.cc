@@ -254,6 +254,10 @@ TEST_F(ExtenderTest, APodIsDrawnToWhereTheOneRanThatItReplaces) {
   EXPECT_STREQ(best(), "n1");
   waiting.Ends(old, {.ends = clock_.Wall()}, "n2");
   EXPECT_STREQ(best(), "n2");
+  GroupPlaces places;
+  places.former = {1};
+  EXPECT_TRUE(PullOn(*state_.Current(), pod, places, std::vector<NodeIndex>{0}).empty())
+      << "scores stay as they are where the node is no candidate";
   waiting.Ends(old, {.ends = clock_.Wall()}, "gone");
   EXPECT_STREQ(best(), "n1") << "no such node";
 }

@@ -70,6 +70,9 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(PendingPods::kMostBytes, 32 * kMiB);
   EXPECT_EQ(Extender::kMaxPendingPods, 65'536u);
   EXPECT_EQ(WaitingPods::kMostBytes, 128 * kMiB);
+  EXPECT_EQ(WaitingPods::kMostEnding, 4'096u);
+  EXPECT_EQ(WaitingPods::kMostEndingOfNamespace, 512u);
+  EXPECT_EQ(WaitingPods::kRemembersFor, std::chrono::minutes(10));
   EXPECT_EQ(WaitingPods::kSmallBytes, 4 * kKiB);
   EXPECT_EQ(RefusedPods::kMostBytes, 32 * kMiB);
   EXPECT_EQ(RefusedPods::kMostPods, 4'096u);
