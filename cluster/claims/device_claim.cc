@@ -2,10 +2,18 @@
 #include "cluster/claims/device_claim.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
 namespace berth {
+
+void AddUses(CapacityUses& to, const CapacityUses& added) {
+  for (const auto& [name, milli] : added) {
+    std::int64_t& sum = to[name];
+    if (__builtin_add_overflow(sum, milli, &sum)) sum = std::numeric_limits<std::int64_t>::max();
+  }
+}
 
 std::string NameOf(const DeviceRequest& request, const DeviceWant& want) {
   return want.name.empty() ? request.name : request.name + "/" + want.name;

@@ -27,6 +27,14 @@ inline constexpr std::size_t kMostSelectors = 32;
 inline constexpr std::size_t kMostClaimConstraints = 32;
 inline constexpr std::size_t kMostClaimConfigs = 32;
 inline constexpr std::size_t kMostDeviceTolerations = 16;
+inline constexpr std::size_t kMostCapacities = 32;
+
+// How much of each capacity of a device, in thousandths, by its name as published: "ID" or
+// "DOMAIN/ID".
+using CapacityUses = std::map<std::string, std::int64_t, std::less<>>;
+
+// Adds them; beyond 64 bits it is as much as 64 bits hold.
+void AddUses(CapacityUses& to, const CapacityUses& added);
 
 // Devices of one class.
 struct DeviceWant {
@@ -37,6 +45,7 @@ struct DeviceWant {
   std::int64_t count = 1;              // unless all
   std::vector<Toleration> tolerations;
   std::string tolerations_json;  // as written, for the allocation; empty = none
+  CapacityUses capacity = {};    // at least so much of a device
   friend bool operator==(const DeviceWant&, const DeviceWant&) = default;
 };
 

@@ -37,6 +37,13 @@ std::optional<Digest> LikenessOf(const NodeDevices& node) {
   digester.Add(node.pools.front().likeness.high);
   digester.Add(node.pools.front().likeness.low);
   for (const auto& [pool, device] : node.taken) digester.Add(device);
+  for (const auto& [name, uses] : node.parts) {
+    digester.Add(name.second);
+    for (const auto& [capacity, milli] : uses) {
+      digester.Add(capacity);
+      digester.Add(static_cast<std::uint64_t>(milli));
+    }
+  }
   return digester.digest();
 }
 
@@ -126,9 +133,10 @@ void DeviceOffers::Publish(const std::string& node, ByNode& next) const {
   }
   std::shared_ptr<NodeDevices> with_holds;
   for (const auto& [claim, held] : holds_) {
-    if (held.node != node) continue;
+    if (held.hold.node != node) continue;
     if (!with_holds) with_holds = std::make_shared<NodeDevices>(*put->second);
-    with_holds->taken.insert(held.devices.begin(), held.devices.end());
+    with_holds->taken.insert(held.hold.devices.begin(), held.hold.devices.end());
+    for (const auto& [device, uses] : held.hold.parts) AddUses(with_holds->parts[device], uses);
   }
   if (with_holds) with_holds->likeness = LikenessOf(*with_holds);
   next.insert_or_assign(node, with_holds ? Devices(std::move(with_holds)) : put->second);
@@ -153,7 +161,7 @@ Status DeviceOffers::Hold(const ByNode& chosen_from, const std::vector<ClaimHold
     if (const auto held = holds_.find(hold.claim); held != holds_.end()) Drop(held, *next);
   }
   for (const ClaimHold& hold : holds) {
-    holds_.insert_or_assign(hold.claim, Held{hold.node, hold.devices, until});
+    holds_.insert_or_assign(hold.claim, Held{hold, until});
   }
   for (const ClaimHold& hold : holds) Publish(hold.node, *next);
   current_ = std::move(next);
@@ -161,7 +169,7 @@ Status DeviceOffers::Hold(const ByNode& chosen_from, const std::vector<ClaimHold
 }
 
 DeviceOffers::Holds::iterator DeviceOffers::Drop(Holds::iterator held, ByNode& next) {
-  const std::string node = held->second.node;
+  const std::string node = held->second.hold.node;
   const auto after = holds_.erase(held);
   Publish(node, next);
   return after;

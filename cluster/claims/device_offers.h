@@ -85,12 +85,13 @@ class MigOffers {
 struct NodeDevices {
   DevicePools pools;
   std::set<DeviceName> taken;
+  UsedParts parts = {};  // of those that several claims share
   // Of all that, pools without their names; DeviceOffers sets it. Nothing: the node is like no
   // other.
   std::optional<Digest> likeness = {};
 
   [[nodiscard]] bool IsSame(const NodeDevices& other) const {
-    return pools == other.pools && taken == other.taken;
+    return pools == other.pools && taken == other.taken && parts == other.parts;
   }
 };
 
@@ -99,6 +100,7 @@ struct ClaimHold {
   std::string claim;  // "namespace/name"
   std::string node;
   std::vector<DeviceName> devices;
+  UsedParts parts = {};
 };
 
 // Any thread may call any function. A result of Current does not change.
@@ -127,8 +129,7 @@ class DeviceOffers {
 
  private:
   struct Held {
-    std::string node;
-    std::vector<DeviceName> devices;
+    ClaimHold hold;
     Instant until;
   };
   using Holds = std::map<std::string, Held, std::less<>>;  // by claim

@@ -60,6 +60,15 @@ std::size_t HashOf(const ConsumedCounters& counters) {
   return hash;
 }
 
+std::size_t HashOf(const DeviceCapacities& capacities) {
+  std::size_t hash = capacities.size();
+  for (const DeviceCapacity& capacity : capacities) {
+    hash = hash * 31 + std::hash<std::string_view>()(capacity.name);
+    hash = hash * 31 + std::hash<std::int64_t>()(capacity.there_is);
+  }
+  return hash;
+}
+
 template <class Domains>
 std::size_t BytesOf(const Domains& domains) {
   std::size_t bytes = 0;
@@ -105,6 +114,8 @@ class PoolDigester {
     Count(device.binds);
     Count(device.seen.allow_multiple_allocations());
     Add(device.consumed());
+    Count(device.capacities().size());
+    for (const DeviceCapacity& capacity : device.capacities()) Add(capacity);
     Count(device.taints.size());
     for (const Taint& taint : device.taints) {
       digester_.Add(taint.key);
@@ -132,6 +143,17 @@ class PoolDigester {
         digester_.Add(entry->id);
         entry->value.AddTo(digester_);
       }
+    }
+  }
+
+  void Add(const DeviceCapacity& capacity) {
+    digester_.Add(capacity.name);
+    Count(capacity.is_exact);
+    Count(capacity.there_is);
+    AddOne(capacity.steps);
+    for (const auto& bound : {capacity.unasked, capacity.least, capacity.most, capacity.step}) {
+      Count(bound.has_value());
+      Count(bound.value_or(0));
     }
   }
 
@@ -164,6 +186,29 @@ class PoolDigester {
 
 }  // namespace
 
+std::optional<std::int64_t> DeviceCapacity::TakenFor(const std::int64_t* asked) const {
+  if (asked == nullptr) return unasked.value_or(there_is);
+  if (least) {
+    if (*asked <= *least) return *least;
+    if (!step || *step <= 0) return *asked;
+    const std::int64_t above = *asked - *least;
+    const std::int64_t count = above / *step + (above % *step == 0 ? 0 : 1);
+    std::int64_t taken = 0;
+    if (__builtin_mul_overflow(count, *step, &taken)) return std::nullopt;
+    if (__builtin_add_overflow(taken, *least, &taken)) return std::nullopt;
+    return taken;
+  }
+  const auto rounded = std::ranges::lower_bound(steps, *asked);
+  return rounded == steps.end() ? *asked : *rounded;
+}
+
+bool DeviceCapacity::Admits(std::int64_t taken) const {
+  if (unasked == taken) return true;
+  if (most && taken > *most) return false;
+  if (step && *step > 0 && (taken - least.value_or(0)) % *step != 0) return false;
+  return steps.empty() || std::ranges::find(steps, taken) != steps.end();
+}
+
 DevicePools GatherPools(Slices slices) {
   std::map<std::pair<std::string, std::string>, Slices> by_pool;
   for (auto& slice : slices) by_pool[{slice->driver, slice->pool}].push_back(std::move(slice));
@@ -184,25 +229,31 @@ DevicePools GatherPools(Slices slices) {
   return pools;
 }
 
-void SharedDevices::Share(PublishedSlice& slice) {
+template <class T>
+void SharedDevices::ShareOne(std::shared_ptr<const T>& it, Known<T>& known) {
   constexpr int kMostAlike = 8;
-  if (counters_.size() >= sweep_at_) {
-    std::erase_if(counters_, [](const auto& entry) { return entry.second.expired(); });
-    sweep_at_ = std::max<std::size_t>(1024, 2 * counters_.size());
+  if (it == nullptr) return;
+  if (known.by_hash.size() >= known.sweep_at) {
+    std::erase_if(known.by_hash, [](const auto& entry) { return entry.second.expired(); });
+    known.sweep_at = std::max<std::size_t>(1024, 2 * known.by_hash.size());
   }
+  const std::size_t hash = HashOf(*it);
+  int compared = 0;
+  for (auto [at, end] = known.by_hash.equal_range(hash); at != end; ++at) {
+    if (++compared > kMostAlike) return;
+    const auto other = at->second.lock();
+    if (other == nullptr || *other != *it) continue;
+    it = other;
+    return;
+  }
+  known.by_hash.emplace(hash, it);
+}
+
+void SharedDevices::Share(PublishedSlice& slice) {
   for (PublishedDevice& device : slice.devices) {
     values_.Share(device.seen);
-    if (device.consumes == nullptr) continue;
-    const std::size_t hash = HashOf(*device.consumes);
-    int compared = 0;
-    bool is_known = false;
-    auto [at, end] = counters_.equal_range(hash);
-    for (; at != end && !is_known && compared < kMostAlike; ++at, ++compared) {
-      const auto other = at->second.lock();
-      is_known = other != nullptr && *other == *device.consumes;
-      if (is_known) device.consumes = other;
-    }
-    if (!is_known && compared < kMostAlike) counters_.emplace(hash, device.consumes);
+    ShareOne(device.consumes, counters_);
+    ShareOne(device.capacity, capacities_);
   }
   slice.devices.shrink_to_fit();
 }

@@ -10,7 +10,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +20,7 @@
 
 #include "base/random.h"
 #include "cel/device.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/values/node_constraints.h"
 
 namespace berth {
@@ -32,6 +35,25 @@ struct ConsumedCounter {
 
 using ConsumedCounters = std::vector<ConsumedCounter>;
 
+// A capacity of a device, in thousandths, and what claims get of it (requestPolicy, KEP-5075). A
+// device that several claims may share is full when one of its capacities is.
+struct DeviceCapacity {
+  std::string name;      // as published
+  bool is_exact = true;  // all of it is a whole number of thousandths of 64 bits
+  std::int64_t there_is = 0;
+  std::optional<std::int64_t> unasked = {};  // of a claim that does not say how much; else all
+  std::vector<std::int64_t> steps = {};      // validValues, ascending; empty = any
+  std::optional<std::int64_t> least = {}, most = {}, step = {};  // validRange
+  friend bool operator==(const DeviceCapacity&, const DeviceCapacity&) = default;
+
+  // What a claim takes that asks for so much (nullptr: does not say). nullopt: 64 bits do not hold
+  // it.
+  [[nodiscard]] std::optional<std::int64_t> TakenFor(const std::int64_t* asked) const;
+  // Whether a claim may take just so much.
+  [[nodiscard]] bool Admits(std::int64_t taken) const;
+};
+using DeviceCapacities = std::vector<DeviceCapacity>;
+
 struct PublishedDevice {
   std::string name;
   cel::Device seen;           // by selectors and constraints
@@ -41,6 +63,12 @@ struct PublishedDevice {
   [[nodiscard]] const ConsumedCounters& consumed() const {
     static const ConsumedCounters kNone;
     return consumes == nullptr ? kNone : *consumes;
+  }
+  // nullptr: none. Devices may share them.
+  std::shared_ptr<const DeviceCapacities> capacity = nullptr;
+  [[nodiscard]] const DeviceCapacities& capacities() const {
+    static const DeviceCapacities kNone;
+    return capacity == nullptr ? kNone : *capacity;
   }
   bool divisible = false;  // several claims may have parts of it (allowMultipleAllocations)
   bool binds = false;      // it has binding conditions: it is prepared before pods are bound
@@ -78,6 +106,8 @@ DevicePools GatherPools(std::vector<std::shared_ptr<const PublishedSlice>> slice
 
 // By pool and name.
 using DeviceName = std::pair<std::string, std::string>;
+// What claims have together of divisible devices.
+using UsedParts = std::map<DeviceName, CapacityUses>;
 
 // SharedDevices: what devices of all nodes have in common is kept once: attributes, capacities, and
 // the counters that they consume.
@@ -88,8 +118,16 @@ class SharedDevices {
 
  private:
   cel::SharedValues values_;
-  std::unordered_multimap<std::size_t, std::weak_ptr<const ConsumedCounters>> counters_;
-  std::size_t sweep_at_ = 1024;
+  template <class T>
+  struct Known {
+    std::unordered_multimap<std::size_t, std::weak_ptr<const T>> by_hash = {};
+    std::size_t sweep_at = 1024;
+  };
+  template <class T>
+  static void ShareOne(std::shared_ptr<const T>& it, Known<T>& known);
+
+  Known<ConsumedCounters> counters_;
+  Known<DeviceCapacities> capacities_;
 };
 
 // About what the slice takes by itself, beside what it may share with others.

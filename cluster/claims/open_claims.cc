@@ -29,6 +29,7 @@ std::size_t BytesOf(const DeviceClaim& claim) {
     for (const DeviceWant& want : request.wants) {
       bytes += sizeof(want) + want.name.size() + want.device_class.size();
       bytes += BytesOf(want.selectors) + 3 * want.tolerations_json.size();
+      for (const auto& [name, milli] : want.capacity) bytes += 96 + name.size();
     }
   }
   for (const DeviceConstraint& constraint : claim.constraints) {

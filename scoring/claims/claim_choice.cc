@@ -44,9 +44,12 @@ class SetRater {
     int numa = -1, root = -1;         // as numbers of their own; -1 = not said
     const OfferedGpu* cut = nullptr;  // the GPU that it is a MIG device of
     int placement = 0;
+    bool is_idle = false;  // nobody has it or a part of it
+    const PublishedDevice* device = nullptr;
   };
+  static constexpr std::int64_t kWholeGpu = 1'000'000;
   struct Loss {
-    std::int64_t millionths = 0;
+    std::int64_t millionths = 0;  // of a GPU
     std::int64_t free_units = 0;
   };
 
@@ -56,6 +59,9 @@ class SetRater {
   [[nodiscard]] GpuMask GpusOf(std::span<const PickedDevice> set) const;
   void FindMig(const std::string& pool, const std::string& device, Facts& facts) const;
   [[nodiscard]] Loss LossOf(std::span<const PickedDevice> set) const;
+  // Of the capacity of a divisible device of which there is least.
+  [[nodiscard]] std::int64_t HundredthsLeft(int device,
+                                            const std::vector<std::int64_t>& left) const;
   // Both of the devices of one pod, summed over the pods.
   [[nodiscard]] std::int64_t LinkDeficit(std::span<const PickedDevice> set) const;
   [[nodiscard]] std::int64_t Spread(std::span<const PickedDevice> set) const;
@@ -65,6 +71,7 @@ class SetRater {
   [[nodiscard]] std::int64_t Broken(std::span<const PickedDevice> set) const;
 
   const ClaimNode& node_;
+  const DeviceQuestion& asked_;
   const std::vector<int>& owners_;  // by claim
   std::vector<Facts> facts_;        // by device of the question
   GpuMask picked_ = 0;
@@ -78,7 +85,7 @@ namespace {
 std::size_t FreeOn(const NodeDevices& node) {
   std::size_t published = 0;
   for (const DevicePool& pool : node.pools) published += pool.devices;
-  return published - std::min(published, node.taken.size());
+  return published - std::min(published, node.taken.size() + node.parts.size());
 }
 
 void BestRankAndFewestFreeFirst(std::span<const ClaimNode> nodes,
@@ -141,8 +148,14 @@ ClaimChoice Chosen(std::size_t node, const NodeQuestion& question, const PickedD
   ClaimChoice choice{.end = SearchEnd::kFound, .node = node};
   for (const PickedDevice& each : picked.devices) {
     const NodeQuestion::Source& source = question.sources[static_cast<std::size_t>(each.device)];
-    choice.devices.push_back(
-        {each.of, source.pool->driver, source.pool->name, source.device->name});
+    ChosenDevice& chosen = choice.devices.emplace_back(
+        ChosenDevice{each.of, source.pool->driver, source.pool->name, source.device->name});
+    if (!source.device->divisible) continue;
+    const std::vector<std::int64_t> taken = question.question.part(each.of, each.device);
+    chosen.part.emplace();
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      chosen.part->emplace(source.device->capacities()[i].name, taken[i]);
+    }
   }
   return choice;
 }
@@ -158,7 +171,8 @@ std::optional<ClaimChoice> ChooseAmong(ClaimQuestion& question, std::span<const 
   BestRankAndFewestFreeFirst(nodes, positions);
   for (const std::size_t i : positions) {
     if (steps > kMostChoiceSteps || (best_rating && nodes[i].rank > nodes[best.node].rank)) break;
-    const NodeQuestion asked = question.On(nodes[i].devices->pools, nodes[i].devices->taken);
+    const NodeDevices& there = *nodes[i].devices;
+    const NodeQuestion asked = question.On(there.pools, there.taken, there.parts);
     const SetRater rater(nodes[i], asked, gpus);
     const PickedDevices picked = BestSet(
         asked.question, [&rater](std::span<const PickedDevice> set) { return rater.Rate(set); });
@@ -219,18 +233,21 @@ ClaimChoice ChooseForClaims(ClaimQuestion& question, std::span<const ClaimNode> 
 }
 
 SetRater::SetRater(const ClaimNode& node, const NodeQuestion& question, const RequestShape* gpus)
-    : node_(node), owners_(question.owners) {
+    : node_(node), asked_(question.question), owners_(question.owners) {
   std::vector<const cel::AttributeValue*> numas, roots;
   for (std::size_t i = 0; i < question.sources.size(); ++i) {
     const NodeQuestion::Source& source = question.sources[i];
     Facts facts;
+    facts.device = source.device;
     FindMig(source.pool->name, source.device->name, facts);
     if (facts.cut == nullptr) {
       const cel::Device& seen = source.device->seen;
       facts.gpu = GpuOf(node, seen);
       facts.numa = NumberOf(AttributeOf(seen, "numaNode"), numas);
       facts.root = NumberOf(AttributeOf(seen, "pcieRoot"), roots);
-      if (!question.question.devices[i].taken) ++free_[facts.numa];
+      const SearchDevice& device = question.question.devices[i];
+      facts.is_idle = !device.taken && !device.in_use;
+      if (facts.is_idle) ++free_[facts.numa];
     }
     facts_.push_back(facts);
   }
@@ -301,7 +318,27 @@ SetRater::Loss SetRater::LossOf(std::span<const PickedDevice> set) const {
     loss.free_units += product.memory_units() - std::popcount(product.UnitsOf(of_gpu));
     of_gpu |= MigSet{1} << facts.placement;
   }
+  std::map<int, std::vector<std::int64_t>> left;  // of divisible devices
+  for (const PickedDevice& picked : set) {
+    const SearchDevice& device = asked_.devices[static_cast<std::size_t>(picked.device)];
+    if (!device.divisible) continue;
+    const auto [of_device, is_first] = left.try_emplace(picked.device, device.left);
+    if (is_first && !device.in_use) loss.millionths += kWholeGpu;
+    const std::vector<std::int64_t> part = asked_.part(picked.of, picked.device);
+    for (std::size_t i = 0; i < part.size(); ++i) of_device->second[i] -= part[i];
+  }
+  for (const auto& [device, of_device] : left) loss.free_units += HundredthsLeft(device, of_device);
   return loss;
+}
+
+std::int64_t SetRater::HundredthsLeft(int device, const std::vector<std::int64_t>& left) const {
+  const DeviceCapacities& all = facts_[static_cast<std::size_t>(device)].device->capacities();
+  double least = 1;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const double there_is = static_cast<double>(std::max<std::int64_t>(all[i].there_is, 1));
+    least = std::min(least, static_cast<double>(left[i]) / there_is);
+  }
+  return std::llround(least * 100);
 }
 
 std::int64_t SetRater::LinkDeficit(std::span<const PickedDevice> set) const {
@@ -331,9 +368,11 @@ std::int64_t SetRater::Spread(std::span<const PickedDevice> set) const {
 
 std::int64_t SetRater::Broken(std::span<const PickedDevice> set) const {
   std::map<int, std::int64_t> taken;
+  std::set<int> seen;
   for (const PickedDevice& picked : set) {
     const Facts& facts = facts_[static_cast<std::size_t>(picked.device)];
-    if (facts.cut == nullptr) ++taken[facts.numa];
+    const bool is_new = facts.cut == nullptr && facts.is_idle && seen.insert(picked.device).second;
+    if (is_new) ++taken[facts.numa];
   }
   std::int64_t broken = 0;
   for (const auto& [numa, count] : taken) {
@@ -359,7 +398,8 @@ SetRating SetRater::RateAmongNodes(std::span<const PickedDevice> set) const {
 bool SetRater::IsIdeal(std::span<const PickedDevice> set, const SetRating& rating) const {
   const auto count = static_cast<std::int64_t>(set.size());
   const bool whole = std::ranges::none_of(set, [this](const PickedDevice& picked) {
-    return facts_[static_cast<std::size_t>(picked.device)].cut != nullptr;
+    return facts_[static_cast<std::size_t>(picked.device)].cut != nullptr ||
+           asked_.devices[static_cast<std::size_t>(picked.device)].divisible;
   });
   return whole && rating[2] == 0 && rating[3] < 2 * kGroup && rating[4] == count * count;
 }

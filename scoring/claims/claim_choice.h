@@ -5,14 +5,16 @@
 // that kube-scheduler's allocator could take there (device_search.h) the best, by precedence:
 //
 //   MIG     the least loss of a GPU's worth (mig/mig_tables.h), as for the pods to which Berth
-//           gives MIG devices itself
+//           gives MIG devices itself; a part of a GPU that several claims may share costs all of
+//           the GPU if nobody has a part of it yet, else nothing
 //   picked  of whole GPUs whose links are known the set that the DevicePicker takes, as on a node
 //           of the device plugin: neighbours, NICs, links, what is left to others. It may be none
 //           that the claims allow, then what follows decides. Between nodes it does not count.
 //   links   the best quality relative to the best set of that size in the machine, where the links
 //           of the node are known and these are several of its GPUs (GpuLinks::quality)
 //   near    the fewest NUMA groups and PCIe roots, as the attributes numaNode and
-//           resource.kubernetes.io/pcieRoot say; of MIG devices the GPU with the fewest free units
+//           resource.kubernetes.io/pcieRoot say; of MIG devices the GPU with the fewest free units,
+//           of parts the one of whose scarcest capacity least is left
 //   whole   the least broken: free^2 - (free - taken)^2, summed over the NUMA groups
 //
 // Nodes that are alike (NodeDevices::likeness) and whose links are equal have one answer, and one
@@ -26,6 +28,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,6 +54,7 @@ struct ChosenDevice {
   std::string driver;
   std::string pool;
   std::string device;
+  std::optional<CapacityUses> part = {};  // of one that several claims may share; else all of it
 };
 
 struct ClaimChoice {

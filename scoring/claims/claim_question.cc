@@ -96,7 +96,44 @@ class Counters {
   std::map<Name, int> numbers_;
 };
 
-void AddPool(const DevicePool& pool, const std::set<DeviceName>& taken, NodeQuestion& node) {
+// What a want takes of each capacity of a device, in their order (consumable_capacity.go). No match:
+// the device never has so much, or gives other parts.
+DeviceMatch TakePart(const DeviceWant& want, const PublishedDevice& device,
+                     std::vector<std::int64_t>& taken) {
+  const DeviceCapacities& capacities = device.capacities();
+  for (const auto& [name, milli] : want.capacity) {
+    if (std::ranges::find(capacities, name, &DeviceCapacity::name) == capacities.end()) {
+      return DeviceMatch::kNo;
+    }
+  }
+  for (const DeviceCapacity& capacity : capacities) {
+    const auto asked = want.capacity.find(capacity.name);
+    const auto takes = capacity.TakenFor(asked == want.capacity.end() ? nullptr : &asked->second);
+    if (!capacity.is_exact || !takes) return DeviceMatch::kUnknown;
+    if (*takes < 0) return DeviceMatch::kError;
+    taken.push_back(*takes);
+  }
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (!capacities[i].Admits(taken[i]) || taken[i] > capacities[i].there_is) {
+      return DeviceMatch::kNo;
+    }
+  }
+  return DeviceMatch::kYes;
+}
+
+// What claims leave of a divisible device.
+std::vector<std::int64_t> LeftOf(const PublishedDevice& device, const CapacityUses* used) {
+  std::vector<std::int64_t> left;
+  for (const DeviceCapacity& capacity : device.capacities()) {
+    const auto of_it = used == nullptr ? CapacityUses::const_iterator() : used->find(capacity.name);
+    const bool is_used = used != nullptr && of_it != used->end();
+    left.push_back(capacity.there_is - (is_used ? of_it->second : 0));
+  }
+  return left;
+}
+
+void AddPool(const DevicePool& pool, const std::set<DeviceName>& taken, const UsedParts& parts,
+             NodeQuestion& node) {
   const int number = static_cast<int>(node.question.pools.size());
   SearchPool& search = node.question.pools.emplace_back();
   search.usable = pool.usable;
@@ -104,11 +141,15 @@ void AddPool(const DevicePool& pool, const std::set<DeviceName>& taken, NodeQues
   const Counters counters(pool, search);
   for (const auto& slice : pool.slices) {
     for (const PublishedDevice& device : slice->devices) {
-      const bool is_taken = taken.contains({pool.name, device.name});
+      const DeviceName name = {pool.name, device.name};
+      const auto used = parts.find(name);
+      const bool in_use = used != parts.end();
       SearchDevice& searched = node.question.devices.emplace_back(
-          SearchDevice{number, is_taken, counters.UsesOf(device)});
+          SearchDevice{number, taken.contains(name) || (in_use && !device.divisible),
+                       counters.UsesOf(device), device.divisible, in_use});
+      if (device.divisible) searched.left = LeftOf(device, in_use ? &used->second : nullptr);
       node.sources.push_back({&pool, &device});
-      if (!is_taken) continue;
+      if (!searched.taken && !in_use) continue;
       for (const CounterUse& use : searched.uses) {
         search.counters_left[Nth(use.counter)] -= use.milli;
       }
@@ -186,17 +227,22 @@ DeviceMatch ClaimQuestion::Match(const OptionOf& of, const PublishedDevice& devi
     }
     if (!*matches) return DeviceMatch::kNo;
   }
-  if (device.divisible || device.binds) return DeviceMatch::kUnknown;
-  const DeviceWant& want = claims_[Nth(of.claim)].requests[Nth(of.request)].wants[Nth(of.option)];
+  if (device.binds) return DeviceMatch::kUnknown;
+  const DeviceWant& want = WantOf(of);
+  std::vector<std::int64_t> taken;
+  const bool by_part = device.divisible || !want.capacity.empty();
+  const DeviceMatch part = by_part ? TakePart(want, device, taken) : DeviceMatch::kYes;
+  if (part != DeviceMatch::kYes) return part;
   const bool tainted = std::ranges::any_of(
       device.taints, [&want](const Taint& taint) { return !Tolerates(want.tolerations, taint); });
   return tainted ? DeviceMatch::kTainted : DeviceMatch::kYes;
 }
 
-NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceName>& taken) {
+NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceName>& taken,
+                               const UsedParts& parts) {
   NodeQuestion node;
   sees_identity_ = false;
-  for (const DevicePool& pool : pools) AddPool(pool, taken, node);
+  for (const DevicePool& pool : pools) AddPool(pool, taken, parts, node);
   node.question.claims = searched_;
   node.owners = owners_;
   node.prepared = std::ssize(node.sources) / 4;
@@ -214,6 +260,11 @@ NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceNa
   node.question.match = [this, sources = node.sources](const OptionOf& of, int device) {
     return Match(of, *sources[Nth(device)].device);
   };
+  node.question.part = [this, sources = node.sources](const OptionOf& of, int device) {
+    std::vector<std::int64_t> part;
+    (void)TakePart(WantOf(of), *sources[Nth(device)].device, part);
+    return part;
+  };
   return node;
 }
 
@@ -222,7 +273,8 @@ std::optional<RequestShape> WholeGpusOf(const std::vector<DeviceClaim>& claims,
   std::int64_t count = 0;
   for (const DeviceClaim& claim : claims) {
     for (const DeviceRequest& request : claim.requests) {
-      if (request.first_available || request.wants.front().all) return std::nullopt;
+      const bool by_part = !request.wants.front().capacity.empty();
+      if (request.first_available || request.wants.front().all || by_part) return std::nullopt;
       const auto device_class = find_class(request.wants.front().device_class);
       if (!device_class || !device_class->whole) return std::nullopt;
       const std::int64_t wanted = request.wants.front().count;
@@ -296,7 +348,7 @@ bool ClaimRoom::Has(const Node& node, const Node& left, const ClaimEnds& ends) {
       if (pools.size() == 1) taken.erase({pools.front()->name, device->device});
     }
   }
-  const NodeQuestion asked = question_.On(devices->second->pools, taken);
+  const NodeQuestion asked = question_.On(devices->second->pools, taken, devices->second->parts);
   const PickedDevices picked = FirstFit(asked.question);
   steps_left_ -= picked.steps + asked.prepared + kStepsOfOne;
   ran_out_ = ran_out_ || picked.end == SearchEnd::kUnknown;

@@ -65,15 +65,19 @@ class ClaimQuestion {
   // nothing is known of them.
   [[nodiscard]] bool WantsAllOfAnyDriver() const;
 
-  // The question lives no longer than this object and the pools. A device that several claims may
-  // share, and one with binding conditions, is unknown to it.
-  NodeQuestion On(const DevicePools& pools, const std::set<DeviceName>& taken);
+  // The question lives no longer than this object and the pools. A device with binding conditions
+  // is unknown to it.
+  NodeQuestion On(const DevicePools& pools, const std::set<DeviceName>& taken,
+                  const UsedParts& parts = {});
 
  private:
   // By claim, request and want: of class and request.
   using Selectors = std::vector<cel::Program>;
 
   DeviceMatch Match(const OptionOf& of, const PublishedDevice& device);
+  [[nodiscard]] const DeviceWant& WantOf(const OptionOf& of) const {
+    return claims_[Nth(of.claim)].requests[Nth(of.request)].wants[Nth(of.option)];
+  }
 
   std::vector<DeviceClaim> claims_;
   std::vector<std::vector<std::vector<Selectors>>> selectors_;

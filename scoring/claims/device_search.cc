@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 namespace berth {
@@ -49,7 +50,8 @@ class SetSearch {
  public:
   explicit SetSearch(const DeviceQuestion& question) : question_(question) {
     for (const SearchPool& pool : question.pools) used_.emplace_back(pool.counters_left.size(), 0);
-    picked_already_.resize(question.devices.size());
+    picks_.resize(question.devices.size());
+    for (const SearchDevice& device : question.devices) left_.push_back(device.left);
     for (const SearchClaim& claim : question.claims) {
       constraints_.emplace_back(claim.constraints.size());
       auto& of_claim = options_.emplace_back();
@@ -89,6 +91,7 @@ class SetSearch {
   struct OptionState {
     std::vector<DeviceMatch> match = {};  // by device; filled when first needed
     std::vector<bool> asked = {};
+    std::map<int, std::vector<std::int64_t>> parts = {};  // by device, of those asked for
     std::int64_t wanted = 0;
     std::vector<int> all = {};
   };
@@ -115,6 +118,12 @@ class SetSearch {
       state.match[Nth(device)] = question_.match(of, device);
     }
     return state.match[Nth(device)];
+  }
+
+  const std::vector<std::int64_t>& PartOf(const OptionOf& of, int device) {
+    const auto [part, is_new] = StateOf(of).parts.try_emplace(device);
+    if (is_new) part->second = question_.part(of, device);
+    return part->second;
   }
 
   // Whether some request wants more than there is for it alone: then nothing of what is tried for
@@ -257,7 +266,8 @@ class SetSearch {
   }
 
   bool IsTaken(int device) const {
-    return question_.devices[Nth(device)].taken || picked_already_[Nth(device)];
+    const SearchDevice& there = question_.devices[Nth(device)];
+    return there.taken || (!there.divisible && picks_[Nth(device)] > 0);
   }
 
   std::int64_t InClaim(int claim) const {
@@ -267,22 +277,41 @@ class SetSearch {
 
   bool Take(const OptionOf& of, int device, bool& constrained) {
     if (IsTaken(device)) return false;
-    const SearchDevice& taken = question_.devices[Nth(device)];
-    if (!UseCounters(taken)) return false;
+    if (!UseCounters(device)) return false;
     if (Match(of, device) == DeviceMatch::kTainted || !Constrain(of, device, constrained)) {
-      ReturnCounters(taken);
+      ReturnCounters(device);
       return false;
     }
-    picked_already_[Nth(device)] = true;
+    if (!UsePart(of, device)) {
+      Release(of, ClaimOf(of).constraints.size());
+      ReturnCounters(device);
+      return false;
+    }
+    ++picks_[Nth(device)];
     picked_.push_back({of, device});
     return true;
   }
 
   void GiveBack(const OptionOf& of, int device) {
     picked_.pop_back();
-    picked_already_[Nth(device)] = false;
+    --picks_[Nth(device)];
+    if (question_.devices[Nth(device)].divisible) {
+      const std::vector<std::int64_t>& part = PartOf(of, device);
+      for (std::size_t i = 0; i < part.size(); ++i) left_[Nth(device)][i] += part[i];
+    }
     Release(of, ClaimOf(of).constraints.size());
-    ReturnCounters(question_.devices[Nth(device)]);
+    ReturnCounters(device);
+  }
+
+  bool UsePart(const OptionOf& of, int device) {
+    if (!question_.devices[Nth(device)].divisible) return true;
+    std::vector<std::int64_t>& left = left_[Nth(device)];
+    const std::vector<std::int64_t>& part = PartOf(of, device);
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (part[i] > left[i]) return false;
+    }
+    for (std::size_t i = 0; i < part.size(); ++i) left[i] -= part[i];
+    return true;
   }
 
   bool Covers(const SearchConstraint& constraint, const OptionOf& of) const {
@@ -309,22 +338,31 @@ class SetSearch {
   }
 
   // A pool in which more is used than there is gives nothing that uses any counter.
-  bool UseCounters(const SearchDevice& device) {
-    if (device.uses.empty()) return true;
+  bool UseCounters(int number) {
+    const SearchDevice& device = question_.devices[Nth(number)];
+    if (!CountsNow(number)) return true;
     auto& used = used_[Nth(device.pool)];
     for (const CounterUse& use : device.uses) used[Nth(use.counter)] += use.milli;
     const auto& left = question_.pools[Nth(device.pool)].counters_left;
     for (std::size_t i = 0; i < left.size(); ++i) {
       if (left[i] >= used[i]) continue;
-      ReturnCounters(device);
+      ReturnCounters(number);
       return false;
     }
     return true;
   }
 
-  void ReturnCounters(const SearchDevice& device) {
+  void ReturnCounters(int number) {
+    const SearchDevice& device = question_.devices[Nth(number)];
+    if (!CountsNow(number)) return;
     auto& used = used_[Nth(device.pool)];
     for (const CounterUse& use : device.uses) used[Nth(use.counter)] -= use.milli;
+  }
+
+  // Whether its counters go with what is taken or given back now: nobody else has a part.
+  bool CountsNow(int number) const {
+    const SearchDevice& device = question_.devices[Nth(number)];
+    return !device.uses.empty() && !device.in_use && picks_[Nth(number)] == 0;
   }
 
   // The rest is for Best.
@@ -378,6 +416,9 @@ class SetSearch {
     }
     for (int device = 0; device < static_cast<int>(question_.devices.size()); ++device) {
       if (Match(a, device) != Match(b, device)) return false;
+      const bool suits = Match(a, device) == DeviceMatch::kYes;
+      const bool in_parts = suits && question_.devices[Nth(device)].divisible;
+      if (in_parts && PartOf(a, device) != PartOf(b, device)) return false;
     }
     return true;
   }
@@ -388,7 +429,7 @@ class SetSearch {
       const OptionOf& other = before;
       const auto first = std::ranges::find_if(
           picked_, [&other](const PickedDevice& each) { return each.of == other; });
-      return first == picked_.end() ? 0 : first->device + 1;
+      return first == picked_.end() ? 0 : first->device;  // it may have room for two
     }
     return 0;
   }
@@ -397,7 +438,8 @@ class SetSearch {
   std::vector<std::vector<std::vector<OptionState>>> options_;  // by claim, request, option
   std::vector<std::vector<ConstraintState>> constraints_;       // by claim
   std::vector<std::vector<std::int64_t>> used_;                 // of counters, by pool
-  std::vector<bool> picked_already_;                            // by device
+  std::vector<int> picks_;                                      // by device
+  std::vector<std::vector<std::int64_t>> left_;                 // of capacities, by device
   std::vector<PickedDevice> picked_;
   int steps_ = 0;
   int most_steps_ = 0;

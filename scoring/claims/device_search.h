@@ -47,6 +47,11 @@ struct SearchDevice {
   int pool = 0;  // its position in DeviceQuestion::pools
   bool taken = false;
   std::vector<CounterUse> uses = {};
+  // Several requests may have parts of it, of different claims or of one, while there is so much
+  // left of each of its capacities (KEP-5075). The counters are used once, with the first part.
+  bool divisible = false;
+  bool in_use = false;                  // a claim has a part already
+  std::vector<std::int64_t> left = {};  // in thousandths
 };
 
 struct SearchPool {
@@ -98,6 +103,8 @@ struct DeviceQuestion {
   std::vector<SearchClaim> claims;
   // Asked once at most for each device and option, and only where the search comes by.
   std::function<DeviceMatch(const OptionOf&, int device)> match;
+  // How much the option takes of each capacity of a divisible device that suits it: at least 0.
+  std::function<std::vector<std::int64_t>(const OptionOf&, int device)> part = {};
 };
 
 struct PickedDevice {

@@ -4,10 +4,12 @@
 // output. A Go test compares them with what Kubernetes' own allocator says
 // (test/e2e/allocator_test.go).
 //
-//   {"node": "n", "slices": [..], "classes": [..], "claims": [..], "allocated": [["pool", "gpu"]]}
-//   {"first": {"end": "found", "results": [[["request", "driver", "pool", "device"]]]}, "best": ..}
+//   {"node": "n", "slices": [..], "classes": [..], "claims": [..], "allocated": [["pool", "gpu"]],
+//    "parts": [["pool", "gpu", {"memory": 4000}]]}
+//   {"first": {"end": "found", "results": [[["request", "driver", "pool", "device", part]]]}, "best": ..}
 //
-// Slices, classes and claims are the objects of the API server; results are by claim.
+// Slices, classes and claims are the objects of the API server; results are by claim. Parts are in
+// thousandths by capacity, and null of a device that is given whole.
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -50,8 +52,16 @@ Json Answer(const NodeQuestion& node, const std::vector<DeviceClaim>& claims,
     const DeviceRequest& request = claims[static_cast<std::size_t>(each.of.claim)]
                                        .requests[static_cast<std::size_t>(each.of.request)];
     const DeviceWant& want = request.wants[static_cast<std::size_t>(each.of.option)];
+    Json part;
+    if (source.device->divisible) {
+      const std::vector<std::int64_t> taken = node.question.part(each.of, each.device);
+      part = Json::object();
+      for (std::size_t i = 0; i < taken.size(); ++i) {
+        part[source.device->capacities()[i].name] = taken[i];
+      }
+    }
     results[static_cast<std::size_t>(each.of.claim)].push_back(
-        {NameOf(request, want), source.pool->driver, source.pool->name, source.device->name});
+        {NameOf(request, want), source.pool->driver, source.pool->name, source.device->name, part});
   }
   return {{"end", NameOfEnd(picked.end)}, {"results", results}};
 }
@@ -94,7 +104,11 @@ Json Ask(const Json& asked) {
       claims, [&classes](std::string_view name) { return classes.Named(name); });
   if (!question) return Unread(question.error().message);
   const DevicePools pools = GatherPools(std::move(slices));
-  const NodeQuestion node = question->On(pools, taken);
+  UsedParts parts;
+  for (const Json& part : asked.value("parts", Json::array())) {
+    parts[{part[0], part[1]}] = part[2].get<CapacityUses>();
+  }
+  const NodeQuestion node = question->On(pools, taken, parts);
   return {{"first", Answer(node, claims, FirstFit(node.question))},
           {"best", Answer(node, claims, BestSet(node.question, LastFirst))}};
 }

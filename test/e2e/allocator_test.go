@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -35,16 +36,47 @@ type allocationCase struct {
 	Classes   []*resourcev1.DeviceClass   `json:"classes"`
 	Claims    []*resourcev1.ResourceClaim `json:"claims"`
 	Allocated [][2]string                 `json:"allocated"`
+	Parts     []usedPart                  `json:"parts"`
 }
 
+// What claims have together of a device that several may share.
+type usedPart struct {
+	pool, device string
+	milli        map[string]int64 // by capacity, in thousandths
+}
+
+func (p usedPart) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{p.pool, p.device, p.milli})
+}
+
+// One device of an answer.
+type allocatedDevice struct {
+	request, driver, pool, device string
+	part                          map[string]int64 // nil: all of it
+}
+
+func (d *allocatedDevice) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, &[]any{&d.request, &d.driver, &d.pool, &d.device, &d.part})
+}
+
+func (d allocatedDevice) equal(other allocatedDevice) bool {
+	return d.request == other.request && d.driver == other.driver && d.pool == other.pool && d.device == other.device &&
+		(d.part == nil) == (other.part == nil) && maps.Equal(d.part, other.part)
+}
+
+func sameDevices(a, b []allocatedDevice) bool { return slices.EqualFunc(a, b, allocatedDevice.equal) }
+
 type allocationAnswer struct {
-	End     string        `json:"end"`
-	Results [][][4]string `json:"results"` // by claim: request, driver, pool, device
+	End     string              `json:"end"`
+	Results [][]allocatedDevice `json:"results"` // by claim
 }
 
 const allocatingNode = "node"
 
-type caseMaker struct{ *rand.Rand }
+type caseMaker struct {
+	*rand.Rand
+	shares bool // devices have capacities, and several claims may have parts of some
+}
 
 func (r caseMaker) chance(percent int) bool { return r.IntN(100) < percent }
 
@@ -72,11 +104,52 @@ func (r caseMaker) device(pool, name, counters string) resourcev1.Device {
 		effects := []resourcev1.DeviceTaintEffect{resourcev1.DeviceTaintEffectNoSchedule, resourcev1.DeviceTaintEffectNoExecute}
 		device.Taints = []resourcev1.DeviceTaint{{Key: "ill", Value: []string{"x", "y"}[r.IntN(2)], Effect: effects[r.IntN(2)]}}
 	}
+	if r.shares {
+		r.share(&device)
+	}
 	if counters != "" {
 		device.ConsumesCounters = []resourcev1.DeviceCounterConsumption{{CounterSet: counters,
 			Counters: map[string]resourcev1.Counter{"memory": {Value: resource.MustParse(fmt.Sprintf("%dGi", 1+r.IntN(3)))}}}}
 	}
 	return device
+}
+
+// share gives the device capacities, most of them with a policy.
+func (r caseMaker) share(device *resourcev1.Device) {
+	quantity := func(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
+	memory := resourcev1.DeviceCapacity{Value: *quantity([]string{"40Gi", "80Gi"}[r.IntN(2)])}
+	if r.chance(70) {
+		memory.RequestPolicy = &resourcev1.CapacityRequestPolicy{Default: quantity([]string{"10Gi", "40Gi"}[r.IntN(2)]),
+			ValidRange: &resourcev1.CapacityRequestPolicyRange{Min: quantity("5Gi")}}
+		if r.chance(50) {
+			memory.RequestPolicy.ValidRange.Step = quantity("5Gi")
+		}
+		if r.chance(30) {
+			memory.RequestPolicy.ValidRange.Max = quantity("40Gi")
+		}
+	}
+	device.Capacity = map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": memory}
+	if r.chance(50) {
+		device.Capacity["cores"] = resourcev1.DeviceCapacity{Value: *quantity("100"), RequestPolicy: &resourcev1.CapacityRequestPolicy{
+			Default: quantity("25"), ValidValues: []resource.Quantity{*quantity("25"), *quantity("50"), *quantity("100")}}}
+	}
+	if r.chance(70) {
+		device.AllowMultipleAllocations = ptr.To(true)
+	}
+}
+
+func (r caseMaker) capacity() *resourcev1.CapacityRequirements {
+	if !r.shares || r.chance(40) {
+		return nil
+	}
+	asked := map[resourcev1.QualifiedName]resource.Quantity{}
+	if r.chance(80) {
+		asked["memory"] = resource.MustParse([]string{"3Gi", "10Gi", "17Gi", "25000Mi", "38Gi", "80Gi"}[r.IntN(6)])
+	}
+	if r.chance(30) {
+		asked["cores"] = resource.MustParse([]string{"20", "50", "62.5", "100"}[r.IntN(4)])
+	}
+	return &resourcev1.CapacityRequirements{Requests: asked}
 }
 
 func (r caseMaker) slices(pool string) []*resourcev1.ResourceSlice {
@@ -159,7 +232,7 @@ func (r caseMaker) selectors() []resourcev1.DeviceSelector {
 
 func (r caseMaker) want() resourcev1.DeviceSubRequest {
 	want := resourcev1.DeviceSubRequest{DeviceClassName: []string{"gpu", "any", "mig"}[min(r.IntN(10)/4, 2)],
-		AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(1 + r.IntN(5)/2), Selectors: r.selectors()}
+		AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(1 + r.IntN(5)/2), Selectors: r.selectors(), Capacity: r.capacity()}
 	if r.chance(8) {
 		want.AllocationMode, want.Count = resourcev1.DeviceAllocationModeAll, 0
 	}
@@ -192,7 +265,7 @@ func (r caseMaker) claim(name string) *resourcev1.ResourceClaim {
 		} else {
 			want := r.want()
 			request.Exactly = &resourcev1.ExactDeviceRequest{DeviceClassName: want.DeviceClassName, Selectors: want.Selectors,
-				AllocationMode: want.AllocationMode, Count: want.Count, Tolerations: want.Tolerations}
+				AllocationMode: want.AllocationMode, Count: want.Count, Tolerations: want.Tolerations, Capacity: want.Capacity}
 		}
 		claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, request)
 	}
@@ -225,15 +298,26 @@ func (r caseMaker) make() *allocationCase {
 		class("gpu", "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"),
 		class("any", "device.driver == 'gpu.nvidia.com'"),
 		class("mig", "device.driver == 'gpu.nvidia.com'", "device.attributes['gpu.nvidia.com'].type == 'mig'")},
-		Allocated: [][2]string{}}
+		Allocated: [][2]string{}, Parts: []usedPart{}}
 	for _, pool := range []string{"q", "p"}[:1+r.IntN(2)] {
 		made.Slices = append(made.Slices, r.slices(pool)...)
 	}
-	busy := r.IntN(40)
+	busy, given := r.IntN(40), map[[2]string]bool{}
 	for _, slice := range made.Slices {
 		for _, device := range slice.Spec.Devices {
-			if r.chance(busy) {
-				made.Allocated = append(made.Allocated, [2]string{slice.Spec.Pool.Name, device.Name})
+			name := [2]string{slice.Spec.Pool.Name, device.Name}
+			if !r.chance(busy) || given[name] { // an old slice may have it too
+				continue
+			}
+			given[name] = true
+			if ptr.Deref(device.AllowMultipleAllocations, false) && r.chance(80) {
+				part := usedPart{slice.Spec.Pool.Name, device.Name, map[string]int64{}}
+				for name := range device.Capacity {
+					part.milli[string(name)] = int64(r.IntN(5)) * map[resourcev1.QualifiedName]int64{"memory": 10 << 30, "cores": 25}[name] * 1000
+				}
+				made.Parts = append(made.Parts, part)
+			} else {
+				made.Allocated = append(made.Allocated, name)
 			}
 		}
 	}
@@ -261,11 +345,18 @@ var celCache = cel.NewCache(256, cel.Features{EnableConsumableCapacity: true})
 func kubernetesAllocates(t *testing.T, asked *allocationCase) allocationAnswer {
 	t.Helper()
 	features := structured.Features{AdminAccess: true, ConsumableCapacity: true, DeviceBindingAndStatus: true, DeviceTaints: true,
-		PartitionableDevices: true, PrioritizedList: true}
+		FractionalCapacityRange: true, PartitionableDevices: true, PrioritizedList: true}
 	state := structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](),
 		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](), AggregatedCapacity: structured.NewConsumedCapacityCollection()}
 	for _, device := range asked.Allocated {
 		state.AllocatedDevices.Insert(structured.MakeDeviceID(gpuDriver, device[0], device[1]))
+	}
+	for _, part := range asked.Parts {
+		capacity := map[resourcev1.QualifiedName]resource.Quantity{}
+		for name, milli := range part.milli {
+			capacity[resourcev1.QualifiedName(name)] = *resource.NewMilliQuantity(milli, resource.DecimalSI)
+		}
+		state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(structured.MakeDeviceID(gpuDriver, part.pool, part.device), capacity))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as kube-scheduler's DRASchedulerFilterTimeout
 	defer cancel()
@@ -286,9 +377,16 @@ func kubernetesAllocates(t *testing.T, asked *allocationCase) allocationAnswer {
 	}
 	answer := allocationAnswer{End: "found"}
 	for _, result := range results {
-		devices := [][4]string{}
+		devices := []allocatedDevice{}
 		for _, device := range result.Devices.Results {
-			devices = append(devices, [4]string{device.Request, device.Driver, device.Pool, device.Device})
+			got := allocatedDevice{request: device.Request, driver: device.Driver, pool: device.Pool, device: device.Device}
+			if device.ShareID != nil {
+				got.part = map[string]int64{}
+				for name, much := range device.ConsumedCapacity {
+					got.part[string(name)] = much.MilliValue()
+				}
+			}
+			devices = append(devices, got)
 		}
 		answer.Results = append(answer.Results, devices)
 	}
@@ -302,7 +400,7 @@ func pinned(asked *allocationCase, answer allocationAnswer) *allocationCase {
 	for i, claim := range asked.Claims {
 		got := map[string][]string{} // UUIDs by request
 		for _, device := range answer.Results[i] {
-			got[device[0]] = append(got[device[0]], strconv.Quote(device[2]+"/"+device[3]))
+			got[device.request] = append(got[device.request], strconv.Quote(device.pool+"/"+device.device))
 		}
 		pin := func(name string, selectors []resourcev1.DeviceSelector) []resourcev1.DeviceSelector {
 			return append(selecting("device.attributes['gpu.nvidia.com'].uuid in ["+strings.Join(got[name], ", ")+"]"), selectors...)
@@ -331,7 +429,7 @@ func perRequest(answer allocationAnswer) map[string]int {
 	counts := map[string]int{}
 	for i, claim := range answer.Results {
 		for _, device := range claim {
-			counts[fmt.Sprintf("%d/%s", i, device[0])]++
+			counts[fmt.Sprintf("%d/%s", i, device.request)]++
 		}
 	}
 	return counts
@@ -368,7 +466,7 @@ func TestDevicesAsKubernetesAllocatorTakesThem(t *testing.T) {
 	ends := map[string]int{}
 	var different, unread, infeasible int
 	for i := range cases {
-		asked := caseMaker{rand.New(rand.NewPCG(uint64(seed), uint64(i)))}.make()
+		asked := caseMaker{rand.New(rand.NewPCG(uint64(seed), uint64(i))), i%2 == 1}.make()
 		line, err := json.Marshal(asked)
 		if err != nil {
 			t.Fatal(err)
@@ -399,7 +497,7 @@ func TestDevicesAsKubernetesAllocatorTakesThem(t *testing.T) {
 			tell(got.Unread, got.First)
 			continue
 		}
-		if got.First.End != want.End || want.End == "found" && !slices.EqualFunc(want.Results, got.First.Results, slices.Equal) {
+		if got.First.End != want.End || want.End == "found" && !slices.EqualFunc(want.Results, got.First.Results, sameDevices) {
 			different++
 			tell("another first fit", got.First)
 		}

@@ -107,8 +107,12 @@ TEST(ClaimJson, WhatBerthDoesNotAllocateIsAnObstacle) {
   Exactly(claim)["adminAccess"] = true;
   EXPECT_EQ(ObstacleOf(claim), "it asks for access for administration");
   claim = Claim();
-  Exactly(claim)["capacity"] = Json::object();
-  EXPECT_EQ(ObstacleOf(claim), "it asks for a part of a device's capacity");
+  Exactly(claim)["capacity"] = {{"limits", Json::object()}};
+  EXPECT_EQ(ObstacleOf(claim), unread);
+  Exactly(claim)["capacity"] = {{"requests", {{"memory", "much"}}}};
+  EXPECT_EQ(ObstacleOf(claim), unread);
+  Exactly(claim)["capacity"] = {{"requests", {{"memory", "10E"}}}};
+  EXPECT_EQ(ObstacleOf(claim), unread) << "in thousandths it is beyond 64 bits";
   claim = Claim();
   Exactly(claim)["derivedAttributes"] = Json::array();
   EXPECT_EQ(ObstacleOf(claim), unread);
@@ -127,6 +131,32 @@ TEST(ClaimJson, WhatBerthDoesNotAllocateIsAnObstacle) {
   claim = Claim();
   claim["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
   EXPECT_EQ(ObstacleOf(claim), "it is being deleted");
+}
+
+TEST(ClaimJson, PartsOfDevicesAreReadAndWritten) {
+  Json json = Claim();
+  Exactly(json)["capacity"] = {{"requests", {{"memory", "20Gi"}, {"x/cores", 2.5}}}};
+  OpenClaim claim = *Decode(json);
+  EXPECT_EQ(claim.obstacle, "");
+  DeviceRequest& request = claim.asks.requests[0];
+  const CapacityUses part = {{"memory", 20LL * 1024 * 1024 * 1024 * 1000}, {"x/cores", 2500}};
+  EXPECT_EQ(request.wants[0].capacity, part);
+  const Json patch =
+      Json::parse(EncodeAllocationPatch(claim,
+                                        {"n",
+                                         {{&request, &request.wants[0], "d", "p", "gpu-0", &part},
+                                          {&request, &request.wants[0], "d", "p", "gpu-0", &part}}},
+                                        {"uid", "ns", "pod"}, WallTime()));
+  const Json& results = patch["status"]["allocation"]["devices"]["results"];
+  EXPECT_EQ(results[0]["consumedCapacity"],
+            (Json{{"memory", "21474836480"}, {"x/cores", "2500m"}}));
+  EXPECT_EQ(results[0]["shareID"].get<std::string>().size(), 36u);
+  EXPECT_NE(results[0]["shareID"], results[1]["shareID"]);
+  Exactly(json)["capacity"]["requests"] = Json::object();
+  for (std::size_t i = 0; i <= kMostCapacities; ++i) {
+    Exactly(json)["capacity"]["requests"][std::to_string(i)] = "1";
+  }
+  EXPECT_EQ(ObstacleOf(json), "it has more of something than Kubernetes admits");
 }
 
 TEST(ClaimJson, MoreThanKubernetesAdmitsIsAnObstacle) {

@@ -255,7 +255,9 @@ TEST(DraJson, AClaimIsReadWithWhateverItsUsersShareItBy) {
   const auto by_capacity = DecodeResourceClaim(test::Padded(kPartsByCapacity));
   ASSERT_TRUE(by_capacity) << by_capacity.error().message;
   EXPECT_EQ(by_capacity->devices,
-            (std::vector<ClaimedDevice>{{"n1", "gpu-0", true}, {"n1", "gpu-3"}}));
+            (std::vector<ClaimedDevice>{{"n1", "gpu-0", true, "", {{"memory", (8LL << 30) * 1000}}},
+                                        {"n1", "gpu-3"}}))
+      << "the parts of one device add up";
 }
 
 TEST(DraJson, ADeviceSaysWhetherSeveralClaimsMayHaveParts) {
@@ -266,7 +268,25 @@ TEST(DraJson, ADeviceSaysWhetherSeveralClaimsMayHaveParts) {
       {"value", "81920Mi"},
       {"requestPolicy",
        {{"default", "0"}, {"validRange", {{"min", "0"}, {"max", "81920Mi"}, {"step", "1Mi"}}}}}};
-  EXPECT_TRUE(Decode(Slice(Json::array({device})))->devices[0].divisible);
+  const auto slice = Decode(Slice(Json::array({device})));
+  EXPECT_TRUE(slice->devices[0].divisible);
+  const DeviceCapacities& capacities = slice->published->devices[0].capacities();
+  const auto memory = std::ranges::find(capacities, "memory", &DeviceCapacity::name);
+  ASSERT_NE(memory, capacities.end());
+  const std::int64_t mib = (1LL << 20) * 1000;
+  EXPECT_EQ(*memory, (DeviceCapacity{.name = "memory",
+                                     .there_is = 81920 * mib,
+                                     .unasked = 0,
+                                     .least = 0,
+                                     .most = 81920 * mib,
+                                     .step = mib}));
+  device["capacity"]["memory"] = {{"value", "1"},
+                                  {"requestPolicy", {{"validValues", {"1", 2, "100E"}}}}};
+  const auto odd = Decode(Slice(Json::array({device})));
+  const DeviceCapacities& read = odd->published->devices[0].capacities();
+  const auto values = std::ranges::find(read, "memory", &DeviceCapacity::name);
+  EXPECT_EQ(values->steps, (std::vector<std::int64_t>{1000, 2000}));
+  EXPECT_FALSE(values->is_exact) << "100E in thousandths is beyond 64 bits";
 }
 
 TEST(DraJson, AClaimThatIsNotAllocatedHoldsNothing) {

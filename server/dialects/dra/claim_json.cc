@@ -2,10 +2,14 @@
 #include "server/dialects/dra/claim_json.h"
 
 #include <algorithm>
+#include <boost/uuid/random_generator.hpp>
+#include <boost/uuid/uuid_io.hpp>
 #include <utility>
 
+#include "base/quantity.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
+#include "server/dialects/dra/slice_json.h"
 #include "server/wire/api/writes_json.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/selector_json.h"
@@ -28,7 +32,6 @@ constexpr std::string_view kFinalizer = "resource.kubernetes.io/delete-protectio
 
 constexpr std::string_view kNoRequests = "it has no requests";
 constexpr std::string_view kForAdministration = "it asks for access for administration";
-constexpr std::string_view kForCapacity = "it asks for a part of a device's capacity";
 constexpr std::string_view kUnread = "it has a field or a value that Berth does not know";
 constexpr std::string_view kTooLarge = "it has more of something than Kubernetes admits";
 constexpr std::string_view kDeleting = "it is being deleted";
@@ -131,13 +134,28 @@ class ClaimReader {
       } else if (key == "adminAccess") {
         takes = !content.get_bool();
         if (!takes) Refuse(kForAdministration);
+      } else if (key == "capacity") {
+        ReadCapacity(content.get_object(), want);
       } else {
-        Refuse(key == "capacity" ? kForCapacity : kUnread);
+        Refuse(kUnread);
       }
     });
     if (want.device_class.empty()) Refuse(kUnread);
     takes_ = takes_ || takes;
     return want;
+  }
+
+  void ReadCapacity(object fields, DeviceWant& want) {
+    ForEachField(fields, [this, &want](std::string_view key, value requests) {
+      if (key != "requests") return Refuse(kUnread);
+      ForEachField(requests.get_object(), [this, &want](std::string_view name, value amount) {
+        const auto much = Quantity::Parse(QuantityText(amount));
+        const auto milli = much ? much->Exactly(-3) : std::nullopt;
+        if (!milli) return Refuse(kUnread);
+        if (want.capacity.size() == kMostCapacities) return Refuse(kTooLarge);
+        want.capacity.insert_or_assign(std::string(name), *milli);
+      });
+    });
   }
 
   // From a copy: simdjson reads a list once, and its text is needed too.
@@ -195,6 +213,10 @@ Json MetadataOf(const OpenClaim& claim) {
 // JSON that came from the API server, as it came.
 Json Copied(const std::string& text) { return Json::parse(text, nullptr, false); }
 
+std::string QuantityOfMilli(std::int64_t milli) {
+  return milli % 1000 == 0 ? std::to_string(milli / 1000) : std::to_string(milli) + "m";
+}
+
 Json ResultJson(const AllocationResult& result) {
   Json json = {{"request", NameOf(*result.request, *result.want)},
                {"driver", result.driver},
@@ -202,6 +224,12 @@ Json ResultJson(const AllocationResult& result) {
                {"device", result.device}};
   const std::string& tolerations = result.want->tolerations_json;
   if (!tolerations.empty()) json["tolerations"] = Copied(tolerations);
+  if (result.part == nullptr) return json;
+  static thread_local boost::uuids::random_generator make_id;
+  json["shareID"] = boost::uuids::to_string(make_id());
+  for (const auto& [name, milli] : *result.part) {
+    json["consumedCapacity"][name] = QuantityOfMilli(milli);
+  }
   return json;
 }
 

@@ -65,6 +65,7 @@ struct AllocationResult {
   std::string_view driver;
   std::string_view pool;
   std::string_view device;
+  const CapacityUses* part = nullptr;  // of one that several claims may share; nullptr: all of it
 };
 
 // Devices of one node. Pointers: into the claim.

@@ -85,14 +85,18 @@ std::string NameOfClaim(const OpenClaim& claim) { return claim.namespace_name + 
 
 }  // namespace
 
-std::vector<DeviceName> DeviceAllotment::DevicesOf(std::size_t claim) const {
-  std::vector<DeviceName> names;
+ClaimHold DeviceAllotment::HoldOf(std::size_t claim, std::string name) const {
+  ClaimHold hold{std::move(name), node, {}};
   for (const ChosenDevice& device : devices) {
-    if (static_cast<std::size_t>(device.of.claim) == claim) {
-      names.emplace_back(device.pool, device.device);
+    if (static_cast<std::size_t>(device.of.claim) != claim) continue;
+    DeviceName chosen = {device.pool, device.device};
+    if (device.part) {
+      AddUses(hold.parts[std::move(chosen)], *device.part);
+    } else {
+      hold.devices.push_back(std::move(chosen));
     }
   }
-  return names;
+  return hold;
 }
 
 ClaimAllocation DeviceAllotment::AllocationOf(std::size_t claim, const DeviceClaim& asked) const {
@@ -101,7 +105,8 @@ ClaimAllocation DeviceAllotment::AllocationOf(std::size_t claim, const DeviceCla
     if (static_cast<std::size_t>(device.of.claim) != claim) continue;
     const DeviceRequest& request = asked.requests[static_cast<std::size_t>(device.of.request)];
     const DeviceWant& want = request.wants[static_cast<std::size_t>(device.of.option)];
-    allocation.results.push_back({&request, &want, device.driver, device.pool, device.device});
+    allocation.results.push_back({&request, &want, device.driver, device.pool, device.device,
+                                  device.part ? &*device.part : nullptr});
   }
   return allocation;
 }
@@ -317,8 +322,7 @@ DeviceAllocator::Outcome DeviceAllocator::Choose(const std::vector<Open>& open,
     for (Share& share : shares) {
       if (!Fill(open, *offers, share)) return Outcome::kLeft;
       for (std::size_t k = 0; k < share.open.size(); ++k) {
-        holds.push_back({NameOfClaim(open[share.open[k]].claim), share.allotment.node,
-                         share.allotment.DevicesOf(k)});
+        holds.push_back(share.allotment.HoldOf(k, NameOfClaim(open[share.open[k]].claim)));
       }
     }
     const Instant now = parts_.write.clock.Now();

@@ -76,7 +76,8 @@ struct DeviceAllotment {
   std::vector<ChosenDevice> devices;
   std::vector<std::vector<AllocationConfig>> configs;  // by claim
 
-  [[nodiscard]] std::vector<DeviceName> DevicesOf(std::size_t claim) const;
+  // What a claim of that name is to have.
+  [[nodiscard]] ClaimHold HoldOf(std::size_t claim, std::string name) const;
   // Requires: that claim, as it was asked for, for as long as the result lives.
   [[nodiscard]] ClaimAllocation AllocationOf(std::size_t claim, const DeviceClaim& asked) const;
 };

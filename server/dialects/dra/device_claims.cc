@@ -299,7 +299,14 @@ NodeDevices DeviceClaims::DevicesOn(const std::string& node) {
   if (pools == pools_on_node_.end()) return on_node;
   for (const std::string& pool_name : pools->second) {
     for (const auto& [claim, devices] : pools_.find(pool_name)->second.claims) {
-      for (const ClaimedDevice& device : devices) on_node.taken.emplace(pool_name, device.device);
+      for (const ClaimedDevice& device : devices) {
+        DeviceName name = {pool_name, device.device};
+        if (device.shared) {
+          AddUses(on_node.parts[std::move(name)], device.part);
+        } else {
+          on_node.taken.insert(std::move(name));
+        }
+      }
     }
   }
   return on_node;

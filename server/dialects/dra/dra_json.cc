@@ -2,8 +2,10 @@
 #include "server/dialects/dra/dra_json.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "base/quantity.h"
 #include "base/text.h"
 #include "cluster/node/node.h"
 #include "server/dialects/dra/slice_json.h"
@@ -23,6 +25,7 @@ using simdjson::ondemand::value;
 constexpr std::string_view kOfExtendedResources = "resource.kubernetes.io/extended-resource-claim";
 constexpr std::string_view kMemorySlice = "memory-slice-";
 constexpr int kHighest = kMaxGpusPerNode - 1;  // of GPUs and of memory slices
+constexpr std::int64_t kAllOfIt = std::numeric_limits<std::int64_t>::max();
 
 // An attribute's name without the driver's own domain, which may be left out.
 std::string_view Attribute(std::string_view key) {
@@ -152,6 +155,13 @@ AllocatedDevice ReadResult(object result) {
     if (key == "device") read.device.device = TextOf(content);
     if (key == "shareID") read.device.shared = !TextOf(content).empty();
     if (key == "adminAccess") read.for_administration = content.get_bool();
+    if (key != "consumedCapacity") return;
+    ForEachField(content.get_object(), [&read](std::string_view name, value amount) {
+      // One that cannot be read holds all there is.
+      const auto much = Quantity::Parse(QuantityText(amount));
+      const std::int64_t milli = much ? much->MilliValue() : kAllOfIt;
+      AddUses(read.device.part, {{std::string(name), milli}});
+    });
   });
   return read;
 }
@@ -169,8 +179,15 @@ Status ReadResults(array results, ResourceClaim& claim) {
                        read.device.device + "\"");
     }
     // Of one device a claim may have several parts.
-    if (std::ranges::find(claim.devices, read.device) != claim.devices.end()) continue;
-    claim.devices.push_back(std::move(read.device));
+    const auto same = std::ranges::find_if(claim.devices, [&read](const ClaimedDevice& other) {
+      return other.pool == read.device.pool && other.device == read.device.device &&
+             other.shared == read.device.shared;
+    });
+    if (same == claim.devices.end()) {
+      claim.devices.push_back(std::move(read.device));
+    } else {
+      AddUses(same->part, read.device.part);
+    }
   }
   return status;
 }

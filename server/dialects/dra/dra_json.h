@@ -61,6 +61,7 @@ struct ClaimedDevice {
   // The UID of the pod for whose extended resources kube-scheduler made the claim (KEP-5004);
   // empty: somebody wrote the claim.
   std::string pod = {};
+  CapacityUses part = {};  // what it has of a shared device (consumedCapacity)
   friend bool operator==(const ClaimedDevice&, const ClaimedDevice&) = default;
 };
 

@@ -10,6 +10,13 @@
 
 namespace berth::dialects {
 
+std::string QuantityText(simdjson::ondemand::value amount) {
+  if (amount.type() == simdjson::ondemand::json_type::string) return wire::TextOf(amount);
+  std::string text(amount.raw_json_token());
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
 namespace {
 
 using wire::ForEachField;
@@ -19,18 +26,12 @@ using simdjson::ondemand::array;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
-// {"value": "40Gi"}; the text of a quantity may be a number.
-std::string QuantityText(object content) {
+// {"value": "40Gi"}
+std::string ValueText(object content) {
   std::string text;
   ForEachField(content, [&text](std::string_view key, value amount) {
-    if (key != "value") return;
-    if (amount.type() == simdjson::ondemand::json_type::string) {
-      text = TextOf(amount);
-    } else {
-      text = std::string(amount.raw_json_token());
-    }
+    if (key == "value") text = QuantityText(amount);
   });
-  while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
 }
 
@@ -83,7 +84,7 @@ class SliceReader {
       if (key == "name") device.name = TextOf(content);
       if (key == "basic") ReadFields(content.get_object(), device);  // v1beta1
       if (key == "attributes") ReadAttributes(content.get_object(), device.seen);
-      if (key == "capacity") ReadCapacity(content.get_object(), device.seen);
+      if (key == "capacity") ReadCapacities(content.get_object(), device);
       if (key == "consumesCounters") {
         ConsumedCounters counters;
         ReadCounters(content.get_array(), "counterSet", counters);
@@ -136,12 +137,49 @@ class SliceReader {
     return version ? *version : cel::Version();
   }
 
-  void ReadCapacity(object capacity, cel::Device& device) {
-    ForEachField(capacity, [this, &device](std::string_view name, value content) {
-      const auto amount = cel::Amount::Parse(QuantityText(content.get_object()));
-      if (!amount) return Refuse(amount.error().message);
-      device.SetCapacity(name, *amount);
+  void ReadCapacities(object capacities, PublishedDevice& device) {
+    DeviceCapacities all;
+    ForEachField(capacities, [&](std::string_view name, value content) {
+      DeviceCapacity& capacity = all.emplace_back(DeviceCapacity{std::string(name)});
+      ForEachField(content.get_object(), [&](std::string_view key, value it) {
+        if (key == "requestPolicy") ReadPolicy(it.get_object(), capacity);
+        if (key != "value") return;
+        const std::string text = QuantityText(it);
+        const auto amount = cel::Amount::Parse(text);
+        if (!amount) return Refuse(amount.error().message);
+        device.seen.SetCapacity(name, *amount);
+        if (const auto milli = Milli(text, capacity)) capacity.there_is = *milli;
+      });
     });
+    device.capacity = std::make_shared<const DeviceCapacities>(std::move(all));
+  }
+
+  void ReadPolicy(object policy, DeviceCapacity& capacity) {
+    ForEachField(policy, [&](std::string_view key, value content) {
+      if (key == "default") capacity.unasked = Milli(QuantityText(content), capacity);
+      if (key == "validValues") {
+        for (value one : content.get_array()) {
+          if (const auto milli = Milli(QuantityText(one), capacity))
+            capacity.steps.push_back(*milli);
+        }
+      }
+      if (key == "validRange") {
+        ForEachField(content.get_object(), [&](std::string_view bound, value it) {
+          if (bound == "min") capacity.least = Milli(QuantityText(it), capacity);
+          if (bound == "max") capacity.most = Milli(QuantityText(it), capacity);
+          if (bound == "step") capacity.step = Milli(QuantityText(it), capacity);
+        });
+      }
+    });
+  }
+
+  // nullopt: it is no whole number of thousandths of 64 bits, which the capacity then says.
+  std::optional<std::int64_t> Milli(const std::string& text, DeviceCapacity& capacity) {
+    const auto much = Quantity::Parse(text);
+    if (!much) Refuse(much.error().message);
+    const auto milli = much ? much->Exactly(-3) : std::nullopt;
+    capacity.is_exact = capacity.is_exact && milli.has_value();
+    return milli;
   }
 
   // A list of counter sets: the one that there is, or of what a device consumes.
@@ -153,7 +191,7 @@ class SliceReader {
         if (key == name_key) name = TextOf(content);
         if (key != "counters") return;
         ForEachField(content.get_object(), [&](std::string_view counter, value amount) {
-          const auto much = Quantity::Parse(QuantityText(amount.get_object()));
+          const auto much = Quantity::Parse(ValueText(amount.get_object()));
           if (!much) return Refuse(much.error().message);
           into.push_back({"", std::string(counter), much->MilliValue()});
         });

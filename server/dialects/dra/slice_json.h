@@ -9,12 +9,17 @@
 #include <string>
 #include <string_view>
 
+#include <simdjson.h>
+
 #include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/claims/node_devices.h"
 #include "cluster/values/node_constraints.h"
 
 namespace berth::dialects {
+
+// The text of a quantity, which JSON may have as a number.
+std::string QuantityText(simdjson::ondemand::value amount);
 
 // Error: kInvalidArgument for what is not JSON, not a ResourceSlice, or has values that the API
 // does not admit.

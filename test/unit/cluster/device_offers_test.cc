@@ -47,6 +47,23 @@ TEST_F(DeviceOffersTest, WhatIsHeldIsTakenUntilItIsReleased) {
   offers_.Release("nobody");
 }
 
+TEST_F(DeviceOffersTest, PartsOfOneDeviceAddUp) {
+  const DeviceName device = {"p", "gpu-0"};
+  offers_.Put({{"n", {pools_, {}, {{device, {{"memory", 10}}}}}}});
+  const auto hold = [&](const std::string& claim) {
+    return offers_.Hold(*offers_.Current(), {{claim, "n", {}, {{device, {{"memory", 5}}}}}},
+                        Instant(seconds(0)), Instant(seconds(60)));
+  };
+  ASSERT_TRUE(hold("a"));
+  const auto likeness = Now()->likeness;
+  ASSERT_TRUE(hold("b"));
+  EXPECT_EQ(Now()->parts, (UsedParts{{device, {{"memory", 20}}}}));
+  EXPECT_NE(Now()->likeness, likeness);
+  EXPECT_TRUE(Taken().empty());
+  offers_.Release("a");
+  EXPECT_EQ(Now()->parts, (UsedParts{{device, {{"memory", 15}}}}));
+}
+
 TEST_F(DeviceOffersTest, NobodyHoldsWhatWasChosenBeforeTheNodeChanged) {
   const auto chosen_from = offers_.Current();
   ASSERT_TRUE(Hold("a", "gpu-0"));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/claims/claim_choice.h"
 
+#include <limits>
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "base/random.h"
@@ -75,6 +78,74 @@ TEST(ClaimChoice, TakesGpusOfOneNumaNodeWhereItBreaksLeast) {
   EXPECT_EQ(Choose(Ask(4), {{"a", ANode("a", 4)}, {"b", ANode("b", 4, {0})}}),
             "a: gpu-0 gpu-1 gpu-2 gpu-3");
   EXPECT_EQ(Choose(Ask(5), {{"a", ANode("a", 4)}}), "none");
+}
+
+// The node with GPUs that several claims may share, 80 of memory each, in steps of 10, of which
+// claims use so much.
+NodeDevices Shared(NodeDevices node, const std::map<int, std::int64_t>& used = {}) {
+  auto slice = std::make_shared<PublishedSlice>(*node.pools[0].slices[0]);
+  DeviceCapacity memory{.name = "memory", .there_is = 80, .unasked = 80};
+  memory.least = memory.step = 10;
+  for (PublishedDevice& device : slice->devices) {
+    device.divisible = true;
+    device.capacity = std::make_shared<const DeviceCapacities>(DeviceCapacities{memory});
+  }
+  for (const auto& [gpu, milli] : used) {
+    node.parts[{node.pools[0].name, "gpu-" + std::to_string(gpu)}] = {{"memory", milli}};
+  }
+  node.pools = GatherPools({slice});
+  return node;
+}
+
+DeviceClaim AskMemory(std::int64_t memory) {
+  DeviceClaim claim = Ask(1);
+  claim.requests[0].wants[0].capacity = {{"memory", memory}};
+  return claim;
+}
+
+TEST(ClaimChoice, PartsGoWhereOthersAreAndLeastIsLeft) {
+  const NodeDevices idle = Shared(ANode("a", 2));
+  const NodeDevices used = Shared(ANode("b", 3), {{1, 30}, {2, 50}});
+  EXPECT_EQ(Choose(AskMemory(30), {{"a", idle}, {"b", used}}), "b: gpu-2") << "it is full then";
+  EXPECT_EQ(Choose(AskMemory(21), {{"a", idle}, {"b", used}}), "b: gpu-2") << "rounded up to 30";
+  EXPECT_EQ(Choose(AskMemory(40), {{"a", idle}, {"b", used}}), "b: gpu-1");
+  EXPECT_EQ(Choose(AskMemory(60), {{"a", idle}, {"b", used}}), "b: gpu-0") << "fewest are free";
+  EXPECT_EQ(Choose(AskMemory(90), {{"a", idle}, {"b", used}}), "none");
+  EXPECT_EQ(Choose(Ask(1), {{"b", Shared(ANode("b", 2), {{0, 10}})}}), "b: gpu-1") << "all of it";
+  EXPECT_EQ(Choose(Ask(2), {{"b", Shared(ANode("b", 2), {{0, 10}})}}), "none");
+  EXPECT_EQ(Choose(AskMemory(10), {{"a", ANode("a", 2)}}), "none") << "they say no memory";
+  DeviceClaim cores = Ask(1);
+  cores.requests[0].wants[0].capacity = {{"cores", 1}};
+  EXPECT_EQ(Choose(cores, {{"b", used}}), "none");
+}
+
+TEST(ClaimChoice, CapacitiesAreRoundedAsTheirPolicySays) {
+  DeviceCapacity capacity{.name = "c", .there_is = 100};
+  const auto taken = [&capacity](std::int64_t asked) {
+    const auto all = capacity.TakenFor(&asked);
+    return all && capacity.Admits(*all) ? *all : -1;
+  };
+  EXPECT_EQ(capacity.TakenFor(nullptr), 100);
+  EXPECT_EQ(taken(7), 7);
+  capacity.steps = {10, 40};
+  EXPECT_EQ(taken(7), 10);
+  EXPECT_EQ(taken(11), 40);
+  EXPECT_EQ(taken(41), -1) << "none of the values";
+  capacity.steps = {};
+  capacity.least = 10;
+  EXPECT_EQ(taken(7), 10);
+  EXPECT_EQ(taken(13), 13);
+  capacity.step = 4;
+  EXPECT_EQ(taken(13), 14);
+  EXPECT_EQ(taken(14), 14);
+  capacity.most = 20;
+  EXPECT_EQ(taken(21), -1);
+  capacity.unasked = 25;
+  EXPECT_EQ(capacity.TakenFor(nullptr), 25);
+  EXPECT_TRUE(capacity.Admits(25)) << "what it is by itself";
+  const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  capacity.most.reset();
+  EXPECT_EQ(capacity.TakenFor(&huge), std::nullopt) << "rounded up it is beyond 64 bits";
 }
 
 TEST(ClaimChoice, OfEqualNodesItIsTheFirstByName) {

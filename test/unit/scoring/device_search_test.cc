@@ -70,6 +70,65 @@ TEST(FirstFit, AllMeansEveryDeviceThatSuits) {
   EXPECT_EQ(FirstFit(question).end, SearchEnd::kNone) << "at least one";
 }
 
+// Devices with one capacity of ten each; every request takes so much.
+DeviceQuestion AskParts(int devices, std::int64_t part, std::vector<SearchClaim> claims) {
+  DeviceQuestion question = Ask(devices, std::move(claims));
+  for (SearchDevice& device : question.devices) {
+    device.divisible = true;
+    device.left = {10};
+  }
+  question.part = [part](const OptionOf&, int) { return std::vector<std::int64_t>{part}; };
+  return question;
+}
+
+TEST(FirstFit, ADivisibleDeviceGivesPartsWhileThereIsRoom) {
+  DeviceQuestion question = AskParts(3, 4, {{{Count(1), Count(1)}}, {{Count(1)}}});
+  EXPECT_EQ(DevicesOf(FirstFit(question)), (Devices{0, 0, 1})) << "two requests of four, then two";
+  question.devices[0].left = {3};
+  question.devices[0].in_use = true;
+  EXPECT_EQ(DevicesOf(FirstFit(question)), (Devices{1, 1, 2}));
+  question.devices[2].taken = true;
+  EXPECT_EQ(FirstFit(question).end, SearchEnd::kNone) << "somebody has all of it";
+  question = AskParts(2, 4, {{{Count(2)}}});
+  EXPECT_EQ(DevicesOf(FirstFit(question)), (Devices{0, 1})) << "one request: of each one part";
+  question = AskParts(2, 4, {{{All(), Count(1)}}});
+  question.devices[0].left = {3};
+  EXPECT_EQ(FirstFit(question).end, SearchEnd::kNone) << "all of them, and one is full";
+  question.devices[0].left = {4};
+  EXPECT_EQ(DevicesOf(FirstFit(question)), (Devices{0, 1, 1}));
+}
+
+TEST(FirstFit, PartsThatAreTriedInVainAreGivenBack) {
+  // The first request may have either, the second device 0 alone, and both do not fit there.
+  DeviceQuestion question = AskParts(2, 6, {{{Count(1), Count(1)}}});
+  question.match = [](const OptionOf& of, int device) {
+    return of.request == 0 || device == 0 ? DeviceMatch::kYes : DeviceMatch::kNo;
+  };
+  EXPECT_EQ(DevicesOf(FirstFit(question)), (Devices{1, 0}));
+}
+
+TEST(FirstFit, ADivisibleDeviceUsesItsCountersOnce) {
+  DeviceQuestion question = AskParts(2, 4, {{{Count(1), Count(1), Count(1)}}});
+  for (SearchDevice& device : question.devices) device.uses = {{0, 5}};
+  question.pools[0].counters_left = {5};
+  EXPECT_EQ(FirstFit(question).end, SearchEnd::kNone) << "there are counters for one device";
+  question.pools[0].counters_left = {10};
+  EXPECT_EQ(DevicesOf(FirstFit(question)), (Devices{0, 0, 1}));
+  question.devices[0].in_use = true;  // what it uses is gone from what is left
+  question.pools[0].counters_left = {5};
+  EXPECT_EQ(DevicesOf(FirstFit(question)), (Devices{0, 0, 1}));
+}
+
+TEST(BestSet, RequestsThatAreAlikeMayHavePartsOfOneDevice) {
+  const DeviceQuestion question = AskParts(3, 4, {{{Count(1), Count(1)}}});
+  const auto last = [](std::span<const PickedDevice> set) {
+    SetRating rating{};
+    for (const PickedDevice& each : set) rating[0] -= each.device;
+    return rating;
+  };
+  EXPECT_EQ(DevicesOf(BestSet(question, last)), (Devices{2, 2}));
+}
+
 TEST(FirstFit, OfSeveralWishesTheFirstThatCanBeHad) {
   SearchRequest request{{{false, 4}, {false, 2}, {false, 1}}, true};
   DeviceQuestion question = Ask(3, {{{request}}});

@@ -531,6 +531,51 @@ TEST_F(DeviceAllocatorTest, WholeGpusComeFromOneNumaNodeAndLeaveTheOthersTogethe
   EXPECT_FALSE(Allocate("five", {"g1", "g2"}));
 }
 
+TEST_F(DeviceAllocatorTest, PartsOfGpusFillOneGpuAfterTheOther) {
+  for (const std::string node : {"g1", "g2"}) {
+    Json devices = Json::array();
+    for (int i = 0; i < 2; ++i) {
+      Json& gpu = devices.emplace_back(WholeGpu("gpu-" + std::to_string(i), 0, 0));
+      gpu["allowMultipleAllocations"] = true;
+      gpu["capacity"]["memory"] = {
+          {"value", "80Gi"},
+          {"requestPolicy",
+           {{"default", "80Gi"}, {"validRange", {{"min", "1Gi"}, {"step", "1Gi"}}}}}};
+    }
+    PutSlice(node, "shares", devices);
+  }
+  const Names nodes = {"g1", "g2"};
+  const auto ask = [&](const std::string& name, const std::string& memory) {
+    api_.claims[name] = WholeClaim(name, 1);
+    Json& exactly = api_.claims[name]["spec"]["devices"]["requests"][0]["exactly"];
+    if (!memory.empty()) exactly["capacity"] = {{"requests", {{"memory", memory}}}};
+    Show(name);
+    return Allocate(name, nodes);
+  };
+  EXPECT_TRUE(ask("whole", ""));
+  EXPECT_EQ(DevicesOf("whole"), "g1: gpu-0");
+  watch_works_ = false;  // what is held counts
+  EXPECT_TRUE(ask("a", "30Gi"));
+  EXPECT_EQ(DevicesOf("a"), "g1: gpu-1");
+  const Json& result = api_.claims["a"]["status"]["allocation"]["devices"]["results"][0];
+  EXPECT_EQ(result["consumedCapacity"], (Json{{"memory", std::to_string(30LL << 30)}}));
+  EXPECT_EQ(result["shareID"].get<std::string>().size(), 36u);
+  watch_works_ = true;
+  Show("a");
+  EXPECT_TRUE(ask("b", "40500Mi"));
+  EXPECT_EQ(DevicesOf("b"), "g1: gpu-1") << "it has 50 left, and 40 are taken";
+  EXPECT_TRUE(ask("c", "11Gi"));
+  EXPECT_EQ(DevicesOf("c"), "g2: gpu-0");
+  EXPECT_TRUE(ask("d", "10Gi"));
+  EXPECT_EQ(DevicesOf("d"), "g1: gpu-1");
+  EXPECT_TRUE(ask("e", ""));
+  EXPECT_EQ(DevicesOf("e"), "g2: gpu-1") << "one that does not say how much gets all of one";
+  all_.claims().Remove("ns", "a");
+  EXPECT_TRUE(ask("f", "30Gi"));
+  EXPECT_EQ(DevicesOf("f"), "g1: gpu-1") << "what a claim had that is gone is free";
+  EXPECT_FALSE(ask("g", "70Gi")) << "69 are left of one";
+}
+
 TEST_F(DeviceAllocatorTest, TheConfigurationOfClassAndClaimIsCarriedAlong) {
   PutWholeGpus();
   PutClass("gpu.nvidia.com", Json::array({{{"opaque", {{"driver", "of-class"}}}}}));
