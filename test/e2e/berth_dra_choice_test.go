@@ -16,6 +16,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/e2e/harness"
 )
@@ -103,6 +104,11 @@ func claiming(t *testing.T, plane *harness.Plane, name string, selectors ...stri
 	for _, selector := range selectors {
 		exactly.Selectors = append(exactly.Selectors, resourcev1.DeviceSelector{CEL: &resourcev1.CELDeviceSelector{Expression: selector}})
 	}
+	return claimingBy(t, plane, name, exactly)
+}
+
+func claimingBy(t *testing.T, plane *harness.Plane, name string, exactly *resourcev1.ExactDeviceRequest) *v1.Pod {
+	t.Helper()
 	_, err := plane.Client.ResourceV1().ResourceClaims(harness.Namespace).Create(t.Context(), &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
@@ -357,5 +363,77 @@ func TestPodsOfOneClaimGoToTheNodeOfItsDevice(t *testing.T) {
 	}
 	if want := `berth_mig_memory_units{product="A100-40GB",state="taken"} 1`; !strings.Contains(berth.Metrics(), want) {
 		t.Errorf("want %s, the device counted once:\n%s", want, berth.Metrics())
+	}
+}
+
+// publishShared makes nodes n0, n1, ... whose drivers offer so many GPUs of 80 GiB each, which claims may share.
+func publishShared(t *testing.T, plane *harness.Plane, nodes, gpus int) {
+	t.Helper()
+	publishCut(t, plane, 0, 0) // the class
+	text := func(text string) resourcev1.DeviceAttribute { return resourcev1.DeviceAttribute{StringValue: &text} }
+	memory := resourcev1.DeviceCapacity{Value: resource.MustParse("80Gi"), RequestPolicy: &resourcev1.CapacityRequestPolicy{
+		Default:    ptr.To(resource.MustParse("80Gi")),
+		ValidRange: &resourcev1.CapacityRequestPolicyRange{Min: ptr.To(resource.MustParse("1Mi")), Step: ptr.To(resource.MustParse("1Mi"))}}}
+	for i := range nodes {
+		node := fmt.Sprintf("n%d", i)
+		plane.AddNodes(harness.Node(node, "", 0))
+		var devices []resourcev1.Device
+		for gpu := range gpus {
+			devices = append(devices, resourcev1.Device{Name: fmt.Sprintf("gpu-%d", gpu), AllowMultipleAllocations: ptr.To(true),
+				Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
+					"type": text("mig"), "uuid": text(fmt.Sprintf("GPU-%s-%d", node, gpu))}, // of the class that there is
+				Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": memory}})
+		}
+		_, err := plane.Client.ResourceV1().ResourceSlices().Create(t.Context(), &resourcev1.ResourceSlice{
+			ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: resourcev1.ResourceSliceSpec{Driver: gpuDriver, NodeName: &node,
+				Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1}, Devices: devices}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Parts of GPUs fill one GPU after the other, whoever gave the first: the API server and kube-scheduler take what Berth writes for
+// an allocation of their own.
+func TestPartsOfGPUsFillOneGPUAfterTheOther(t *testing.T) {
+	needBerth(t)
+	plane := harness.NewPlane(t)
+	publishShared(t, plane, 2, 2)
+	grantChoice(plane)
+	berth := plane.StartBerth(choosing)
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	part := func(name, memory string) *v1.Pod {
+		return claimingBy(t, plane, name, &resourcev1.ExactDeviceRequest{DeviceClassName: migClass, Capacity: &resourcev1.CapacityRequirements{
+			Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(memory)}}})
+	}
+	plane.CreatePods(part("a", "30Gi"))
+	plane.WaitBound(30 * time.Second)
+	first := deviceOf(t, plane, "a")
+	for _, name := range []string{"b", "c"} {
+		plane.CreatePods(part(name, "25Gi"))
+		plane.WaitBound(30 * time.Second)
+		if got := deviceOf(t, plane, name); got != first {
+			t.Errorf("pod %s: want a part of %s, which has room, got %s", name, first, got)
+		}
+	}
+	plane.CreatePods(part("d", "60Gi"), part("e", "60Gi"), part("f", "60Gi"))
+	plane.WaitBound(30 * time.Second)
+	given := map[string]bool{first: true}
+	for _, name := range []string{"d", "e", "f"} {
+		given[deviceOf(t, plane, name)] = true
+	}
+	if len(given) != 4 {
+		t.Errorf("want 60 GiB of each of the three other GPUs, got %v beside 80 GiB of %s", given, first)
+	}
+	claim, err := plane.Client.ResourceV1().ResourceClaims(harness.Namespace).Get(t.Context(), "b", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := claim.Status.Allocation.Devices.Results[0]
+	if took := result.ConsumedCapacity["memory"]; result.ShareID == nil || took.Cmp(resource.MustParse("25Gi")) != 0 {
+		t.Errorf("want a share of 25 GiB, got %+v", result)
+	}
+	if got := berth.Metric("berth_claim_allocations_total"); got != 6 {
+		t.Errorf("want six claims, all allocated by Berth, got %g", got)
 	}
 }
