@@ -23,6 +23,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -47,6 +48,10 @@ type usedPart struct {
 
 func (p usedPart) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]any{p.pool, p.device, p.milli})
+}
+
+func (p *usedPart) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, &[]any{&p.pool, &p.device, &p.milli})
 }
 
 // One device of an answer.
@@ -365,6 +370,10 @@ func kubernetesAllocates(t *testing.T, asked *allocationCase) allocationAnswer {
 		t.Fatal(err)
 	}
 	results, err := allocator.Allocate(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: asked.Node}}, asked.Claims)
+	return answerOf(results, err)
+}
+
+func answerOf(results []resourcev1.AllocationResult, err error) allocationAnswer {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return allocationAnswer{End: "unknown"}
@@ -435,20 +444,18 @@ func perRequest(answer allocationAnswer) map[string]int {
 	return counts
 }
 
-// Berth's first fit is what Kubernetes' allocator takes, and its best set one that it could have taken. Set
-// BERTH_ALLOCATION_CASES and BERTH_ALLOCATION_SEED for more than the few of every day.
-func TestDevicesAsKubernetesAllocatorTakesThem(t *testing.T) {
+type berthsAnswer struct {
+	Unread      string // why Berth does not read a claim
+	First, Best allocationAnswer
+}
+
+// startAllocating starts the program that says what Berth would allocate. What it returns asks it, and returns the question too.
+func startAllocating(t *testing.T) func(asked any) (line []byte, got berthsAnswer) {
+	t.Helper()
 	program := filepath.Join(os.Getenv("BERTH_BIN"), "berth-allocate-devices")
 	if _, err := os.Stat(program); os.Getenv("BERTH_BIN") == "" || err != nil {
 		t.Skip("berth-allocate-devices is not built: BERTH_BIN is the folder of the programs")
 	}
-	number := func(name string, otherwise int) int {
-		if read, err := strconv.Atoi(os.Getenv(name)); err == nil {
-			return read
-		}
-		return otherwise
-	}
-	cases, seed := number("BERTH_ALLOCATION_CASES", 1000), number("BERTH_ALLOCATION_SEED", 1)
 	command := exec.CommandContext(t.Context(), program)
 	stdin, err := command.StdinPipe()
 	if err != nil {
@@ -463,10 +470,11 @@ func TestDevicesAsKubernetesAllocatorTakesThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := bufio.NewReader(stdout)
-	ends := map[string]int{}
-	var different, unread, infeasible int
-	for i := range cases {
-		asked := caseMaker{rand.New(rand.NewPCG(uint64(seed), uint64(i))), i%2 == 1}.make()
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = command.Wait()
+	})
+	return func(asked any) (line []byte, got berthsAnswer) {
 		line, err := json.Marshal(asked)
 		if err != nil {
 			t.Fatal(err)
@@ -478,13 +486,29 @@ func TestDevicesAsKubernetesAllocatorTakesThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got struct {
-			Unread      string
-			First, Best allocationAnswer
-		}
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}
+		return line, got
+	}
+}
+
+// Berth's first fit is what Kubernetes' allocator takes, and its best set one that it could have taken. Set
+// BERTH_ALLOCATION_CASES and BERTH_ALLOCATION_SEED for more than the few of every day.
+func TestDevicesAsKubernetesAllocatorTakesThem(t *testing.T) {
+	ask := startAllocating(t)
+	number := func(name string, otherwise int) int {
+		if read, err := strconv.Atoi(os.Getenv(name)); err == nil {
+			return read
+		}
+		return otherwise
+	}
+	cases, seed := number("BERTH_ALLOCATION_CASES", 1000), number("BERTH_ALLOCATION_SEED", 1)
+	ends := map[string]int{}
+	var different, unread, infeasible int
+	for i := range cases {
+		asked := caseMaker{rand.New(rand.NewPCG(uint64(seed), uint64(i))), i%2 == 1}.make()
+		line, got := ask(asked)
 		want := kubernetesAllocates(t, asked)
 		ends[want.End]++
 		tell := func(what string, answer allocationAnswer) {
@@ -514,10 +538,6 @@ func TestDevicesAsKubernetesAllocatorTakesThem(t *testing.T) {
 			tell("a best set that cannot be had", got.Best)
 		}
 	}
-	_ = stdin.Close()
-	if err := command.Wait(); err != nil {
-		t.Error(err)
-	}
 	t.Logf("%d cases of seed %d: %v; %d other first fits, %d best sets that cannot be had, %d unread", cases, seed, ends, different,
 		infeasible, unread)
 	if different*1000 > cases || infeasible > 0 || unread > 0 {
@@ -527,5 +547,99 @@ func TestDevicesAsKubernetesAllocatorTakesThem(t *testing.T) {
 		if ends[end]*50 < cases {
 			t.Errorf("want some of each end, got %v", ends)
 		}
+	}
+}
+
+// One case of the tests of Kubernetes' allocator (allocator/cases.sh).
+type ownCase struct {
+	Name     string
+	Features []string
+	allocationCase
+	Results []resourcev1.AllocationResult
+	Error   string
+}
+
+// The alpha features of 1.37: Berth does not know them.
+var alphaFeatures = []string{"DRAListTypeAttributes", "DRADeviceCompatibilityGroups", "DRADerivedAttributes", "DRAOptionalNodeOperations"}
+
+// Cases in which Berth says something else, and may.
+var ownCasesThatDiffer = map[string]string{
+	"partitionable-devices-counter-quantities-are-not-modified":                       "counters beyond 2^63",
+	"partitionable-devices-device-counter-consumption-references-unknown-counter-set": "a malformed pool: only a broken driver has it",
+	"partitionable-devices-same-counter-set-name-in-different-resource-slices":        "the same",
+	"allocation-mode-all-with-multi-host-resource-pool":                               "a pool of several nodes: left to kube-scheduler",
+	"different-resourceslices-in-pool-can-target-different-nodes":                     "the same",
+	"partitionable-devices-devices-consume-counter-set-in-different-nodes":            "the same",
+	"partitionable-devices-devices-on-different-nodes-consume-same-counter-set":       "the same",
+	"with-distinct-constraints-unknown-type-attribute":                                "an attribute without a value: the API server admits none",
+	"consumable-capacity-fractional-range-gate-disabled":                              "a gate that is on",
+}
+
+// Where Kubernetes' allocator is asked what its own tests ask it, Berth's first fit is the same, or Berth leaves it to it.
+func TestKubernetesAllocatorsOwnCases(t *testing.T) {
+	ask := startAllocating(t)
+	making := exec.CommandContext(t.Context(), "test/e2e/allocator/cases.sh")
+	if _, err := os.Stat(making.Path); err != nil {
+		making = exec.CommandContext(t.Context(), "./allocator/cases.sh")
+	}
+	making.Stderr = os.Stderr
+	path, err := making.Output()
+	if err != nil {
+		t.Skipf("the cases cannot be made: %v", err)
+	}
+	text, err := os.ReadFile(strings.TrimSpace(string(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		var own ownCase
+		if err := json.Unmarshal([]byte(line), &own); err != nil {
+			t.Fatal(err)
+		}
+		ofNode := !slices.ContainsFunc(own.Slices, func(slice *resourcev1.ResourceSlice) bool { return slice.Spec.NodeName == nil })
+		switch {
+		case slices.ContainsFunc(own.Features, func(feature string) bool { return slices.Contains(alphaFeatures, feature) }):
+			count["skipped: an alpha feature"]++
+			continue
+		case strings.Contains(own.Name, "disabled") || strings.Contains(own.Name, "without-feature-gate"):
+			count["skipped: a gate that is on by default is off"]++
+			continue
+		case strings.Contains(own.Error, "context "):
+			count["skipped: interrupted on purpose"]++
+			continue
+		case !ofNode:
+			count["left to kube-scheduler: slices not of one node"]++
+			continue
+		}
+		for i, claim := range own.Claims { // what an API server adds
+			claim.APIVersion, claim.Kind, claim.ResourceVersion = "resource.k8s.io/v1", "ResourceClaim", "1"
+			claim.UID = types.UID(strconv.Itoa(i))
+		}
+		_, got := ask(own.allocationCase)
+		want := answerOf(own.Results, nil)
+		if own.Error != "" {
+			want.End = "error"
+		}
+		end := got.First.End
+		if strings.Contains(own.Error, "invalid resource pools") && end == "none" {
+			end = "error" // on this node nothing is to be had; others are tried
+		}
+		switch {
+		case got.Unread != "":
+			count["left to kube-scheduler: a claim that Berth does not read"]++
+		case end == "unknown":
+			count["left to kube-scheduler: not known"]++
+		case end == want.End && (end != "found" || slices.EqualFunc(want.Results, got.First.Results, sameDevices)):
+			count["the same"]++
+		case ownCasesThatDiffer[own.Name] != "":
+			count["another: "+ownCasesThatDiffer[own.Name]]++
+		default:
+			t.Errorf("%s: want %+v %s, got %+v\n%s", own.Name, want, own.Error, got.First, line)
+		}
+	}
+	t.Log(count)
+	if count["the same"] < 140 {
+		t.Errorf("want at least 140 cases with the same answer, got %d", count["the same"])
 	}
 }
