@@ -137,14 +137,6 @@ std::optional<std::int64_t> Quantity::Exactly(int exponent) const {
   return static_cast<std::int64_t>(value);
 }
 
-double Quantity::Nearest(int exponent) const {
-  return static_cast<double>(nanos_ / PowerOfTen(exponent));
-}
-
-std::optional<Quantity> Quantity::Sum(const Quantity& a, const Quantity& b) {
-  const Int128 sum = a.nanos_ + b.nanos_;
-  if (sum > kCap || sum < -kCap) return std::nullopt;
-  return Quantity(sum);
-}
+double Quantity::Nearest() const { return static_cast<double>(nanos_ / kNanosPerUnit); }
 
 }  // namespace berth

@@ -37,11 +37,8 @@ class Quantity {
   // The value in units of 10^exponent, -9 <= exponent <= 27; nullopt where that is no integer, or
   // none of 64 bits.
   [[nodiscard]] std::optional<std::int64_t> Exactly(int exponent) const;
-  // The same as the nearest double, without what is behind the point.
-  [[nodiscard]] double Nearest(int exponent) const;
-  // nullopt = its magnitude is above 2^63-1.
-  static std::optional<Quantity> Sum(const Quantity& a, const Quantity& b);
-  Quantity operator-() const { return Quantity(-nanos_); }
+  // The nearest double, without what is behind the point.
+  [[nodiscard]] double Nearest() const;
 
   friend auto operator<=>(const Quantity&, const Quantity&) = default;
 

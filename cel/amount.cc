@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <limits>
 
 #include "base/text.h"
 
@@ -49,64 +50,6 @@ std::vector<std::string_view> SplitInThree(std::string_view text) {
   }
   parts.push_back(text);
   return parts;
-}
-
-constexpr int kMostExponent = 27;  // beyond, any number but 0 is above 2^63 - 1
-
-// What ParseQuantity takes a text apart into.
-struct Pieces {
-  std::string_view whole;     // digits before the point, without leading zeros; "0" for none
-  std::string_view fraction;  // digits behind it
-  std::string_view suffix;
-  bool any_digit = false;
-};
-
-Pieces Split(std::string_view text) {
-  Pieces pieces;
-  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
-  const auto take_digits = [&text, &pieces] {
-    const std::size_t size = std::min(text.find_first_not_of("0123456789"), text.size());
-    const std::string_view digits = text.substr(0, size);
-    text.remove_prefix(size);
-    pieces.any_digit = pieces.any_digit || size > 0;
-    return digits;
-  };
-  pieces.whole = take_digits();
-  pieces.whole.remove_prefix(std::min(pieces.whole.find_first_not_of('0'), pieces.whole.size()));
-  if (pieces.whole.empty()) pieces.whole = "0";
-  if (!text.empty() && text[0] == '.') {
-    text.remove_prefix(1);
-    pieces.fraction = take_digits();
-  }
-  pieces.suffix = text;
-  return pieces;
-}
-
-// 10 for Ki, ..., 60 for Ei; 0 for others.
-int BinaryExponent(std::string_view suffix) {
-  if (suffix.size() != 2 || suffix[1] != 'i') return 0;
-  return 10 * (1 + static_cast<int>(std::string_view("KMGTPE").find(suffix[0])));
-}
-
-// Of a suffix that Quantity has read.
-int DecimalExponent(std::string_view suffix) {
-  if (suffix.empty()) return 0;
-  if (suffix.size() == 1)
-    return static_cast<int>(std::string_view("num kMGTPE").find(suffix)) * 3 - 9;
-  const bool negative = suffix[1] == '-';
-  int exponent = 0;
-  for (const char c : suffix.substr(1)) {
-    if (c >= '0' && c <= '9') exponent = std::min(exponent * 10 + (c - '0'), 1000);
-  }
-  return negative ? -exponent : exponent;
-}
-
-double PowerOfTen(int exponent) {  // as Go's math.Pow10, of -9 to 27
-  constexpr std::array<double, kMostExponent + 1> kPowers = {
-      1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
-      1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27};
-  return exponent < 0 ? 1 / kPowers[static_cast<std::size_t>(-exponent)]
-                      : kPowers[static_cast<std::size_t>(exponent)];
 }
 
 }  // namespace
@@ -192,69 +135,20 @@ void Version::AddTo(Digester& digester) const {
 }
 
 Result<Amount> Amount::Parse(std::string_view text) {
-  const Pieces pieces = Split(text);
-  std::string with_digit;
-  if (!pieces.any_digit && !text.empty()) {  // "Ki", "." and "-" are 0 to Kubernetes
-    with_digit = "0" + std::string(pieces.suffix);
-    text = with_digit;
-  }
-  BERTH_TRY(const Quantity value, Quantity::Parse(text));
+  // "Ki", "." and "-" are 0 to Kubernetes.
+  const std::size_t suffix = std::min(text.find_first_not_of("+-."), text.size());
+  const bool any_digit = text.substr(0, suffix + 1).find_first_of(kDigits) != text.npos;
+  const std::string zero = any_digit || text.empty() ? "" : "0" + std::string(text.substr(suffix));
   Amount amount;
-  amount.value_ = value;
-  const int digits =
-      static_cast<int>(std::min<std::size_t>(pieces.whole.size() + pieces.fraction.size(), 1000));
-  const int binary = BinaryExponent(pieces.suffix);
-  if (binary > 0) {
-    amount.decimal_ = !pieces.fraction.empty() || digits + binary * 3 / 10 + 1 > 15;
-    amount.exponent_ = amount.decimal_ ? -9 : 0;
-    return amount;
-  }
-  amount.exponent_ = DecimalExponent(pieces.suffix) - static_cast<int>(pieces.fraction.size());
-  amount.decimal_ = digits > 18 || amount.exponent_ < -9;
-  if (amount.decimal_) amount.exponent_ = -9;
-  const std::optional<std::int64_t> units = value.Exactly(0);
-  amount.exact_ = amount.exponent_ <= kMostExponent && units != kAbove && units != -kAbove;
-  if (!amount.exact_) amount.exponent_ = 0;
+  BERTH_TRY(amount.value_, Quantity::Parse(zero.empty() ? text : zero));
   return amount;
 }
 
-Amount Amount::Of(std::int64_t units) {
-  Amount amount;
-  amount.value_ = *Quantity::Parse(std::to_string(units));
-  amount.exact_ = units != kAbove && units > -kAbove;
-  return amount;
-}
-
-int Amount::sign() const { return value_.sign(); }
-
-std::optional<std::int64_t> Amount::AsInteger() const {
-  if (decimal_ || exponent_ < 0) return std::nullopt;
-  return value_.Exactly(0);
-}
-
-double Amount::AsDouble() const {
-  const double base = value_.Nearest(exponent_);
-  return exponent_ == 0 ? base : base * PowerOfTen(exponent_);
-}
-
-std::optional<Amount> Amount::Plus(const Amount& other) const {
-  const std::optional<Quantity> sum = Quantity::Sum(value_, other.value_);
-  if (!sum || !exact_ || !other.exact_) return std::nullopt;
-  const bool integers = !decimal_ && !other.decimal_;
-  if (integers && other.sign() == 0) return *this;
-  if (integers && sign() == 0) return other;
-  Amount amount;
-  amount.value_ = *sum;
-  amount.exponent_ = std::min(exponent_, other.exponent_);
-  amount.decimal_ = !integers || !fits(amount.exponent_) || !other.fits(amount.exponent_) ||
-                    !amount.fits(amount.exponent_);
-  return amount;
-}
-
-std::optional<Amount> Amount::Minus(const Amount& other) const {
-  Amount negative = other;
-  negative.value_ = -other.value_;
-  return Plus(negative);
+bool Amount::exact() const {
+  constexpr std::int64_t kAbove =
+      std::numeric_limits<std::int64_t>::max();  // what Quantity caps at
+  const std::optional<std::int64_t> units = value_.Exactly(0);
+  return units != kAbove && units != -kAbove;
 }
 
 void Amount::AddTo(Digester& digester) const {
@@ -263,9 +157,7 @@ void Amount::AddTo(Digester& digester) const {
     digester.Add(exactly ? 1U : 0U);
     digester.Add(static_cast<std::uint64_t>(exactly.value_or(0)));
   }
-  digester.Add(std::bit_cast<std::uint64_t>(value_.Nearest(0)));
-  digester.Add(static_cast<std::uint64_t>(exponent_));
-  digester.Add((decimal_ ? 2U : 0U) + (exact_ ? 1U : 0U));
+  digester.Add(std::bit_cast<std::uint64_t>(value_.Nearest()));
 }
 
 }  // namespace berth::cel

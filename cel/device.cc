@@ -49,9 +49,6 @@ std::size_t HashOf(const Amount& amount) {
   return std::hash<std::int64_t>()(amount.AsInteger().value_or(0));
 }
 
-bool IsSame(const AttributeValue& a, const AttributeValue& b) { return a == b; }
-bool IsSame(const Amount& a, const Amount& b) { return a.IsSame(b); }
-
 }  // namespace
 
 // NVIDIA's driver publishes these, and Kubernetes' own names for addresses.
@@ -93,7 +90,7 @@ void SharedValues::ShareAll(std::vector<Device::Domain<T>>& domains, Known<T>& k
       auto [at, end] = known.known.equal_range(hash);
       for (; at != end && !is_known && compared < kMostAlike; ++at, ++compared) {
         const auto other = at->second.lock();
-        is_known = other != nullptr && other->id == entry->id && IsSame(other->value, entry->value);
+        is_known = other != nullptr && other->id == entry->id && other->value == entry->value;
         if (is_known) entry = other;
       }
       if (!is_known && compared < kMostAlike) known.known.emplace(hash, entry);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cel/maps.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -164,6 +165,10 @@ Found FindThere(const Value& map, const Value& key, Arena& arena) {
 }
 
 }  // namespace
+
+bool IsDeviceField(std::string_view name) {
+  return std::ranges::find(kFields, name) != kFields.end();
+}
 
 std::size_t MapSize(const Value& map) {
   switch (map.kind) {

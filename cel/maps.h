@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "cel/value.h"
 
@@ -19,6 +20,8 @@ struct MapEntry {
   Value key;
   Value value;
 };
+
+bool IsDeviceField(std::string_view name);
 
 std::size_t MapSize(const Value& map);
 

@@ -7,10 +7,9 @@
 
 #include <re2/re2.h>
 
-#include "cel/check/checker.h"
-#include "cel/check/functions.h"
 #include "cel/eval/evaluator.h"
 #include "cel/eval/library.h"
+#include "cel/syntax/names.h"
 #include "cel/syntax/parser.h"
 
 namespace berth::cel {
@@ -118,10 +117,8 @@ class Folding {
 
   static bool FoldIn(Node& node) {
     const Node& list = *node.children[1];
-    const bool of_list = node.overload != nullptr &&
-                         node.overload->parameters[1]->kind == TypeKind::kList &&
-                         list.kind == NodeKind::kConst && list.value.is(Kind::kList);
-    if (!of_list) return true;
+    const bool is_list = list.kind == NodeKind::kConst && list.value.is(Kind::kList);
+    if (!is_list || list.function == Function::kToDyn) return true;  // of dyn() it may be anything
     if (list.value.list->items.empty()) {
       Become(node, Value::Bool(false));
       return true;
@@ -168,7 +165,7 @@ Expected<Program> Program::Compile(std::string_view expression) {
   }
   auto plan = std::make_shared<Plan>();
   BERTH_TRY(plan->root, Parse(expression, plan->constants));
-  BERTH_TRY(plan->slots, Check(*plan->root));
+  BERTH_TRY(plan->slots, ResolveNames(*plan->root));
   Folding folding(plan->constants);
   if (!folding.Fold(*plan->root)) return tl::unexpected(folding.failure());
   return Program(std::move(plan));

@@ -3,17 +3,17 @@
 // Program: a CEL expression that selects devices, of a DeviceClass or of a request of a
 // ResourceClaim (selectors[].cel.expression), compiled once and asked about many devices.
 //
-// It answers as kube-scheduler does, or says that it does not know: language, types and libraries
-// are those of k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.37, which has the features
+// It answers as kube-scheduler does, or says that it does not know: language and libraries are
+// those of k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.37, which has the features
 // DRAConsumableCapacity and DRAListTypeAttributes in stored expressions whether they are on or not.
-// `make cel` compares the two (test/e2e/cel).
+// `make cel` compares the two (test/e2e/cel). Types are not checked: the API server does that
+// before it stores an expression.
 //
-// Not evaluated: functions beyond contains, startsWith, endsWith, matches, lowerAscii, upperAscii,
-// split, substring, size and includes, of quantities, versions and optionals (none that sort, sum
-// or join);
-// bytes, durations, timestamps, ip(), cidr(), url(), format.*, format() and
-// strings.quote() of texts, string() of a double, messages, regular expressions that are no
-// constants, quantities above 2^63 - 1, and lists that hold quantities or versions beside others.
+// Evaluated: contains, startsWith, endsWith, matches, lowerAscii, upperAscii, split, substring,
+// size, includes, conversions, comparisons of quantities and versions, optionals, and the macros.
+// Not evaluated: all other functions, bytes, durations, timestamps, string() of a double, messages,
+// regular expressions that are no constants, quantities above 2^63 - 1, and lists that hold
+// quantities or versions beside others.
 //
 // Bounds: text of 10 KiB and 250 levels (Kubernetes' own), cost of 1,000,000 units per device
 // (Kubernetes' own; a unit is some 10 ns), and what Kubernetes leaves to its machine: kMostBytes
@@ -53,7 +53,7 @@ class Plan;
 // Immutable: any thread may ask it.
 class Program {
  public:
-  // Error: kUnsupported (a function or a variable that Berth does not know) or kRefused.
+  // Error: kUnsupported (a function or a name that Berth does not know) or kRefused.
   static Expected<Program> Compile(std::string_view expression);
 
   // What an evaluation took, and what its answer is about.

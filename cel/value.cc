@@ -220,7 +220,7 @@ Equality Equal(const Value& a, const Value& b, Arena& arena) {
     case Kind::kType:
       return Said(b.is(Kind::kType) && a.text() == b.text());
     case Kind::kQuantity:
-      if (!b.is(Kind::kQuantity) || b.is_sum) return Equality::kFails;
+      if (!b.is(Kind::kQuantity)) return Equality::kFails;
       if (!a.amount->exact() || !b.amount->exact()) arena.GiveUp("quantities above 2^63");
       return Said(*a.amount == *b.amount);
     case Kind::kVersion:

@@ -56,9 +56,6 @@ using CapacityDomain = Device::Domain<Amount>;
 
 struct Value {
   Kind kind = Kind::kNull;
-  // A quantity that add() or sub() made. Kubernetes holds it by pointer and its equality then knows
-  // it on the left side alone.
-  bool is_sum = false;
   union {
     bool boolean;
     std::int64_t integer = 0;

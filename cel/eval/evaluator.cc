@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "cel/check/functions.h"
 #include "cel/eval/library.h"
 #include "cel/maps.h"
 
@@ -31,26 +30,9 @@ std::optional<std::int64_t> PlaceOf(const Value& key) {
   }
 }
 
-// Whether Kubernetes looks for the overload once it has the arguments. Like those of more than two
-// arguments, and those with a pattern, such calls end at the first error and cost nothing where it
-// is before the last argument; others evaluate all of their arguments.
-bool FindsOverload(const Node& call) {
-  switch (call.function) {
-    case Function::kToDyn:
-    case Function::kType:
-    case Function::kSize:
-      return false;
-    default:
-      return call.overload == nullptr && call.function >= Function::kToBool;
-  }
-}
-
 // Kubernetes' account of costs breaks off the whole evaluation where a version is looked up in a
 // set.
-bool BreaksOff(const Node& call, Args args) {
-  return call.overload != nullptr && call.function == Function::kIn && call.in_set &&
-         args[0].is(Kind::kVersion);
-}
+bool BreaksOff(const Node& call, Args args) { return call.in_set && args[0].is(Kind::kVersion); }
 
 bool IsKey(const Value& value) {
   return value.is_number() || value.is(Kind::kBool) || value.is(Kind::kString);
@@ -72,20 +54,6 @@ void Evaluator::CheckBounds() {
   if (!arena_.unsupported().empty()) stopped_ = true;
 }
 
-bool Evaluator::IsPath(const Node& node) {
-  switch (node.kind) {
-    case NodeKind::kName:
-      return true;
-    case NodeKind::kSelect:
-      return !node.test_only;
-    case NodeKind::kCall:
-      return node.function == Function::kIndex || node.function == Function::kOptionalIndex ||
-             node.function == Function::kOptionalSelect || node.function == Function::kConditional;
-    default:
-      return false;
-  }
-}
-
 Value Evaluator::Eval(const Node& node) {
   if (stopped()) return Value::Null();
   switch (node.kind) {
@@ -95,7 +63,7 @@ Value Evaluator::Eval(const Node& node) {
       if (node.test_only) return EvalHas(node);
       break;
     case NodeKind::kCall:
-      if (!IsPath(node)) return EvalCall(node);
+      if (!node.is_path()) return EvalCall(node);
       break;
     case NodeKind::kName:
       break;
@@ -134,8 +102,8 @@ Evaluator::Path Evaluator::Follow(const Node& node) {
   if (node.kind == NodeKind::kCall && node.function == Function::kConditional) {
     return FollowConditional(node);
   }
-  if (!IsPath(node) || node.kind == NodeKind::kName) {
-    Path path{IsPath(node) ? Read(node) : Eval(node)};
+  if (!node.is_path() || node.kind == NodeKind::kName) {
+    Path path{node.is_path() ? Read(node) : Eval(node)};
     if (path.value.is(Kind::kOptional)) {
       path.optional = true;
       path.absent = path.value.content == nullptr;
@@ -171,7 +139,7 @@ Evaluator::Path Evaluator::FollowConditional(const Node& call) {
 }
 
 Value Evaluator::KeyOf(const Node& node) {
-  if (!IsPath(node)) return Eval(node);
+  if (!node.is_path()) return Eval(node);
   const Path path = Follow(node);
   if (path.value.is(Kind::kError)) return path.value;
   return path.absent || path.optional ? NoOverload(arena_) : path.value;
@@ -264,7 +232,7 @@ Value Evaluator::EvalCall(const Node& call) {
     values[i] = Eval(*call.children[i]);
     if (stopped()) return Value::Null();
     if (!values[i].is(Kind::kError)) continue;
-    const bool ends = count > 2 || call.pattern || FindsOverload(call);
+    const bool ends = count > 2 || call.pattern;
     if (ends && i + 1 < count) return values[i];
     if (error == nullptr) error = &values[i];
   }

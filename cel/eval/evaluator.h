@@ -57,7 +57,6 @@ class Evaluator {
   void Qualify(Path& path, const Value& key);
   Value KeyOf(const Node& node);
   Value Read(const Node& name);
-  static bool IsPath(const Node& node);
 
   void Charge(std::uint64_t cost);
   [[nodiscard]] bool stopped() const { return stopped_; }

@@ -36,9 +36,8 @@ std::uint64_t Traversal(const Value& value, Arena& arena) {
   return cost;
 }
 
-// Whether the types alone say that both sides of an operator are of that kind.
-bool Takes(const Node& call, TypeKind kind) {
-  return call.overload != nullptr && call.overload->parameters[0]->kind == kind;
+bool AreTexts(std::span<const Value> args) {
+  return args[0].is(Kind::kString) && args[1].is(Kind::kString);
 }
 
 std::uint64_t RegexCost(std::span<const Value> args) {
@@ -86,15 +85,13 @@ std::uint64_t CallCost(const Node& call, std::span<const Value> args, Arena& are
     case Function::kLessEquals:
     case Function::kGreater:
     case Function::kGreaterEquals:
-      return Takes(call, TypeKind::kString) ? EqualityCost(args) : 1;
+      return AreTexts(args) ? EqualityCost(args) : 1;
     case Function::kAdd:
-      if (!Takes(call, TypeKind::kString)) return 1;
+      if (!AreTexts(args)) return 1;
       return Tenth(Characters(args[0]) + Characters(args[1]));
     case Function::kIn:
-      if (call.overload == nullptr || call.overload->parameters[1]->kind != TypeKind::kList) {
-        return 1;
-      }
-      return SizeOf(args[1]);
+      // What an attribute is Kubernetes does not know beforehand.
+      return call.children[1]->is_path() || !args[1].is(Kind::kList) ? 1 : SizeOf(args[1]);
     case Function::kStartsWith:
     case Function::kEndsWith:
       return Tenth(Characters(args[1]));

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cel/check/functions.h"
+#include "cel/syntax/names.h"
 #include "cel/syntax/node.h"
 #include "cel/value.h"
 
@@ -33,8 +33,9 @@ Value CallQuantity(Function function, Args args, Arena& arena);
 // Any of them but the operators that do not evaluate all of their arguments.
 Value Call(const Node& call, Args args, Arena& arena);
 
-// What a call costs, in the units in which Kubernetes bounds expressions. Source:
-// github.com/google/cel-go, interpreter/runtimecost.go;
+// What a call costs, in the units in which Kubernetes bounds expressions; up to a tenth per
+// character more where Kubernetes does not know beforehand that an operator is one of texts.
+// Source: github.com/google/cel-go, interpreter/runtimecost.go;
 // k8s.io/apiserver/pkg/cel/library/cost.go.
 
 inline constexpr std::uint64_t kListCost = 10;  // of making one

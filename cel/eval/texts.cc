@@ -16,13 +16,6 @@
 namespace berth::cel {
 namespace {
 
-using Items = std::vector<Value>;
-
-Value NewList(Items items, Arena& arena) {
-  arena.Spend(items.size());
-  return Value::Of(arena.NewList(std::move(items)));
-}
-
 bool IsTrue(Equality same) { return same == Equality::kYes; }
 
 bool AllTexts(Args args) {
@@ -175,15 +168,6 @@ Value CallOptional(Function function, Args args, Arena& arena) {
                         (value.is_map() && !value.is(Kind::kAttributes) &&
                          !value.is(Kind::kCapacities) && MapSize(value) == 0);
       return Value::Optional(zero ? nullptr : &arena.Keep(value));
-    }
-    case Function::kOptionalUnwrap: {
-      if (!value.is(Kind::kList)) return NoOverload(arena);
-      Items items;
-      for (const Value& item : value.list->items) {
-        if (!item.is(Kind::kOptional)) return NoOverload(arena);
-        if (item.content != nullptr) items.push_back(*item.content);
-      }
-      return NewList(std::move(items), arena);
     }
     default:
       break;

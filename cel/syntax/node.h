@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Node: an expression as a tree, macros expanded. The checker fills in what the names mean.
+// Node: an expression as a tree, macros expanded. ResolveNames fills in what the
+// names mean.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,77 @@ class RE2;
 
 namespace berth::cel {
 
-struct Overload;
-enum class Function : std::uint8_t;
-
 // Levels of an expression with its parentheses. Kubernetes counts 250 of each of its own kinds of
 // levels; there is nothing within this that it would refuse.
 inline constexpr int kDeepest = 80;
 // Copies of nodes that macros make included.
 inline constexpr int kMostNodes = 20'000;
+
+// The functions that Berth evaluates. Their order tells the kinds apart (cel/eval/library.cc).
+enum class Function : std::uint8_t {
+  kNone,
+  // Operators.
+  kAnd,
+  kOr,
+  kConditional,
+  kNot,
+  kNotStrictlyFalse,
+  kEquals,
+  kNotEquals,
+  kLess,
+  kLessEquals,
+  kGreater,
+  kGreaterEquals,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kModulo,
+  kNegate,
+  kIn,
+  kIndex,
+  kOptionalIndex,
+  kOptionalSelect,
+  // Conversions.
+  kToBool,
+  kToDouble,
+  kToDyn,
+  kToInt,
+  kToString,
+  kToUint,
+  kType,
+  // Texts.
+  kSize,
+  kContains,
+  kEndsWith,
+  kStartsWith,
+  kMatches,
+  kLowerAscii,
+  kUpperAscii,
+  kSplit,
+  kSubstring,
+  // Lists.
+  kIncludes,
+  // Optionals.
+  kOptionalOf,
+  kOptionalOfNonZero,
+  kOptionalNone,
+  kValue,
+  kHasValue,
+  kOrOptional,
+  kOrValue,
+  // Quantities and versions.
+  kQuantity,
+  kIsQuantity,
+  kSemver,
+  kIsSemver,
+  kIsGreaterThan,
+  kIsLessThan,
+  kCompareTo,
+  kMajor,
+  kMinor,
+  kPatch,
+};
 
 enum class NodeKind : std::uint8_t {
   kConst,   // value
@@ -53,13 +117,21 @@ struct Node {
   std::vector<bool> optional;
   std::string variables[3];  // of a fold; "" = no second item
 
-  // From the checker.
+  // From ResolveNames, and in_set and pattern from folding (program.cc).
   int slot = -1;  // of a variable; -1 = the device
   int slots[3] = {-1, -1, -1};
   Function function{};
-  const Overload* overload = nullptr;  // the only one that the types allow
-  bool in_set = false;                 // `in` a constant list of texts, numbers and bools
+  bool in_set = false;  // `in` a constant list of texts, numbers and bools
   std::shared_ptr<const re2::RE2> pattern;
+
+  // A name, or what leads on from a value: a.b, a[b], c ? a : b.
+  [[nodiscard]] bool is_path() const {
+    if (kind == NodeKind::kSelect) return !test_only;
+    return kind == NodeKind::kName ||
+           (kind == NodeKind::kCall &&
+            (function == Function::kIndex || function == Function::kOptionalIndex ||
+             function == Function::kOptionalSelect || function == Function::kConditional));
+  }
 };
 
 using NodePtr = std::unique_ptr<Node>;

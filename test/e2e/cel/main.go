@@ -75,7 +75,7 @@ func steady(compiled dracel.CompilationResult, d dracel.Device, verdict string) 
 
 type tally struct {
 	pairs, evaluated, unsteady, disagreements int
-	otherCost                                 int
+	otherCost, refused                        int
 	verdicts                                  map[string]int
 	unsupported                               map[string]int
 	shown                                     int
@@ -91,6 +91,7 @@ func (t *tally) add(o *tally) {
 	t.unsteady += o.unsteady
 	t.disagreements += o.disagreements
 	t.otherCost += o.otherCost
+	t.refused += o.refused
 	for k, v := range o.verdicts {
 		t.verdicts[k] += v
 	}
@@ -151,6 +152,10 @@ func compare(a *asker, expression string, devices []device, t *tally) (evaluated
 	}
 	compiled, panicked := compile(expression)
 	evaluated = true
+	if panicked || (compiled.Error != nil && got.Verdicts[0] != "refused") {
+		t.refused += len(devices)
+		return true, nil // no cluster has it: the API server refuses what does not compile
+	}
 	for i, d := range devices {
 		t.pairs++
 		if got.Verdicts[i] == "unsupported" {
@@ -159,10 +164,7 @@ func compare(a *asker, expression string, devices []device, t *tally) (evaluated
 			continue
 		}
 		t.evaluated++
-		want, cost := "a panic", uint64(0)
-		if !panicked {
-			want, cost = theirs(compiled, d.kubernetes())
-		}
+		want, cost := theirs(compiled, d.kubernetes())
 		t.verdicts[want]++
 		if got.Verdicts[i] == want {
 			if want != "refused" && got.Costs[i] != cost {
@@ -174,7 +176,7 @@ func compare(a *asker, expression string, devices []device, t *tally) (evaluated
 			}
 			continue
 		}
-		if want != "refused" && !panicked && !steady(compiled, d.kubernetes(), want) {
+		if want != "refused" && !steady(compiled, d.kubernetes(), want) {
 			t.unsteady++
 			continue
 		}
@@ -185,8 +187,6 @@ func compare(a *asker, expression string, devices []device, t *tally) (evaluated
 			why := got.Why
 			if compiled.Error != nil {
 				why += "; Kubernetes: " + strings.SplitN(compiled.Error.Detail, "\n", 2)[0]
-			} else if panicked {
-				why += "; Kubernetes panics"
 			} else if _, _, err := compiled.DeviceMatches(context.Background(), d.kubernetes()); err != nil {
 				why += "; Kubernetes: " + err.Error()
 			}
@@ -287,6 +287,7 @@ func selectors() (all, evaluated int, t *tally, err error) {
 func (t *tally) print(what string) {
 	fmt.Printf("%s: %d disagreements in %d evaluated of %d (%.1f%%); %d depend on the order of a map; the cost differs in %d\n",
 		what, t.disagreements, t.evaluated, t.pairs, 100*float64(t.evaluated)/float64(max(t.pairs, 1)), t.unsteady, t.otherCost)
+	fmt.Printf("  Kubernetes refuses %d more\n", t.refused)
 	fmt.Println("  Kubernetes:", t.verdicts)
 	reasons := make([]string, 0, len(t.unsupported))
 	for why := range t.unsupported {

@@ -93,14 +93,22 @@ TEST(Program, FailsWhereAnAttributeIsMissing) {
 TEST(Program, RefusesWhatKubernetesRefuses) {
   ExpectVerdicts({
       {"", "refused"},
-      {"1", "refused"},
-      {"device.drivers == 'x'", "refused"},
-      {"device.driver == 1", "refused"},
       {"device.driver == 'x' &&", "refused"},
-      {"[1, 'a'] == []", "refused"},
+      {"device.driver = 'x'", "refused"},
+      {"device.driver == 'x", "refused"},
       {"int('x') == 1", "refused"},
       {"has(device)", "refused"},
-      {"device.driver.size() > 'a'", "refused"},
+      {"{'a': 1}[null] == 1", "refused"},
+  });
+}
+
+TEST(Program, LeavesItToTheApiServerToCheckTypes) {
+  ExpectVerdicts({
+      {"1", "failed"},
+      {"device.driver == 1", "false"},
+      {"device.driver.size() > 'a'", "failed"},
+      {"[1, 'a'] == []", "false"},
+      {"device.driver.major() == 1", "failed"},
   });
 }
 
@@ -116,6 +124,12 @@ TEST(Program, SaysWhatItDoesNotKnow) {
       {"sets.contains([1, 2], [1])", "unsupported"},
       {"device.driver.indexOf('.') == 3", "unsupported"},
       {"[1, 2].sum() == 3", "unsupported"},
+      {"device.drivers == 'x'", "unsupported"},
+      {"has(device.drivers)", "unsupported"},
+      {"device.?drivers.hasValue()", "unsupported"},
+      {"device.driver.startsWith('a', 'b')", "unsupported"},
+      {"device.driver.substring(1, 2, 3, 4, 5) == ''", "unsupported"},
+      {"quantity('1').add(1) == quantity('2')", "unsupported"},
   });
 }
 
