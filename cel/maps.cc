@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -87,62 +85,6 @@ Found FindEntry(const Device::Domain<T>& domain, const Value& id, Arena& arena) 
   return {};
 }
 
-bool SameKey(const Value& a, const Value& b) {
-  if (a.kind != b.kind) return false;
-  switch (a.kind) {
-    case Kind::kBool:
-      return a.boolean == b.boolean;
-    case Kind::kInt:
-      return a.integer == b.integer;
-    case Kind::kUint:
-      return a.natural == b.natural;
-    default:
-      return a.text() == b.text();
-  }
-}
-
-Found FindExactly(const MapValue& map, const Value& key, Arena& arena) {
-  arena.Spend(map.entries.size());
-  for (const auto& [own, value] : map.entries) {
-    if (SameKey(own, key)) return {true, value};
-  }
-  return {};
-}
-
-// Another number is a key too, if it is the same number.
-Found FindNumber(const MapValue& map, const Value& key, Arena& arena) {
-  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  switch (key.kind) {
-    case Kind::kInt:
-      if (key.integer < 0) return {};
-      return FindExactly(map, Value::Uint(static_cast<std::uint64_t>(key.integer)), arena);
-    case Kind::kUint:
-      if (key.natural > kMost) return {};
-      return FindExactly(map, Value::Int(static_cast<std::int64_t>(key.natural)), arena);
-    case Kind::kDouble: {
-      if (std::floor(key.real) != key.real) return {};
-      Found found;
-      if (key.real > -0x1p63 && key.real < 0x1p63) {
-        found = FindExactly(map, Value::Int(static_cast<std::int64_t>(key.real)), arena);
-      }
-      if (!found.found && key.real >= 0 && key.real < 0x1p64) {
-        found = FindExactly(map, Value::Uint(static_cast<std::uint64_t>(key.real)), arena);
-      }
-      return found;
-    }
-    default:
-      return {};
-  }
-}
-
-Found FindBuilt(const MapValue& map, const Value& key, Arena& arena) {
-  if (!key.is_number() && !key.is(Kind::kBool) && !key.is(Kind::kString)) return {};
-  if (!key.is(Kind::kDouble)) {
-    if (const Found found = FindExactly(map, key, arena); found.found) return found;
-  }
-  return FindNumber(map, key, arena);
-}
-
 // What is there, without the empty map for a domain that is not.
 Found FindThere(const Value& map, const Value& key, Arena& arena) {
   switch (map.kind) {
@@ -157,10 +99,8 @@ Found FindThere(const Value& map, const Value& key, Arena& arena) {
       return FindDomain(map.device->capacity(), key);
     case Kind::kAttributeDomain:
       return FindEntry(*map.attributes, key, arena);
-    case Kind::kCapacityDomain:
-      return FindEntry(*map.capacities, key, arena);
     default:
-      return FindBuilt(*map.map, key, arena);
+      return FindEntry(*map.capacities, key, arena);
   }
 }
 
@@ -180,10 +120,8 @@ std::size_t MapSize(const Value& map) {
       return map.device->capacity().size();
     case Kind::kAttributeDomain:
       return map.attributes->entries.size();
-    case Kind::kCapacityDomain:
-      return map.capacities->entries.size();
     default:
-      return map.map->entries.size();
+      return map.capacities->entries.size();
   }
 }
 
@@ -197,10 +135,8 @@ MapEntry MapEntryAt(const Value& map, std::size_t index, Arena& arena) {
       return DomainAt(map.device->capacity(), index);
     case Kind::kAttributeDomain:
       return EntryAt(*map.attributes, index, arena);
-    case Kind::kCapacityDomain:
-      return EntryAt(*map.capacities, index, arena);
     default:
-      return {map.map->entries[index].first, map.map->entries[index].second};
+      return EntryAt(*map.capacities, index, arena);
   }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The maps of an evaluation: those that an expression builds, and the parts of a device that are
-// maps to it without being copied.
+// The maps of an evaluation: the parts of a device, which are maps to it without being copied.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +24,7 @@ bool IsDeviceField(std::string_view name);
 
 std::size_t MapSize(const Value& map);
 
-// Entries have the order of their names in a device, otherwise that of their making. Kubernetes has
-// none. index < MapSize(map).
+// Entries have the order of their names. Kubernetes has none. index < MapSize(map).
 MapEntry MapEntryAt(const Value& map, std::size_t index, Arena& arena);
 
 // As a selection sees it: a domain that the device does not have is an empty map.

@@ -21,8 +21,8 @@ std::string Text(const Value& error) {
   return text;
 }
 
-// What Kubernetes evaluates when it compiles an expression: lists, maps and conversions of
-// constants. What fails then is no expression to it.
+// What Kubernetes evaluates when it compiles an expression: lists and conversions of constants.
+// What fails then is no expression to it.
 class Folding {
  public:
   explicit Folding(Arena& constants) : constants_(constants) {}
@@ -31,16 +31,8 @@ class Folding {
     for (const NodePtr& child : node.children) {
       if (!Fold(*child)) return false;
     }
-    switch (node.kind) {
-      case NodeKind::kList:
-        return FoldList(node);
-      case NodeKind::kMap:
-        return FoldMap(node);
-      case NodeKind::kCall:
-        return FoldCall(node);
-      default:
-        return true;
-    }
+    if (node.kind == NodeKind::kList) FoldList(node);
+    return node.kind != NodeKind::kCall || FoldCall(node);
   }
 
   [[nodiscard]] const Failure& failure() const { return failure_; }
@@ -51,46 +43,20 @@ class Folding {
     return false;
   }
 
-  static bool AllConstant(const Node& node) {
-    return std::ranges::all_of(node.children,
-                               [](const NodePtr& c) { return c->kind == NodeKind::kConst; }) &&
-           std::ranges::find(node.optional, true) == node.optional.end();
-  }
-
   static void Become(Node& node, const Value& value) {
     node.kind = NodeKind::kConst;
     node.value = value;
   }
 
-  bool FoldList(Node& node) {
-    if (!AllConstant(node)) return true;
+  void FoldList(Node& node) {
+    const bool constant =
+        std::ranges::all_of(node.children,
+                            [](const NodePtr& c) { return c->kind == NodeKind::kConst; }) &&
+        std::ranges::find(node.optional, true) == node.optional.end();
+    if (!constant) return;
     std::vector<Value> items;
     for (const NodePtr& child : node.children) items.push_back(child->value);
     Become(node, Value::Of(constants_.NewList(std::move(items))));
-    return true;
-  }
-
-  // The last one of a key counts. Keys of other kinds are left to the evaluation, which refuses
-  // them.
-  bool FoldMap(Node& node) {
-    if (!AllConstant(node)) return true;
-    for (std::size_t i = 0; i < node.children.size(); i += 2) {
-      const Kind key = node.children[i]->value.kind;
-      if (key != Kind::kString && key != Kind::kInt && key != Kind::kUint && key != Kind::kBool) {
-        return true;
-      }
-    }
-    MapValue& map = constants_.NewMap();
-    for (std::size_t i = 0; i < node.children.size(); i += 2) {
-      const Value& key = node.children[i]->value;
-      std::erase_if(map.entries, [this, &key](const auto& entry) {
-        return entry.first.kind == key.kind &&
-               Equal(entry.first, key, constants_) == Equality::kYes;
-      });
-      map.entries.emplace_back(key, node.children[i + 1]->value);
-    }
-    Become(node, Value::Of(map));
-    return true;
   }
 
   bool FoldCall(Node& node) {
@@ -101,16 +67,13 @@ class Folding {
     if (node.function == Function::kMatches) return CompilePattern(node);
     if (!IsConversion(node.function) || node.children[0]->kind != NodeKind::kConst) return true;
     const Value value = Convert(node.function, node.children[0]->value, constants_);
-    if (!constants_.unsupported().empty()) {
-      return Stop(FailureKind::kUnsupported, std::string(constants_.unsupported()));
-    }
     if (value.is(Kind::kError)) return Stop(FailureKind::kRefused, Text(value));
     Become(node, value);
     return true;
   }
 
   bool CheckKey(const Node& key) {
-    const bool good = key.kind != NodeKind::kConst || key.value.is_number() ||
+    const bool good = key.kind != NodeKind::kConst || key.value.is(Kind::kInt) ||
                       key.value.is(Kind::kBool) || key.value.is(Kind::kString);
     return good || Stop(FailureKind::kRefused, "no index can be such a value");
   }
@@ -124,7 +87,7 @@ class Folding {
       return true;
     }
     node.in_set = std::ranges::all_of(list.value.list->items, [](const Value& item) {
-      return item.is_number() || item.is(Kind::kBool) || item.is(Kind::kString);
+      return item.is(Kind::kInt) || item.is(Kind::kBool) || item.is(Kind::kString);
     });
     return true;
   }
@@ -182,10 +145,7 @@ Expected<bool> Program::Matches(const Device& device, Effort* effort) const {
     return Fail(FailureKind::kFailed, std::string(why));
   }
   if (value.is(Kind::kError)) return Fail(FailureKind::kFailed, Text(value));
-  if (!value.is(Kind::kBool)) {
-    return Fail(FailureKind::kFailed,
-                "the result is " + std::string(TypeName(value)) + ", want bool");
-  }
+  if (!value.is(Kind::kBool)) return Fail(FailureKind::kFailed, "the result is no bool");
   return value.boolean;
 }
 

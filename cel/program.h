@@ -10,10 +10,10 @@
 // before it stores an expression.
 //
 // Evaluated: contains, startsWith, endsWith, matches, lowerAscii, upperAscii, split, substring,
-// size, includes, conversions, comparisons of quantities and versions, optionals, and the macros.
-// Not evaluated: all other functions, bytes, durations, timestamps, string() of a double, messages,
-// regular expressions that are no constants, quantities above 2^63 - 1, and lists that hold
-// quantities or versions beside others.
+// size, includes, int, string, comparisons of quantities and versions, optionals, and the macros.
+// Not evaluated: all other functions, bytes, numbers that are no integers, durations, timestamps,
+// types, maps other than the device's, regular expressions that are no constants, quantities above
+// 2^63 - 1, and lists that hold quantities or versions beside others.
 //
 // Bounds: text of 10 KiB and 250 levels (Kubernetes' own), cost of 1,000,000 units per device
 // (Kubernetes' own; a unit is some 10 ns), and what Kubernetes leaves to its machine: kMostBytes

@@ -2,8 +2,6 @@
 #include "cel/value.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "cel/maps.h"
 
@@ -36,32 +34,6 @@ std::size_t SizeOfRune(unsigned char first) {
 
 int Order(auto a, auto b) { return (a > b) - (a < b); }
 
-int CompareWithDouble(const Value& number, double d) {
-  switch (number.kind) {
-    case Kind::kInt:
-      if (d < static_cast<double>(std::numeric_limits<std::int64_t>::min())) return 1;
-      if (d > static_cast<double>(std::numeric_limits<std::int64_t>::max())) return -1;
-      return Order(static_cast<double>(number.integer), d);
-    case Kind::kUint:
-      if (d < 0) return 1;
-      if (d > static_cast<double>(std::numeric_limits<std::uint64_t>::max())) return -1;
-      return Order(static_cast<double>(number.natural), d);
-    default:
-      return Order(number.real, d);
-  }
-}
-
-int CompareNumbers(const Value& a, const Value& b) {
-  if (b.is(Kind::kDouble)) return CompareWithDouble(a, b.real);
-  if (a.is(Kind::kDouble)) return -CompareWithDouble(b, a.real);
-  if (a.is(Kind::kInt) && b.is(Kind::kInt)) return Order(a.integer, b.integer);
-  if (a.is(Kind::kUint) && b.is(Kind::kUint)) return Order(a.natural, b.natural);
-  if (a.is(Kind::kUint)) return -CompareNumbers(b, a);
-  return a.integer < 0 ? -1 : Order(static_cast<std::uint64_t>(a.integer), b.natural);
-}
-
-bool IsNaN(const Value& value) { return value.is(Kind::kDouble) && std::isnan(value.real); }
-
 Equality Said(bool equal) { return equal ? Equality::kYes : Equality::kNo; }
 
 Equality EqualLists(const Value& a, const Value& b, Arena& arena) {
@@ -89,22 +61,14 @@ Equality EqualMaps(const Value& a, const Value& b, Arena& arena) {
 
 Value Value::Bool(bool b) { return Made(Kind::kBool, &Value::boolean, b); }
 Value Value::Int(std::int64_t i) { return Made(Kind::kInt, &Value::integer, i); }
-Value Value::Uint(std::uint64_t u) { return Made(Kind::kUint, &Value::natural, u); }
-Value Value::Double(double d) { return Made(Kind::kDouble, &Value::real, d); }
 Value Value::Text(std::string_view text) {
   Value value = Made(Kind::kString, &Value::data, text.data());
   value.size = text.size();
   return value;
 }
-Value Value::Type(std::string_view name) {
-  Value value = Text(name);
-  value.kind = Kind::kType;
-  return value;
-}
 Value Value::Of(const Amount& amount) { return Made(Kind::kQuantity, &Value::amount, &amount); }
 Value Value::Of(const Version& version) { return Made(Kind::kVersion, &Value::version, &version); }
 Value Value::Of(ListValue& list) { return Made(Kind::kList, &Value::list, &list); }
-Value Value::Of(MapValue& map) { return Made(Kind::kMap, &Value::map, &map); }
 Value Value::Of(const Device& device) { return Made(Kind::kDevice, &Value::device, &device); }
 Value Value::Of(const AttributeDomain& domain) {
   return Made(Kind::kAttributeDomain, &Value::attributes, &domain);
@@ -141,48 +105,12 @@ ListValue& Arena::NewList(std::vector<Value> items) {
   return KeepIn(lists_, ListValue{std::move(items), false});
 }
 
-MapValue& Arena::NewMap() {
-  bytes_ += 64;
-  return KeepIn(maps_, MapValue{});
-}
-
 Value Arena::Error(std::string_view what, std::string_view detail) {
   Value value;
   value.kind = Kind::kError;
   bytes_ += 64;
   value.error = &KeepIn(errors_, ErrorText{what, detail});
   return value;
-}
-
-std::string_view TypeName(const Value& value) {
-  switch (value.kind) {
-    case Kind::kError:
-      return "error";
-    case Kind::kNull:
-      return "null_type";
-    case Kind::kBool:
-      return "bool";
-    case Kind::kInt:
-      return "int";
-    case Kind::kUint:
-      return "uint";
-    case Kind::kDouble:
-      return "double";
-    case Kind::kString:
-      return "string";
-    case Kind::kType:
-      return "type";
-    case Kind::kQuantity:
-      return "kubernetes.Quantity";
-    case Kind::kVersion:
-      return "kubernetes.Semver";
-    case Kind::kOptional:
-      return "optional_type";
-    case Kind::kList:
-      return "list";
-    default:
-      return "map";
-  }
 }
 
 std::size_t CharactersIn(std::string_view text) {
@@ -211,14 +139,10 @@ Equality Equal(const Value& a, const Value& b, Arena& arena) {
     case Kind::kBool:
       return Said(b.is(Kind::kBool) && a.boolean == b.boolean);
     case Kind::kInt:
-    case Kind::kUint:
-    case Kind::kDouble:
-      return Said(b.is_number() && !IsNaN(a) && !IsNaN(b) && CompareNumbers(a, b) == 0);
+      return Said(b.is(Kind::kInt) && a.integer == b.integer);
     case Kind::kString:
       if (b.is(Kind::kString)) arena.Spend(std::min(a.size, b.size) / 16);
       return Said(b.is(Kind::kString) && a.text() == b.text());
-    case Kind::kType:
-      return Said(b.is(Kind::kType) && a.text() == b.text());
     case Kind::kQuantity:
       if (!b.is(Kind::kQuantity)) return Equality::kFails;
       if (!a.amount->exact() || !b.amount->exact()) arena.GiveUp("quantities above 2^63");
@@ -238,10 +162,8 @@ Equality Equal(const Value& a, const Value& b, Arena& arena) {
 }
 
 int Compare(const Value& a, const Value& b) {
-  if (a.is_number() && b.is_number()) {
-    return IsNaN(a) || IsNaN(b) ? 2 : CompareNumbers(a, b);
-  }
   if (a.kind != b.kind) return 2;
+  if (a.is(Kind::kInt)) return Order(a.integer, b.integer);
   if (a.is(Kind::kString)) return Order(a.text(), b.text());
   if (a.is(Kind::kBool)) return Order(a.boolean, b.boolean);
   return 2;

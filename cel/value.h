@@ -22,21 +22,18 @@ namespace berth::cel {
 inline constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
 inline constexpr std::size_t kMostSteps = 10'000'000;
 
-// The last five are maps: `device`, its attributes and capacity, and one domain of each.
+// Those that devices have, and what selectors make of them. The last five are maps: `device`, its
+// attributes and capacity, and one domain of each.
 enum class Kind : std::uint8_t {
   kError,
   kNull,
   kBool,
   kInt,
-  kUint,
-  kDouble,
   kString,
-  kType,
   kQuantity,
   kVersion,
   kOptional,
   kList,
-  kMap,
   kDevice,
   kAttributes,
   kAttributeDomain,
@@ -45,7 +42,6 @@ enum class Kind : std::uint8_t {
 };
 
 struct ListValue;
-struct MapValue;
 struct ErrorText {
   std::string_view what;
   std::string_view detail;
@@ -59,8 +55,6 @@ struct Value {
   union {
     bool boolean;
     std::int64_t integer = 0;
-    std::uint64_t natural;
-    double real;
     std::size_t size;  // of a text
   };
   union {
@@ -70,7 +64,6 @@ struct Value {
     const Version* version;
     const Value* content;  // of an optional; nullptr = none
     ListValue* list;
-    MapValue* map;
     const Device* device;
     const AttributeDomain* attributes;
     const CapacityDomain* capacities;
@@ -80,22 +73,15 @@ struct Value {
   [[nodiscard]] bool is(Kind k) const { return kind == k; }
   [[nodiscard]] bool is_true() const { return kind == Kind::kBool && boolean; }
   [[nodiscard]] bool is_false() const { return kind == Kind::kBool && !boolean; }
-  [[nodiscard]] bool is_map() const { return kind >= Kind::kMap; }
-  [[nodiscard]] bool is_number() const {
-    return kind == Kind::kInt || kind == Kind::kUint || kind == Kind::kDouble;
-  }
+  [[nodiscard]] bool is_map() const { return kind >= Kind::kDevice; }
 
   static Value Null() { return {}; }
   static Value Bool(bool b);
   static Value Int(std::int64_t i);
-  static Value Uint(std::uint64_t u);
-  static Value Double(double d);
   static Value Text(std::string_view text);  // that outlives it
-  static Value Type(std::string_view name);  // a constant
   static Value Of(const Amount& amount);
   static Value Of(const Version& version);
   static Value Of(ListValue& list);
-  static Value Of(MapValue& map);
   static Value Of(const Device& device);
   static Value Of(const AttributeDomain& domain);
   static Value Of(const CapacityDomain& domain);
@@ -108,10 +94,6 @@ struct ListValue {
   bool grows = false;
 };
 
-struct MapValue {
-  std::vector<std::pair<Value, Value>> entries;  // keys: bool, int, uint or string
-};
-
 // Owns what one evaluation, or the constants of one program, consist of, and counts its bytes.
 class Arena {
  public:
@@ -120,7 +102,6 @@ class Arena {
   const Version& Keep(Version version);
   const Value& Keep(const Value& value);
   ListValue& NewList(std::vector<Value> items);
-  MapValue& NewMap();
   Value Error(std::string_view what, std::string_view detail = {});  // `what`: a constant
 
   // What came up that Berth does not evaluate: there is no result. A constant.
@@ -147,12 +128,8 @@ class Arena {
   std::vector<std::unique_ptr<Version>> versions_;
   std::vector<std::unique_ptr<Value>> values_;
   std::vector<std::unique_ptr<ListValue>> lists_;
-  std::vector<std::unique_ptr<MapValue>> maps_;
   std::vector<std::unique_ptr<ErrorText>> errors_;
 };
-
-// "int", "list", ...: as type(VALUE) names it.
-std::string_view TypeName(const Value& value);
 
 // The number of characters, elements or entries; of other values 1.
 std::size_t SizeOf(const Value& value);
@@ -163,7 +140,7 @@ std::size_t CharactersIn(std::string_view text);
 enum class Equality { kNo, kYes, kFails };
 Equality Equal(const Value& a, const Value& b, Arena& arena);
 
-// -1, 0 or 1 of two numbers (neither NaN), texts or bools; otherwise 2.
+// -1, 0 or 1 of two numbers, texts or bools; otherwise 2.
 int Compare(const Value& a, const Value& b);
 
 // Texts as their characters: CEL counts and cuts by code points.

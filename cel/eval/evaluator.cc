@@ -2,7 +2,6 @@
 #include "cel/eval/evaluator.h"
 
 #include <array>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -12,30 +11,12 @@
 namespace berth::cel {
 namespace {
 
-// The place in a list that a key is; nullopt where it is no whole number.
-std::optional<std::int64_t> PlaceOf(const Value& key) {
-  switch (key.kind) {
-    case Kind::kInt:
-      return key.integer;
-    case Kind::kUint:
-      if (key.natural > 0x7FFF'FFFF'FFFF'FFFFU) return std::nullopt;
-      return static_cast<std::int64_t>(key.natural);
-    case Kind::kDouble:
-      if (!(key.real > -0x1p63 && key.real < 0x1p63) || std::floor(key.real) != key.real) {
-        return std::nullopt;
-      }
-      return static_cast<std::int64_t>(key.real);
-    default:
-      return std::nullopt;
-  }
-}
-
 // Kubernetes' account of costs breaks off the whole evaluation where a version is looked up in a
 // set.
 bool BreaksOff(const Node& call, Args args) { return call.in_set && args[0].is(Kind::kVersion); }
 
 bool IsKey(const Value& value) {
-  return value.is_number() || value.is(Kind::kBool) || value.is(Kind::kString);
+  return value.is(Kind::kInt) || value.is(Kind::kBool) || value.is(Kind::kString);
 }
 
 }  // namespace
@@ -69,8 +50,6 @@ Value Evaluator::Eval(const Node& node) {
       break;
     case NodeKind::kList:
       return EvalList(node);
-    case NodeKind::kMap:
-      return EvalMap(node);
     case NodeKind::kFold:
       return EvalFold(node);
   }
@@ -156,14 +135,13 @@ void Evaluator::Qualify(Path& path, const Value& key) {
   if (from.is_map()) {
     found = FindInMap(from, key, arena_);
   } else if (from.is(Kind::kList)) {
-    const std::optional<std::int64_t> place = PlaceOf(key);
-    if (!place) {
+    if (!key.is(Kind::kInt)) {
       path.value = arena_.Error("a list has no such index");
       if (!path.optional) Charge(1);
       return;
     }
-    found.found = *place >= 0 && *place < std::ssize(from.list->items);
-    if (found.found) found.value = from.list->items[static_cast<std::size_t>(*place)];
+    found.found = key.integer >= 0 && key.integer < std::ssize(from.list->items);
+    if (found.found) found.value = from.list->items[static_cast<std::size_t>(key.integer)];
   }
   if (found.found || !path.optional) Charge(1);
   if (found.found) {
@@ -270,35 +248,6 @@ Value Evaluator::EvalList(const Node& node) {
   const Value list = Value::Of(arena_.NewList(std::move(items)));
   CheckBounds();
   return list;
-}
-
-Value Evaluator::EvalMap(const Node& node) {
-  Charge(kMapCost);
-  MapValue& map = arena_.NewMap();
-  for (std::size_t i = 0; i < node.children.size(); i += 2) {
-    const Value key = Eval(*node.children[i]);
-    if (stopped() || key.is(Kind::kError)) return key;
-    Value value = Eval(*node.children[i + 1]);
-    if (stopped() || value.is(Kind::kError)) return value;
-    bool left_out = false;
-    if (node.optional[i / 2]) {
-      if (!value.is(Kind::kOptional)) return NoOverload(arena_);
-      left_out = value.content == nullptr;
-      if (!left_out) value = *value.content;
-    }
-    if (!IsKey(key) || key.is(Kind::kDouble)) arena_.GiveUp("such a key of a map");
-    arena_.Spend(map.entries.size());
-    CheckBounds();
-    if (stopped()) return Value::Null();
-    // The last one of a key counts.
-    std::erase_if(map.entries, [this, &key](const auto& entry) {
-      return entry.first.kind == key.kind && Equal(entry.first, key, arena_) == Equality::kYes;
-    });
-    if (!left_out) map.entries.emplace_back(key, value);
-  }
-  arena_.Grow(map.entries.size() * 2 * sizeof(Value));
-  CheckBounds();
-  return Value::Of(map);
 }
 
 // False: the fold is over.

@@ -47,7 +47,6 @@ class Evaluator {
   Value EvalLogic(const Node& call, bool decides);
   Value EvalOr(const Node& call);
   Value EvalList(const Node& node);
-  Value EvalMap(const Node& node);
   Value EvalFold(const Node& node);
   Value EvalHas(const Node& select);
   bool FoldItem(const Node& node, const Value& item, const Value& second);

@@ -19,7 +19,7 @@ inline Value NoOverload(Arena& arena) {
   return arena.Error("a function does not take such values");
 }
 
-// The operators, conversions and type().
+// The operators and conversions.
 Value Operate(const Node& call, Args args, Arena& arena);
 Value Plus(const Value& a, const Value& b, Arena& arena);
 Value Convert(Function function, const Value& value, Arena& arena);
@@ -39,7 +39,6 @@ Value Call(const Node& call, Args args, Arena& arena);
 // k8s.io/apiserver/pkg/cel/library/cost.go.
 
 inline constexpr std::uint64_t kListCost = 10;  // of making one
-inline constexpr std::uint64_t kMapCost = 30;
 
 std::uint64_t CallCost(const Node& call, std::span<const Value> args, Arena& arena);
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arithmetic, comparison and conversion.
-#include <charconv>
-#include <cmath>
 #include <limits>
 #include <string>
-#include <type_traits>
+#include <vector>
 
 #include "base/text.h"
 #include "cel/eval/library.h"
@@ -18,11 +16,8 @@ constexpr std::int64_t kLeastInt = std::numeric_limits<std::int64_t>::min();
 
 Value Overflow(Arena& arena) { return arena.Error("a number is too large"); }
 
-// int64 or uint64.
-template <class Integer>
-Value IntegerArithmetic(Function function, Integer a, Integer b, Arena& arena) {
-  constexpr bool kIsSigned = std::is_signed_v<Integer>;
-  Integer result = 0;
+Value IntegerArithmetic(Function function, std::int64_t a, std::int64_t b, Arena& arena) {
+  std::int64_t result = 0;
   bool overflow = false;
   switch (function) {
     case Function::kAdd:
@@ -36,32 +31,10 @@ Value IntegerArithmetic(Function function, Integer a, Integer b, Arena& arena) {
       break;
     default:
       if (b == 0) return arena.Error("division by zero");
-      if constexpr (kIsSigned) {
-        if (a == kLeastInt && b == -1) return Overflow(arena);
-      }
-      result = function == Function::kDivide ? a / b : a % b;
+      overflow = a == kLeastInt && b == -1;
+      if (!overflow) result = function == Function::kDivide ? a / b : a % b;
   }
-  if (overflow) return Overflow(arena);
-  if constexpr (kIsSigned) {
-    return Value::Int(result);
-  } else {
-    return Value::Uint(result);
-  }
-}
-
-Value DoubleArithmetic(Function function, double a, double b, Arena& arena) {
-  switch (function) {
-    case Function::kAdd:
-      return Value::Double(a + b);
-    case Function::kSubtract:
-      return Value::Double(a - b);
-    case Function::kMultiply:
-      return Value::Double(a * b);
-    case Function::kDivide:
-      return Value::Double(a / b);
-    default:
-      return NoOverload(arena);
-  }
+  return overflow ? Overflow(arena) : Value::Int(result);
 }
 
 Value AddLists(const Value& a, const Value& b, Arena& arena) {
@@ -84,23 +57,11 @@ Value AddLists(const Value& a, const Value& b, Arena& arena) {
 
 Value Arithmetic(Function function, const Value& a, const Value& b, Arena& arena) {
   if (a.kind != b.kind) return NoOverload(arena);
-  switch (a.kind) {
-    case Kind::kInt:
-      return IntegerArithmetic(function, a.integer, b.integer, arena);
-    case Kind::kUint:
-      return IntegerArithmetic(function, a.natural, b.natural, arena);
-    case Kind::kDouble:
-      return DoubleArithmetic(function, a.real, b.real, arena);
-    case Kind::kString:
-      if (function != Function::kAdd) break;
-      return Value::Text(arena.Keep(std::string(a.text()).append(b.text())));
-    case Kind::kList:
-      if (function == Function::kAdd) return AddLists(a, b, arena);
-      break;
-    default:
-      break;
-  }
-  return NoOverload(arena);
+  if (a.is(Kind::kInt)) return IntegerArithmetic(function, a.integer, b.integer, arena);
+  if (function != Function::kAdd) return NoOverload(arena);
+  if (a.is(Kind::kList)) return AddLists(a, b, arena);
+  if (!a.is(Kind::kString)) return NoOverload(arena);
+  return Value::Text(arena.Keep(std::string(a.text()).append(b.text())));
 }
 
 Value Order(Function function, const Value& a, const Value& b, Arena& arena) {
@@ -119,30 +80,8 @@ Value Order(Function function, const Value& a, const Value& b, Arena& arena) {
 }
 
 Value Negate(const Value& value, Arena& arena) {
-  if (value.is(Kind::kDouble)) return Value::Double(-value.real);
   if (!value.is(Kind::kInt)) return NoOverload(arena);
   return value.integer == kLeastInt ? Overflow(arena) : Value::Int(-value.integer);
-}
-
-// Kubernetes looks numbers up in a set that has each of them as a double too, equal or not.
-bool IsInSet(const Value& value, const Value& item, Arena& arena) {
-  const auto as_double = [](const Value& number) {
-    return number.is(Kind::kInt) ? static_cast<double>(number.integer)
-                                 : static_cast<double>(number.natural);
-  };
-  if (value.is(Kind::kDouble) && (item.is(Kind::kInt) || item.is(Kind::kUint))) {
-    return as_double(item) == value.real;
-  }
-  if (item.is(Kind::kDouble) && (value.is(Kind::kInt) || value.is(Kind::kUint))) {
-    const bool whole = std::floor(item.real) == item.real;
-    if (value.is(Kind::kUint)) {
-      return whole && item.real >= 0 && item.real < 0x1p64 &&
-             static_cast<std::uint64_t>(item.real) == value.natural;
-    }
-    return whole && item.real > -0x1p63 && item.real < 0x1p63 &&
-           static_cast<std::int64_t>(item.real) == value.integer;
-  }
-  return Equal(value, item, arena) == Equality::kYes;
 }
 
 // Kubernetes' own answer is no rule where lists hold such values beside others.
@@ -154,17 +93,10 @@ bool GivesUp(Equality same, const Value& value, Arena& arena) {
   return true;
 }
 
-Value In(const Node& call, const Value& value, const Value& in, Arena& arena) {
-  if (in.is_map()) {
-    if (value.is(Kind::kVersion) && in.is(Kind::kMap)) arena.GiveUp("a version as a key");
-    return Value::Bool(MapHas(in, value, arena));
-  }
+Value In(const Value& value, const Value& in, Arena& arena) {
+  if (in.is_map()) return Value::Bool(MapHas(in, value, arena));
   if (!in.is(Kind::kList)) return NoOverload(arena);
   for (const Value& item : in.list->items) {
-    if (call.in_set) {
-      if (IsInSet(value, item, arena)) return Value::Bool(true);
-      continue;
-    }
     const Equality same = Equal(value, item, arena);
     if (same == Equality::kYes || GivesUp(same, value, arena)) return Value::Bool(true);
   }
@@ -178,114 +110,20 @@ Value Equals(bool want, const Value& a, const Value& b, Arena& arena) {
   return want ? NoOverload(arena) : Value::Bool(true);
 }
 
-Value ConvertError(const Value& value, Arena& arena) {
-  return arena.Error("no such number or bool",
-                     value.is(Kind::kString) ? value.text() : std::string_view{});
-}
-
 Value ToInt(const Value& value, Arena& arena) {
-  switch (value.kind) {
-    case Kind::kInt:
-      return value;
-    case Kind::kUint:
-      if (value.natural > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-        return Overflow(arena);
-      }
-      return Value::Int(static_cast<std::int64_t>(value.natural));
-    case Kind::kDouble:
-      if (!(value.real > -0x1p63 && value.real < 0x1p63)) return Overflow(arena);
-      return Value::Int(static_cast<std::int64_t>(value.real));
-    case Kind::kString: {
-      std::string_view text = value.text();
-      if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-      const auto number = ReadNumber<std::int64_t>(text);
-      return number ? Value::Int(*number) : ConvertError(value, arena);
-    }
-    default:
-      return NoOverload(arena);
-  }
-}
-
-Value ToUint(const Value& value, Arena& arena) {
-  switch (value.kind) {
-    case Kind::kUint:
-      return value;
-    case Kind::kInt:
-      if (value.integer < 0) return Overflow(arena);
-      return Value::Uint(static_cast<std::uint64_t>(value.integer));
-    case Kind::kDouble:
-      if (!(value.real >= 0 && value.real < 0x1p64)) return Overflow(arena);
-      return Value::Uint(static_cast<std::uint64_t>(value.real));
-    case Kind::kString: {
-      const auto number = ReadNumber<std::uint64_t>(value.text());
-      return number ? Value::Uint(*number) : ConvertError(value, arena);
-    }
-    default:
-      return NoOverload(arena);
-  }
-}
-
-// Only the plain decimal forms: Go has others (hexadecimal, with underscores, infinities).
-Value TextToDouble(const Value& value, Arena& arena) {
-  std::string_view text = value.text();
-  const bool plain = text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
-  if (!plain || text.empty()) {
-    if (!text.empty()) arena.GiveUp("such a text as a double");
-    return ConvertError(value, arena);
-  }
-  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc::result_out_of_range) arena.GiveUp("such a text as a double");
-  if (error != std::errc() || last != end) return ConvertError(value, arena);
-  return Value::Double(number);
-}
-
-Value ToDouble(const Value& value, Arena& arena) {
-  switch (value.kind) {
-    case Kind::kDouble:
-      return value;
-    case Kind::kInt:
-      return Value::Double(static_cast<double>(value.integer));
-    case Kind::kUint:
-      return Value::Double(static_cast<double>(value.natural));
-    case Kind::kString:
-      return TextToDouble(value, arena);
-    default:
-      return NoOverload(arena);
-  }
-}
-
-Value ToBool(const Value& value, Arena& arena) {
-  if (value.is(Kind::kBool)) return value;
+  if (value.is(Kind::kInt)) return value;
   if (!value.is(Kind::kString)) return NoOverload(arena);
-  const std::string_view text = value.text();
-  for (const std::string_view yes : {"1", "t", "T", "true", "TRUE", "True"}) {
-    if (text == yes) return Value::Bool(true);
-  }
-  for (const std::string_view no : {"0", "f", "F", "false", "FALSE", "False"}) {
-    if (text == no) return Value::Bool(false);
-  }
-  return ConvertError(value, arena);
+  std::string_view text = value.text();
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  const auto number = ReadNumber<std::int64_t>(text);
+  return number ? Value::Int(*number) : arena.Error("no such number", value.text());
 }
 
 Value ToText(const Value& value, Arena& arena) {
-  switch (value.kind) {
-    case Kind::kString:
-      return value;
-    case Kind::kBool:
-      return Value::Text(value.boolean ? "true" : "false");
-    case Kind::kInt:
-      return Value::Text(arena.Keep(std::to_string(value.integer)));
-    case Kind::kUint:
-      return Value::Text(arena.Keep(std::to_string(value.natural)));
-    case Kind::kDouble:
-      arena.GiveUp("a double as a text");
-      return Value::Null();
-    default:
-      return NoOverload(arena);
-  }
+  if (value.is(Kind::kString)) return value;
+  if (value.is(Kind::kBool)) return Value::Text(value.boolean ? "true" : "false");
+  if (!value.is(Kind::kInt)) return NoOverload(arena);
+  return Value::Text(arena.Keep(std::to_string(value.integer)));
 }
 
 }  // namespace
@@ -295,22 +133,8 @@ Value Plus(const Value& a, const Value& b, Arena& arena) {
 }
 
 Value Convert(Function function, const Value& value, Arena& arena) {
-  switch (function) {
-    case Function::kToBool:
-      return ToBool(value, arena);
-    case Function::kToDouble:
-      return ToDouble(value, arena);
-    case Function::kToInt:
-      return ToInt(value, arena);
-    case Function::kToUint:
-      return ToUint(value, arena);
-    case Function::kToString:
-      return ToText(value, arena);
-    case Function::kType:
-      return Value::Type(TypeName(value));
-    default:
-      return value;
-  }
+  if (function == Function::kToInt) return ToInt(value, arena);
+  return function == Function::kToString ? ToText(value, arena) : value;
 }
 
 Value Operate(const Node& call, Args args, Arena& arena) {
@@ -334,7 +158,7 @@ Value Operate(const Node& call, Args args, Arena& arena) {
     case Function::kNegate:
       return Negate(args[0], arena);
     case Function::kIn:
-      return In(call, args[0], args[1], arena);
+      return In(args[0], args[1], arena);
     default:
       return Convert(call.function, args[0], arena);
   }

@@ -161,8 +161,6 @@ Value CallOptional(Function function, Args args, Arena& arena) {
     case Function::kOptionalOfNonZero: {
       const bool zero = value.is(Kind::kNull) || value.is_false() ||
                         (value.is(Kind::kInt) && value.integer == 0) ||
-                        (value.is(Kind::kUint) && value.natural == 0) ||
-                        (value.is(Kind::kDouble) && value.real == 0) ||
                         (value.is(Kind::kString) && value.size == 0) ||
                         (value.is(Kind::kList) && value.list->items.empty()) ||
                         (value.is_map() && !value.is(Kind::kAttributes) &&

@@ -32,22 +32,20 @@ std::size_t ExponentSize(std::string_view text) {
 
 // The text begins with a digit, or with a point and a digit.
 Token NumberToken(std::string_view text) {
-  const auto with_u = [text](std::size_t size) {
-    return size < text.size() && (text[size] == 'u' || text[size] == 'U');
-  };
-  if (text.starts_with("0x")) {
-    const std::size_t size = 2 + CountWhile(text.substr(2), IsHexDigit);
-    if (size > 2)
-      return {with_u(size) ? TokenKind::kUint : TokenKind::kInt, text.substr(0, size), {}};
+  std::size_t size = text.starts_with("0x") ? 2 + CountWhile(text.substr(2), IsHexDigit) : 0;
+  bool is_int = true;
+  if (size <= 2) {
+    const std::size_t whole = size = CountWhile(text, IsDigitOf);
+    if (size + 1 < text.size() && text[size] == '.' && IsDigitOf(text[size + 1])) {
+      size += 1 + CountWhile(text.substr(size + 1), IsDigitOf);
+    }
+    size += ExponentSize(text.substr(size));
+    is_int = size == whole;
   }
-  const std::size_t whole = CountWhile(text, IsDigitOf);
-  std::size_t size = whole;
-  if (size + 1 < text.size() && text[size] == '.' && IsDigitOf(text[size + 1])) {
-    size += 1 + CountWhile(text.substr(size + 1), IsDigitOf);
-  }
-  size += ExponentSize(text.substr(size));
-  if (size > whole) return {TokenKind::kDouble, text.substr(0, size), {}};
-  return {with_u(size) ? TokenKind::kUint : TokenKind::kInt, text.substr(0, size), {}};
+  const bool is_uint = is_int && size < text.size() && (text[size] == 'u' || text[size] == 'U');
+  if (is_uint) ++size;
+  const TokenKind kind = is_int && !is_uint ? TokenKind::kInt : TokenKind::kOtherNumber;
+  return {kind, text.substr(0, size), {}};
 }
 
 // Reads `count` digits to the base; nullopt where there are fewer.
@@ -178,7 +176,7 @@ Expected<Token> Next(std::string_view rest, std::size_t& size) {
   }
   if (IsDigitOf(c) || (c == '.' && IsDigitOf(second))) {
     Token number = NumberToken(rest);
-    size = number.text.size() + (number.kind == TokenKind::kUint ? 1 : 0);
+    size = number.text.size();
     return number;
   }
   if (StartsName(c)) {

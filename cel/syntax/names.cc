@@ -49,13 +49,9 @@ constexpr std::array kFunctions = std::to_array<FunctionRow>({
     {"_[_]", Function::kIndex, kAny, 0},
     {"_[?_]", Function::kOptionalIndex, kAny, 0},
     {"_?._", Function::kOptionalSelect, kAny, 0},
-    {"bool", Function::kToBool, kOne, 0},
-    {"double", Function::kToDouble, kOne, 0},
     {"dyn", Function::kToDyn, kOne, 0},
     {"int", Function::kToInt, kOne, 0},
     {"string", Function::kToString, kOne, 0},
-    {"uint", Function::kToUint, kOne, 0},
-    {"type", Function::kType, kOne, 0},
     {"size", Function::kSize, kOne, kOne},
     {"contains", Function::kContains, 0, kTwo},
     {"endsWith", Function::kEndsWith, 0, kTwo},
@@ -89,11 +85,6 @@ const FunctionRow* FindFunction(std::string_view name) {
   const auto* const row = std::ranges::find(kFunctions, name, &FunctionRow::name);
   return row == kFunctions.end() ? nullptr : row;
 }
-
-// The names of types are constants.
-constexpr std::array<std::string_view, 11> kTypeNames = {
-    "bool",   "bytes",     "double", "int",  "list",         "map",
-    "string", "null_type", "type",   "uint", "optional_type"};
 
 // "a.b" of a.b; "" where it is none.
 std::string QualifiedName(const Node& node) {
@@ -148,13 +139,7 @@ class Resolver {
       node.slot = variable->slot;
       return true;
     }
-    const std::string_view name = Bare(node.name);
-    if (name == "device") return true;
-    const auto* const type = std::ranges::find(kTypeNames, name);
-    if (type == kTypeNames.end()) return Unsupported("the name " + std::string(name));
-    node.kind = NodeKind::kConst;
-    node.value = Value::Type(*type);
-    return true;
+    return Bare(node.name) == "device" || Unsupported("the name " + node.name);
   }
 
   bool ResolveFunction(Node& call) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the names in an expression mean: variables, functions, and names of types. Source:
+// What the names in an expression mean: variables and functions. Source:
 // github.com/google/cel-go (checker, common/stdlib, ext), k8s.io/apiserver/pkg/cel/library and
 // k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.37.
 //
@@ -21,7 +21,7 @@ Expected<int> ResolveNames(Node& root);
 // Whether it converts one value into another kind, so that Kubernetes evaluates it when it compiles
 // an expression in which the value is a constant.
 inline bool IsConversion(Function function) {
-  return function >= Function::kToBool && function <= Function::kType;
+  return function >= Function::kToDyn && function <= Function::kToString;
 }
 
 }  // namespace berth::cel

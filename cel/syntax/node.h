@@ -49,13 +49,9 @@ enum class Function : std::uint8_t {
   kOptionalIndex,
   kOptionalSelect,
   // Conversions.
-  kToBool,
-  kToDouble,
   kToDyn,
   kToInt,
   kToString,
-  kToUint,
-  kType,
   // Texts.
   kSize,
   kContains,
@@ -95,7 +91,6 @@ enum class NodeKind : std::uint8_t {
   kSelect,  // children[0].name; only whether it is there, with test_only
   kCall,    // name(children...); with member, children[0].name(...)
   kList,    // children; optional[i]: left out where it is none
-  kMap,     // key, value, key, value, ...; optional[i] of entry i
   kFold,    // parts by FoldPart
 };
 

@@ -121,10 +121,7 @@ class Parser {
     return Binary(kProducts, &Parser::Unary);
   }
 
-  [[nodiscard]] bool number_follows() const {
-    const TokenKind next = tokens_[at_ + 1].kind;
-    return next == TokenKind::kInt || next == TokenKind::kDouble;
-  }
+  [[nodiscard]] bool number_follows() const { return tokens_[at_ + 1].kind == TokenKind::kInt; }
 
   // Two of a sign are none, whatever they stand before.
   Expected<NodePtr> Unary() {
@@ -191,9 +188,9 @@ class Parser {
       case TokenKind::kString:
         return make_.Const(Value::Text(constants_.Keep(std::move(tokens_[at_++].content))));
       case TokenKind::kInt:
-      case TokenKind::kUint:
-      case TokenKind::kDouble:
         return Number("");
+      case TokenKind::kOtherNumber:
+        return Fail(FailureKind::kUnsupported, "a number that is no int");
       case TokenKind::kEnd:
         return Unexpected();
       case TokenKind::kSymbol:
@@ -208,7 +205,7 @@ class Parser {
     if (Take("false")) return make_.Const(Value::Bool(false));
     if (Take("null")) return make_.Const(Value::Null());
     if (Take("[")) return List();
-    if (Take("{")) return Map();
+    if (now().is("{")) return Fail(FailureKind::kUnsupported, "maps");
     if (!Take("(")) return Unexpected();
     BERTH_TRY(NodePtr nested, Expression());
     if (!Take(")")) return Unexpected();
@@ -232,38 +229,9 @@ class Parser {
     const Token& token = tokens_[at_++];
     const bool hex = token.text.starts_with("0x");
     const std::string text = sign + std::string(token.text.substr(hex ? 2 : 0));
-    const auto parse = [&text, hex](auto type, auto value) -> Expected<Value> {
-      const auto number = ReadNumber<decltype(type)>(text, hex ? 16 : 10);
-      if (!number) return Refused(text + " is too large");
-      return value(*number);
-    };
-    Expected<Value> value;
-    if (token.kind == TokenKind::kInt) {
-      value = parse(std::int64_t{}, Value::Int);
-    } else if (token.kind == TokenKind::kUint) {
-      value = parse(std::uint64_t{}, Value::Uint);
-    } else {
-      const auto number = ReadNumber<double>(text);
-      // Too small is 0 to Kubernetes.
-      if (!number) return Fail(FailureKind::kUnsupported, text + " as a number");
-      value = Value::Double(*number);
-    }
-    BERTH_TRY(const Value read, value);
-    return make_.Const(read);
-  }
-
-  // An item of a list or a key of a map, with its "?".
-  Expected<NodePtr> Item(Node& of) {
-    of.optional.push_back(Take("?"));
-    return Expression();
-  }
-
-  // Past the comma between items. False: it was the last one.
-  Expected<bool> More(std::string_view closing) {
-    const bool comma = Take(",");
-    if (Take(closing)) return false;
-    if (!comma) return Unexpected();
-    return true;
+    const auto number = ReadNumber<std::int64_t>(text, hex ? 16 : 10);
+    if (!number) return Refused(text + " is too large");
+    return make_.Const(Value::Int(*number));
   }
 
   Expected<NodePtr> List() {
@@ -274,28 +242,12 @@ class Parser {
       return list;
     }
     while (true) {
-      BERTH_TRY(NodePtr item, Item(*list));
+      list->optional.push_back(Take("?"));
+      BERTH_TRY(NodePtr item, Expression());
       NodeFactory::Add(*list, std::move(item));
-      BERTH_TRY(const bool more, More("]"));
-      if (!more) return list;
-    }
-  }
-
-  Expected<NodePtr> Map() {
-    NodePtr map = make_.Map();
-    if (Take("}")) return map;
-    if (now().is(",") && tokens_[at_ + 1].is("}")) {
-      at_ += 2;
-      return map;
-    }
-    while (true) {
-      BERTH_TRY(NodePtr key, Item(*map));
-      if (!Take(":")) return Unexpected();
-      BERTH_TRY(NodePtr value, Expression());
-      NodeFactory::Add(*map, std::move(key));
-      NodeFactory::Add(*map, std::move(value));
-      BERTH_TRY(const bool more, More("}"));
-      if (!more) return map;
+      const bool comma = Take(",");
+      if (Take("]")) return list;
+      if (!comma) return Unexpected();
     }
   }
 

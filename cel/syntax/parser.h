@@ -14,18 +14,18 @@
 
 namespace berth::cel {
 
-// `constants` comes to own the texts of the tree. Error: kRefused; kUnsupported for bytes, messages
-// (`Type{...}`) and for more than kDeepest levels or kMostNodes nodes.
+// `constants` comes to own the texts of the tree. Error: kRefused; kUnsupported for bytes, maps,
+// messages (`Type{...}`), numbers that are no integers, and for more than kDeepest levels or
+// kMostNodes nodes.
 Expected<NodePtr> Parse(std::string_view expression, Arena& constants);
 
 // The tokens of CEL. Source: the grammar of github.com/google/cel-go, parser/gen/CEL.g4.
 
 enum class TokenKind : std::uint8_t {
   kEnd,
-  kName,    // text
-  kInt,     // text, without a sign
-  kUint,    // text, without its "u"
-  kDouble,  // text
+  kName,  // text
+  kInt,   // text, without a sign
+  kOtherNumber,
   kString,  // content
   kSymbol,  // text: an operator, a bracket, or one of the words in, true, false, null
 };
@@ -72,7 +72,6 @@ class NodeFactory {
     node->optional.resize(node->children.size());
     return node;
   }
-  NodePtr Map() { return Make(NodeKind::kMap, {}); }
   NodePtr Fold(std::string item, std::string second, std::string accumulator, NodePtr range,
                NodePtr init, NodePtr condition, NodePtr step, NodePtr result);
 

@@ -98,7 +98,7 @@ TEST(Program, RefusesWhatKubernetesRefuses) {
       {"device.driver == 'x", "refused"},
       {"int('x') == 1", "refused"},
       {"has(device)", "refused"},
-      {"{'a': 1}[null] == 1", "refused"},
+      {"[1][null] == 1", "refused"},
   });
 }
 
@@ -130,6 +130,12 @@ TEST(Program, SaysWhatItDoesNotKnow) {
       {"device.driver.startsWith('a', 'b')", "unsupported"},
       {"device.driver.substring(1, 2, 3, 4, 5) == ''", "unsupported"},
       {"quantity('1').add(1) == quantity('2')", "unsupported"},
+      {"{'a': 1}.size() == 1", "unsupported"},
+      {"1u == 1u", "unsupported"},
+      {"1.5 > 1", "unsupported"},
+      {"0x1Fu == 31", "unsupported"},
+      {"type(1) == int", "unsupported"},
+      {"double(1) == 1", "unsupported"},
   });
 }
 
@@ -140,7 +146,7 @@ TEST(Program, KnowsTheMacros) {
       {"[1, 2, 3].map(x, x * 2) == [2, 4, 6]", "true"},
       {"[1, 2, 3].map(x, x > 1, x * 2) == [4, 6]", "true"},
       {"[1, 2, 3].filter(x, x % 2 == 1) == [1, 3]", "true"},
-      {"{'a': 1, 'b': 2}.all(k, v, k < 'c' && v > 0)", "true"},
+      {"device.attributes.all(k, v, k < 's' && v.size() > 0)", "true"},
       {"['x', 'y'].transformList(i, v, v + string(i)) == ['x0', 'y1']", "true"},
       {"cel.bind(d, device.attributes['gpu.nvidia.com'], d.healthy && d.index == 3)", "true"},
       {"device.attributes['gpu.nvidia.com'].?index.optMap(i, i + 1).orValue(0) == 4", "true"},
@@ -205,9 +211,6 @@ TEST(Program, IsBoundedInMemoryAndTime) {
   EXPECT_EQ(Verdict(std::string(5000, '[')), "unsupported");
   EXPECT_EQ(Verdict(std::string(5000, '!') + "true"), "true");
   EXPECT_EQ(Verdict(std::string(20000, ' ') + "true"), "unsupported");
-  std::string map = "a == a";
-  for (int i = 0; i < 30; ++i) map = "cel.bind(a, {1: a, 2: a}, " + map + ")";
-  EXPECT_EQ(Verdict("cel.bind(a, {1: 1}, " + map + ")"), "unsupported");
 }
 
 }  // namespace
