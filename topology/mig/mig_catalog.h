@@ -2,7 +2,7 @@
 //
 // The GPU products that support MIG, compiled in. The facts come from NVIDIA's publications (MIG
 // User Guide, nvidia-smi mig -lgip and -lgipp, go-nvml, gpu-operator, mig-parted); every row names
-// its source and its confidence. The key is product and profile, never the profile alone: 1g.24gb
+// its source. The key is product and profile, never the profile alone: 1g.24gb
 // is a quarter, a half or two eighths of a GPU.
 #pragma once
 

@@ -81,10 +81,6 @@ using MigUnits = std::uint16_t;  // memory units, by index
 inline constexpr int kMaxMigUnits = 16;
 inline constexpr int kMaxMigPlacements = 64;
 
-// Confidence in starts and sizes: printed by the driver or in NVIDIA's source; sizes printed and
-// starts inferred; all inferred; guessed.
-enum class MigConfidence : std::uint8_t { kHigh, kMediumHigh, kMedium, kLow };
-
 struct MigEngines {
   int decoders = 0, encoders = 0, jpeg = 0, ofa = 0, copy = 0;
   friend bool operator==(const MigEngines&, const MigEngines&) = default;
@@ -99,7 +95,6 @@ struct MigRow {
   bool once_per_gpu = false;  // takes the OFA
   MigEngines engines;         // counted where the product is engine_limited
   std::string source;
-  MigConfidence confidence = MigConfidence::kLow;
   friend bool operator==(const MigRow&, const MigRow&) = default;
 };
 

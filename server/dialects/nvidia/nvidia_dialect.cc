@@ -197,7 +197,6 @@ void ByNumberAlone(const MigFacts& facts, const std::vector<MigStock>& devices, 
     row.max_instances = each;
     row.starts = static_cast<MigUnits>((1U << each) - 1);
     row.source = "the node's resources";
-    row.confidence = MigConfidence::kLow;
   }
   auto made = MigProduct::Make(std::move(product));
   if (!made) return;

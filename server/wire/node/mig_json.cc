@@ -325,7 +325,6 @@ void CompleteRow(MigRow& row) {
   row.once_per_gpu =
       row.profile.extension == MigExtension::kMe || row.profile.extension == MigExtension::kMeAll;
   row.source = "the node";
-  row.confidence = MigConfidence::kHigh;
 }
 
 bool AddByDriver(const MigProduct& product, int row, MigSet& instances) {

@@ -19,12 +19,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-// As the data has it.
-std::string NameOf(MigConfidence confidence) {
-  constexpr const char* kNames[] = {"high", "medium-high", "medium", "low"};
-  return kNames[static_cast<std::size_t>(confidence)];
-}
-
 TEST(MigCatalogue, HasEveryProductOnceAndSaysWhereRowsAreFrom) {
   std::set<std::string> names;
   for (const MigProduct& product : MigCatalogue()) {
@@ -34,8 +28,6 @@ TEST(MigCatalogue, HasEveryProductOnceAndSaysWhereRowsAreFrom) {
   }
   EXPECT_EQ(names.size(), 15U);
   EXPECT_EQ(FindMigProduct("A100"), nullptr);
-  EXPECT_EQ(NameOf(FindMigProduct("H200-141GB")->rows()[0].confidence), "high");
-  EXPECT_EQ(NameOf(FindMigProduct("B200-180GB")->rows()[0].confidence), "medium-high");
 }
 
 TEST(MigCatalogue, ASameNameMeansAnotherSizeOnAnotherProduct) {
@@ -129,8 +121,6 @@ TEST(MigCatalogueData, EqualsTheDataFileRowForRow) {
     ASSERT_EQ(product->rows().size(), told["profiles"].size()) << product->name();
     for (std::size_t r = 0; r < product->rows().size(); ++r) {
       ExpectRow(*product, product->rows()[r], told["profiles"][r]);
-      if (product->name() == kAskedSince) continue;
-      EXPECT_EQ(NameOf(product->rows()[r].confidence), told["placement_confidence"]);
     }
     if (!told.contains("alias_profiles")) continue;
     for (const auto& [other, name] : told["alias_profiles"].items()) {

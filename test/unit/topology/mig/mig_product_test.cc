@@ -17,8 +17,8 @@ MigProfile P(std::string_view name) { return *ParseMigProfile(name); }
 
 MigProductSpec Small() {
   MigProductSpec spec{"card", 2, 4, false, {}, {}, {}};
-  spec.rows.push_back({P("1g.6gb"), 1, 0b1111, 4, 0, false, {}, "test", MigConfidence::kLow});
-  spec.rows.push_back({P("2g.12gb"), 2, 0b101, 2, 0, false, {}, "test", MigConfidence::kLow});
+  spec.rows.push_back({P("1g.6gb"), 1, 0b1111, 4, 0, false, {}, "test"});
+  spec.rows.push_back({P("2g.12gb"), 2, 0b101, 2, 0, false, {}, "test"});
   return spec;
 }
 
@@ -83,7 +83,6 @@ TEST(MigProduct, TakesARowThatANodePublishes) {
   row.starts = 0b01;
   row.max_instances = 1;
   row.source = "node n1";
-  row.confidence = MigConfidence::kHigh;
   const auto corrected = known.WithRow(row);
   ASSERT_TRUE(corrected);
   EXPECT_EQ(corrected->rows().size(), known.rows().size());

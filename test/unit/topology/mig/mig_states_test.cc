@@ -195,7 +195,7 @@ TEST(MigStates, ComputeSlicesNeverBindBeyondGeometry) {
 TEST(MigStates, RefuseATableWithTooManyLayouts) {
   MigProductSpec spec{"fine", 16, 16, false, {}, {}, {}};
   for (int gb = 1; gb <= 2; ++gb) {
-    spec.rows.push_back({{1, gb}, 1, 0xffff, 16, 0, false, {}, "test", MigConfidence::kLow});
+    spec.rows.push_back({{1, gb}, 1, 0xffff, 16, 0, false, {}, "test"});
   }
   const auto product = MigProduct::Make(std::move(spec));
   ASSERT_TRUE(product);
