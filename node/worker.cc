@@ -251,17 +251,12 @@ int RunWithdraw(const NodeOptions& options, Log& log) {
   const Result<std::unique_ptr<kube::HttpApiClient>> client = Connect(options);
   const Result<std::string> path = kube::NodePath(options.node_name);
   if (!client || !path) return 1;
-  kube::ApiRequest request;
-  request.method = "PATCH";
-  request.path = *path;
-  request.content_type = "application/merge-patch+json";
-  request.body =
+  const std::string patch =
       R"({"metadata":{"annotations":{")" + std::string(wire::kCarriesOutKey) + R"(":null}}})";
-  request.timeout = std::chrono::seconds(3);
-  const Result<kube::ApiResponse> response = (*client)->Send(request);
-  if (response && response->ok()) return 0;
-  log.Write(LogLevel::kWarn, "not_withdrawn",
-            {{"problem", response ? kube::RefusalText(*response) : response.error().message}});
+  const std::string problem =
+      kube::ProblemOf((*client)->Send(kube::MergePatch(*path, patch, std::chrono::seconds(3))));
+  if (problem.empty()) return 0;
+  log.Write(LogLevel::kWarn, "not_withdrawn", {{"problem", problem}});
   return 1;
 }
 

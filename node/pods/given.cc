@@ -315,24 +315,18 @@ void GivenWriter::Tell(const OwnPod& pod, const OwnPod& other, const GivenTwice&
                           .timeout = kMostPerWrite});
   // A worker before this one said it already: conflict.
   if (response && (response->ok() || response->status == 409)) return;
-  parts_.log.Write(
-      LogLevel::kWarn, "event_not_written",
-      {{"problem", response ? kube::RefusalText(*response) : response.error().message}});
+  parts_.log.Write(LogLevel::kWarn, "event_not_written", {{"problem", kube::ProblemOf(response)}});
 }
 
 bool GivenWriter::Write(const OwnPod& pod, const std::string& text) {
   const Result<std::string> path = kube::PodPath(pod.namespace_name, pod.name);
   if (!path) return true;  // no such pod can be
-  kube::ApiRequest request;
-  request.method = "PATCH";
-  request.path = *path;
-  request.content_type = "application/merge-patch+json";
-  request.timeout = kMostPerWrite;
   // With the UID: another pod of that name is not to have it.
-  request.body =
+  std::string patch =
       GivenJson{{"metadata", {{"uid", pod.uid}, {"annotations", {{wire::kGivenKey, text}}}}}}.dump(
           -1, ' ', false, GivenJson::error_handler_t::replace);
-  const Result<kube::ApiResponse> response = parts_.client.Send(request);
+  const Result<kube::ApiResponse> response =
+      parts_.client.Send(kube::MergePatch(*path, std::move(patch), kMostPerWrite));
   // The pod has gone, or another one has its name.
   if (response && (response->status == 404 || response->status == 409)) return true;
   if (response && response->ok()) {
@@ -341,7 +335,7 @@ bool GivenWriter::Write(const OwnPod& pod, const std::string& text) {
     problem_.clear();
     return true;
   }
-  const std::string problem = response ? kube::RefusalText(*response) : response.error().message;
+  const std::string problem = kube::ProblemOf(response);
   const std::string kind = problem.substr(0, problem.find(':'));
   if (kind != problem_) {
     parts_.log.Write(LogLevel::kWarn, "given_not_written",

@@ -380,12 +380,8 @@ class NodePublisher::Impl {
     if (!patch) return {};
     writes_.push_back(Now());
     if (writes_.size() > kMostWrites) writes_.pop_front();
-    BERTH_TRY(known_, Ask({.method = "PATCH",
-                           .path = path + "?fieldManager=" + std::string(kFieldManager),
-                           .body = *patch,
-                           .content_type = "application/merge-patch+json",
-                           .timeout = kMostPerRequest},
-                          retry_after));
+    const std::string as_us = path + "?fieldManager=" + std::string(kFieldManager);
+    BERTH_TRY(known_, Ask(kube::MergePatch(as_us, *patch, kMostPerRequest), retry_after));
     return {};
   }
 

@@ -22,6 +22,19 @@ std::string RefusalText(const ApiResponse& response) {
          (message.empty() ? "" : ": " + message);
 }
 
+std::string ProblemOf(const Result<ApiResponse>& response) {
+  if (!response) return response.error().message;
+  return response->ok() ? "" : RefusalText(*response);
+}
+
+ApiRequest MergePatch(std::string path, std::string body, Duration timeout) {
+  return {.method = "PATCH",
+          .path = std::move(path),
+          .body = std::move(body),
+          .content_type = "application/merge-patch+json",
+          .timeout = timeout};
+}
+
 namespace {
 
 constexpr std::size_t kMostShown = 80;

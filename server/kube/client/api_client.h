@@ -36,6 +36,11 @@ struct ApiResponse {
 
 // "the API server answered 409: <the message of its Status>", for an answer that is not ok().
 std::string RefusalText(const ApiResponse& response);
+// The same, or why there is no answer; "" for one that is ok().
+std::string ProblemOf(const Result<ApiResponse>& response);
+
+// A PATCH with a merge patch.
+ApiRequest MergePatch(std::string path, std::string body, Duration timeout);
 
 // What a list or a watch reads, as it arrives. false ends the stream from our side.
 using StreamSink = std::function<bool(std::string_view bytes)>;

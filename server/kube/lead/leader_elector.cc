@@ -218,14 +218,10 @@ Status LeaderLabel::Step(bool wanted) {
 
 Status LeaderLabel::Write(bool wanted) {
   BERTH_TRY(std::string path, PodPath(options_.namespace_name, options_.pod));
-  ApiRequest request;
-  request.method = "PATCH";
-  request.path = std::move(path);
-  request.content_type = "application/merge-patch+json";
-  request.timeout = kLabelTimeout;
-  request.body = std::string(R"({"metadata":{"labels":{")") + kLeaderLabel +
-                 (wanted ? R"(":"true"}}})" : R"(":null}}})");
-  BERTH_TRY(const ApiResponse response, client_.Send(request));
+  std::string patch = std::string(R"({"metadata":{"labels":{")") + kLeaderLabel +
+                      (wanted ? R"(":"true"}}})" : R"(":null}}})");
+  BERTH_TRY(const ApiResponse response,
+            client_.Send(MergePatch(std::move(path), std::move(patch), kLabelTimeout)));
   if (response.ok()) return {};
   return Fail(Errc::kUnavailable, "label " + std::string(kLeaderLabel) + " of pod " +
                                       options_.namespace_name + "/" + options_.pod + ": " +

@@ -58,7 +58,7 @@ void ApiPodWaker::Post(const PodId& pod) {
     }
     // Gone, or another pod has its name.
     if (response && (response->status == 404 || response->status == 409)) return;
-    problem = response ? RefusalText(*response) : response.error().message;
+    problem = ProblemOf(response);
     if (response && !IsTransient(response->status)) break;
     if (!queue_.Pause(kPause)) return;
   }
@@ -126,21 +126,18 @@ void ApiNodeHolder::Post(const Order& order) {
   const auto& [node, hold] = order;
   const Result<std::string> path = NodePath(node);
   if (!path || clock_.Now() < not_before_ || clock_.Now() >= fence_.WritableUntil()) return;
-  ApiRequest request;
+  std::string patch;
   {
     const MutexLock lock(mutex_);
     const auto seen = seen_.find(node);
-    request.body = wire::EncodeHold(seen == seen_.end() ? wire::NodeHold() : seen->second, hold);
+    patch = wire::EncodeHold(seen == seen_.end() ? wire::NodeHold() : seen->second, hold);
   }
-  if (request.body.empty()) return;
-  request.method = "PATCH";
-  request.path = *path;
-  request.content_type = "application/merge-patch+json";
-  request.timeout = kMostPerHold;
-  const Result<ApiResponse> response = client_.Send(request);
+  if (patch.empty()) return;
+  const Result<ApiResponse> response =
+      client_.Send(MergePatch(*path, std::move(patch), kMostPerHold));
   if (response && (response->ok() || response->status == 404)) return news_.Accepted();
   if (response && !IsTransient(response->status)) not_before_ = clock_.Now() + kAfterRefusal;
-  news_.Refused(response ? RefusalText(*response) : response.error().message);
+  news_.Refused(ProblemOf(response));
 }
 
 }  // namespace berth::kube

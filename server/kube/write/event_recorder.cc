@@ -124,9 +124,7 @@ void EventRecorder::Post(const wire::PodEvent& event) {
   request.path = *std::move(path);
   request.body = wire::EncodeEvent(event, event.pod.name + suffix);
   const Result<ApiResponse> response = client_.Send(request);
-  std::string problem;
-  if (!response) problem = response.error().message;
-  if (response && !response->ok()) problem = RefusalText(*response);
+  std::string problem = ProblemOf(response);
   if (!problem.empty()) ++dropped_;
   if (!problem.empty() && problem != problem_) on_problem_(problem);
   problem_ = std::move(problem);
