@@ -55,44 +55,22 @@ std::size_t FirstSize(std::string_view text) {
   return std::min(size, text.size());
 }
 
-// The places at which `part` is found one behind the other; an empty one before each character and
-// at the end. At most `most`.
-std::vector<std::size_t> Places(std::string_view text, std::string_view part, std::int64_t most) {
-  std::vector<std::size_t> places;
-  std::size_t at = 0;
-  while (std::ssize(places) < most) {
-    at = part.empty() ? at : text.find(part, at);
-    if (at == std::string_view::npos) break;
-    places.push_back(at);
-    if (part.empty() && at == text.size()) break;
-    at += part.empty() ? FirstSize(text.substr(at)) : part.size();
-  }
-  return places;
-}
-
-constexpr std::int64_t kAll = std::int64_t{1} << 40;
-
 Value Split(Args args, Arena& arena) {
-  const std::string_view text = args[0].text(), by = args[1].text();
-  std::int64_t most = args.size() > 2 && args[2].integer >= 0 ? args[2].integer : kAll;
-  arena.Spend(text.size());
+  std::string_view rest = args[0].text();
+  const std::string_view by = args[1].text();
+  const std::int64_t limit = args.size() > 2 ? args[2].integer : -1;
+  arena.Spend(rest.size());
   std::vector<std::string_view> parts;
-  if (most == 0) return TextList(parts, arena);
-  most = std::min(most, kAll);
-  if (by.empty()) {
-    std::string_view rest = text;
-    for (; !rest.empty() && std::ssize(parts) + 1 < most; rest.remove_prefix(parts.back().size())) {
-      parts.push_back(rest.substr(0, FirstSize(rest)));
-    }
-    if (!rest.empty()) parts.push_back(rest);
-    return TextList(parts, arena);
+  const auto take = [&](std::size_t size) {
+    parts.push_back(rest.substr(0, size));
+    rest.remove_prefix(std::min(size + by.size(), rest.size()));
+  };
+  while (limit < 0 || std::ssize(parts) + 1 < limit) {
+    const std::size_t at = by.empty() ? FirstSize(rest) : rest.find(by);
+    if (at == std::string_view::npos || (by.empty() && rest.empty())) break;
+    take(at);
   }
-  std::size_t from = 0;
-  for (const std::size_t at : Places(text, by, most - 1)) {
-    parts.push_back(text.substr(from, at - from));
-    from = at + by.size();
-  }
-  parts.push_back(text.substr(from));
+  if (limit != 0 && !(by.empty() && rest.empty())) parts.push_back(rest);
   return TextList(parts, arena);
 }
 
