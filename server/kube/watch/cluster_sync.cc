@@ -39,11 +39,7 @@ void NodeSink::Listed(const PaddedText& object) {
 // A part that could not be read is reported, and the node has none of it.
 void NodeSink::Note(const wire::DecodedNode& node) {
   if (on_hold_) on_hold_(node.spec.name, node.hold);
-  if (node.problem.empty()) {
-    unreadable_.Remove(node.spec.name);
-  } else {
-    unreadable_.Add(node.spec.name, node.problem);
-  }
+  unreadable_.Note(node.spec.name, node.problem);
 }
 
 // The names are few; all nodes of the list become one event, so that the snapshot is built once.
@@ -179,12 +175,7 @@ void PodSink::Take(const PaddedText& object, bool listed) {
     if (version <= seen.version && !listed) return;
     seen.version = version;
   }
-  const std::string name = id.namespace_name + "/" + id.name;
-  if (observed->problem.empty()) {
-    unreadable_.Remove(name);
-  } else {
-    unreadable_.Add(name, observed->problem);
-  }
+  unreadable_.Note(id.full_name(), observed->problem);
   const bool was_bound = std::exchange(seen.bound, !observed->node.empty() && !observed->over);
   FollowStart(*observed, !was_bound, seen);
   Place(*std::move(observed));

@@ -44,6 +44,10 @@ class UnreadableObjects {
 
   void Add(const std::string& object, const std::string& cause);
   void Remove(const std::string& object);
+  // Adds it where there is a cause.
+  void Note(const std::string& object, const std::string& cause) {
+    cause.empty() ? Remove(object) : Add(object, cause);
+  }
   // What a list that has begun since, and ended, did not add is gone.
   void ListBegins() { added_.clear(); }
   void ListEnds();
@@ -114,12 +118,8 @@ class TableSink final : public ObjectSink {
     std::string problem;
     Result<Object> object = decode_(text, problem);
     if (!object) return unreadable_.Add(NameIn(text), object.error().message);
-    const std::string name = wire::ObjectMeta{object->namespace_name, object->name, ""}.FullName();
-    if (problem.empty()) {
-      unreadable_.Remove(name);
-    } else {
-      unreadable_.Add(name, problem);
-    }
+    unreadable_.Note(wire::ObjectMeta{object->namespace_name, object->name, ""}.FullName(),
+                     problem);
     use(*std::move(object));
   }
 
