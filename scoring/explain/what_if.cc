@@ -377,31 +377,43 @@ class WhatIfPlanner {
     if (!ask_.explains) return NewWhy({});
     const PodRequest& first = ask_.pods[members.front()];
     const Moment before = Here();
+    RoleCounts fits;
+    std::map<std::string, PodExplanation> next;  // that does not fit, by role
     std::int64_t fit = 0;
-    std::optional<PodExplanation> next;
-    for (const std::size_t i : members) {
-      if (!part.empty()) break;
+    for (const std::size_t i : part.empty() ? members : std::vector<std::size_t>()) {
       const PodRequest& pod = ask_.pods[i];
       if (Place(pod)) {
         ++fit;
-      } else if (!next) {
-        next = Explain(pod);
+        ++fits[pod.role];
+      } else if (auto told = next.contains(pod.role) ? std::nullopt : Explain(pod)) {
+        next.emplace(pod.role, *std::move(told));
       }
     }
     Return(before);
+    const auto role = std::ranges::find_if(
+        ask.roles, [&fits](const GangRole& of) { return fits[of.name] < of.minimum; });
+    const bool of_role = part.empty() && role != ask.roles.end();
+    const auto named = of_role ? next.find(role->name) : next.begin();
     std::string text = "its gang " + first.gang.id.full_name() + " needs " +
                        std::to_string(ask.minimum) + " of these " +
                        CountText(std::ssize(members), "pod") + " at once; ";
     if (!part.empty()) {
       text += part;
-    } else if (fit < ask.minimum) {
-      text += std::to_string(fit) + (fit == 1 ? " fits" : " fit") + " one by one";
-      if (next) text += "; the next one " + next->sentence;
+    } else if (of_role || fit < ask.minimum) {
+      if (of_role) fit = fits[role->name];
+      if (of_role) text += std::to_string(role->minimum) + " of role " + role->name + ": ";
+      text += fit == 0 ? "none fits alone"
+                       : std::to_string(fit) + (fit == 1 ? " fits" : " fit") + " one by one";
+      if (named != next.end()) {
+        text += (fit == 0 ? "; the first one " : "; the next one ") + named->second.sentence;
+      }
     } else {
       text += "they fit one by one, but not as close together as they ask";
     }
     if (!shortage.searched) text += " (search incomplete)";
-    return NewWhy({std::move(text), std::move(next)});
+    std::optional<PodExplanation> told;
+    if (named != next.end()) told = std::move(named->second);
+    return NewWhy({std::move(text), std::move(told)});
   }
 
   const WhatIfAsk& ask_;

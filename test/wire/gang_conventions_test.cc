@@ -178,6 +178,23 @@ TEST_F(GangConventionsTest, MinimumsOfRolesAreTold) {
   EXPECT_EQ(KaiPod().gang.roles, (Roles{{"a", 1}, {"b", 2}})) << "no pod is of all";
 }
 
+// KAI's groups say either how many pods or how many subgroups they need.
+TEST_F(GangConventionsTest, AGroupOfSubgroupsNeedsThemAll) {
+  Json spec = {
+      {"subGroups", {{{"name", "a"}, {"minMember", 1}}, {{"name", "b"}, {"minMember", 2}}}}};
+  PutGroup("kai", spec);
+  EXPECT_EQ(KaiPod().gang.minimum, 3);
+  spec["minSubGroup"] = 2;
+  PutGroup("kai", spec);
+  EXPECT_EQ(KaiPod().gang.minimum, 3);
+  EXPECT_EQ(KaiPod().refusal, "");
+  spec["minSubGroup"] = 1;
+  PutGroup("kai", spec);
+  EXPECT_EQ(KaiPod().refusal,
+            "PodGroup g: spec.minSubGroup: want all 2 subgroups, since Berth starts them together, "
+            "got 1");
+}
+
 TEST_F(GangConventionsTest, PodsSayTheirRole) {
   EXPECT_EQ(Read({{"scheduling.k8s.io/group-name", "g"}, {"volcano.sh/task-spec", "worker"}}).role,
             "worker");

@@ -41,16 +41,17 @@ class PodGroupReader {
     });
     if (kind != "PodGroup") return Invalid("kind: want PodGroup, got \"" + kind + "\"");
     if (parts_.id.name.empty()) return Invalid("metadata.name: want a name, got \"\"");
+    if (convention_ == kKai) NeedSubGroups();
     // Volcano's groups of nobody start pod by pod.
     const std::int64_t least = convention_ == kVolcano ? 0 : 1;
-    if (members_ < least || members_ > kMaxGangPods) {
+    std::int64_t members = members_.value_or(1);
+    if (members < least || members > kMaxGangPods) {
       Refuse(MembersField(), "want a number of pods from " + std::to_string(least) + " to " +
-                                 std::to_string(kMaxGangPods) + ", got " +
-                                 std::to_string(members_));
-      members_ = 1;
+                                 std::to_string(kMaxGangPods) + ", got " + std::to_string(members));
+      members = 1;
     }
-    SayRoles();
-    group_.min_members = std::max(static_cast<int>(members_), 1);
+    SayRoles(members);
+    group_.min_members = std::max(static_cast<int>(members), 1);
     return {};
   }
 
@@ -74,11 +75,11 @@ class PodGroupReader {
                       static_cast<int>(std::clamp<std::int64_t>(minimum, 0, kMaxGangPods + 1))});
   }
 
-  void SayRoles() {
+  void SayRoles(std::int64_t members) {
     std::int64_t pods = 0;
     for (const GangRole& role : roles_) pods += role.minimum;
     // Volcano leaves minimums of tasks aside where they are more than that of the group.
-    if (convention_ == kVolcano && pods > members_) return;
+    if (convention_ == kVolcano && pods > members) return;
     SetRoles(std::move(roles_), parents_, group_);
   }
 
@@ -103,6 +104,7 @@ class PodGroupReader {
         return;
       }
       if (key == "minMember") members_ = content.get_int64();
+      if (key == "minSubGroup") least_groups_ = content.get_int64();
       if (convention_ == kCoscheduling && key == "scheduleTimeoutSeconds") {
         const std::int64_t seconds = content.get_int64();
         if (seconds > 0) group_.hold = std::chrono::seconds(std::min(seconds, kLongestHoldSeconds));
@@ -143,6 +145,10 @@ class PodGroupReader {
       ForEachField(item.get_object(), [&](std::string_view key, value content) {
         if (key == "name") role = TextOf(content);
         if (key == "minMember") minimum = content.get_int64();
+        if (key == "minSubGroup") {
+          Refuse("spec.subGroups.minSubGroup",
+                 "want none, since Berth starts all of them together");
+        }
         if (key == "parent") parents_.push_back(TextOf(content));
         if (key != "topologyConstraint") return;
         ForEachField(content.get_object(), [this](std::string_view level, value name) {
@@ -156,6 +162,21 @@ class PodGroupReader {
       });
       AddRole(std::move(role), minimum);
     }
+  }
+
+  // A group of KAI without a minimum of its own needs all subgroups, unless it says how many.
+  void NeedSubGroups() {
+    const std::int64_t all = std::ssize(roles_) - std::ssize(parents_);
+    if (least_groups_ && *least_groups_ < all) {
+      Refuse("spec.minSubGroup", "want all " + std::to_string(all) + " subgroups, since Berth " +
+                                     "starts them together, got " + std::to_string(*least_groups_));
+    }
+    if (members_ || roles_.empty()) return;
+    std::int64_t pods = 0;
+    for (const GangRole& role : roles_) {
+      if (std::ranges::count(parents_, role.name) == 0) pods += role.minimum;
+    }
+    members_ = std::max<std::int64_t>(pods, 1);
   }
 
   void ReadPolicy(object policy) {
@@ -196,9 +217,10 @@ class PodGroupReader {
   const std::string_view convention_;
   PodParts parts_;
   PodGroup group_;
-  std::int64_t members_ = 1;
+  std::optional<std::int64_t> members_;
   std::vector<GangRole> roles_;       // as the object has them
   std::vector<std::string> parents_;  // that subgroups name
+  std::optional<std::int64_t> least_groups_;
 };
 
 // How near its members have to be, where how near they should be cannot be read.

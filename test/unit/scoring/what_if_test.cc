@@ -290,6 +290,19 @@ TEST_F(WhatIfTest, MinimumsOfRolesAreMetAndTheOthersComeLater) {
   EXPECT_EQ(NodesOf(Tell(gang)), "n1 - n1");
 }
 
+// Nobody asks that they are near each other.
+TEST_F(WhatIfTest, TheRoleThatFindsNoPlaceIsNamed) {
+  On({ANode("n1").Gpus(8)});
+  std::vector<APod> gang = Gang(3, 1, 2);
+  for (APod& pod : gang) pod.Role("worker", {{"ps", 1}, {"worker", 1}});
+  gang[2].Role("ps", {{"ps", 1}, {"worker", 1}}).Whole(16);
+  const std::string why = WhyOf(Tell(gang), 0);
+  EXPECT_EQ(why.find("its gang default/g needs 2 of these 3 pods at once; 1 of role ps: none fits "
+                     "alone; the first one "),
+            0U)
+      << why;
+}
+
 // As filter has it.
 TEST_F(WhatIfTest, PodsThatDoNotGoTogetherAreNamed) {
   On({ANode("n1").Gpus(8)});
