@@ -30,29 +30,39 @@ const char* WhyNoPlan(const Readiness& readiness) {
   return readiness.draining() ? "draining" : readiness.reason();
 }
 
+wire::KnownPods PodsOf(std::span<const WaitingPod> waiting, const Snapshot& snapshot) {
+  wire::KnownPods known;
+  for (const WaitingPod& pod : waiting) known[pod.pod->id.full_name()] = {pod.pod->id.uid};
+  snapshot.ForEachPod([&known](const auto& held, NodeIndex) {
+    known[held->pod.id.full_name()] = {held->pod.id.uid, held->placement.node,
+                                       held->state == PodState::kPlanned};
+  });
+  return known;
+}
+
 struct Waiting {
   Extender::Moment now;
-  EditedNodes edited;
-  WaitingLine line;
+  std::vector<WaitingPod> listed;  // before it (waiting_pods.h)
+  EditedNodes edited = {};
+  WaitingLine line = {};
 };
 
 // Who waits for the nodes that the plan is about; of a plan with pods of its own none.
-Result<Waiting> WhoWaits(const Live& live, const wire::PlanRequest& plan) {
-  auto listed = plan.has_pods ? std::vector<WaitingPod>() : live.waiting.Everybody();
-  const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
-  BERTH_TRY(EditedNodes edited, Edit(now.snapshot, plan.nodes));
-  WaitingLine line =
-      LineOf(std::move(listed), *edited.snapshot, live.pod_rules.groups(), wire::kMostPlannedPods);
-  for (PodRequest& pod : line.pods) {
+Status WhoWaits(const Live& live, const wire::PlanRequest& plan, Waiting& waiting) {
+  if (plan.has_pods) waiting.listed.clear();
+  BERTH_TRY(waiting.edited, Edit(waiting.now.snapshot, plan.nodes));
+  waiting.line = LineOf(std::move(waiting.listed), *waiting.edited.snapshot,
+                        live.pod_rules.groups(), wire::kMostPlannedPods);
+  for (PodRequest& pod : waiting.line.pods) {
     if (pod.refusal.empty() && !pod.gang.empty()) pod.refusal = live.gangs.Apart(pod);
   }
-  return Waiting{now, std::move(edited), std::move(line)};
+  return {};
 }
 
-Result<std::string> MakeGrowth(const Live& live, const wire::PlanRequest& plan, bool as_text,
-                               const StopsPlan& stops) {
-  BERTH_TRY(const auto waiting, WhoWaits(live, plan));
-  const auto& [now, edited, line] = waiting;
+Result<std::string> MakeGrowth(const Live& live, const wire::PlanRequest& plan, Waiting waiting,
+                               bool as_text, const StopsPlan& stops) {
+  BERTH_TRY_STATUS(WhoWaits(live, plan, waiting));
+  const auto& [now, listed, edited, line] = waiting;
   wire::GrowthReport report{.request = plan, .pods = plan.has_pods ? plan.pods : line.pods};
   report.gated = line.gated;
   report.beyond = line.beyond;
@@ -88,10 +98,10 @@ Result<std::vector<PodRequest>> Named(std::span<const PodRequest> pods,
   return named;
 }
 
-Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan, bool as_text,
-                                 const StopsPlan& stops) {
-  BERTH_TRY(auto waiting, WhoWaits(live, plan));
-  auto& [now, edited, line] = waiting;
+Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan, Waiting waiting,
+                                 bool as_text, const StopsPlan& stops) {
+  BERTH_TRY_STATUS(WhoWaits(live, plan, waiting));
+  auto& [now, listed, edited, line] = waiting;
   std::vector<PodRequest> pods = plan.has_pods ? plan.pods : std::move(line.planned);
   pods.insert(pods.end(), line.pods.begin(), line.pods.end());
   const wire::PlanRoom& room = *plan.room;
@@ -113,16 +123,25 @@ Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan
 
 Result<std::string> MakePlan(const Live& live, std::string_view request, bool as_text,
                              const StopsPlan& stops) {
-  BERTH_TRY(wire::PlanRequest plan, wire::DecodePlan(request, live.pod_rules, live.node_rules));
-  const Extender::Moment now = live.extender.Now();
+  std::vector<WaitingPod> listed = live.waiting.Everybody();
+  Waiting waiting{live.extender.Now(), std::move(listed)};
+  Extender::Moment& now = waiting.now;
+  BERTH_TRY(wire::PlanRequest plan, wire::DecodePlan(request, live.pod_rules, live.node_rules,
+                                                     PodsOf(waiting.listed, *now.snapshot)));
+  // The places that its pods have are theirs.
+  Transaction lifted(now.snapshot);
+  for (const wire::KnownPod& pod : plan.planned) {
+    lifted.Take(pod.uid, now.snapshot->names().Find(pod.node));
+  }
+  now.snapshot = lifted.now();
   if (plan.on_each_node.empty()) {
     BERTH_TRY_STATUS(wire::Expand(plan, *now.snapshot));
   } else {
     BERTH_TRY(const EditedNodes edited, Edit(now.snapshot, plan.nodes));
     BERTH_TRY_STATUS(wire::Expand(plan, *edited.snapshot));
   }
-  if (plan.grow > 0) return MakeGrowth(live, plan, as_text, stops);
-  if (plan.room) return MakeRoomPlan(live, plan, as_text, stops);
+  if (plan.grow > 0) return MakeGrowth(live, plan, std::move(waiting), as_text, stops);
+  if (plan.room) return MakeRoomPlan(live, plan, std::move(waiting), as_text, stops);
   wire::NoteSchedulers(live.extender.pending().Schedulers(), plan);
   std::vector<std::string_view> held_back;
   for (const auto& notes : plan.notes) {

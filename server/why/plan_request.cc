@@ -63,10 +63,11 @@ Status AddItems(const Json& list, const std::string& path, const std::string& ki
 class PlanReader {
  public:
   // `space` is the namespace of objects that name none.
-  PlanReader(const PodRules& rules, std::string space, PlanRequest& request)
+  PlanReader(const PodRules& rules, std::string space, KnownPods known, PlanRequest& request)
       : groups_(rules.groups()),
         rules_(rules.With(groups_)),
         space_(std::move(space)),
+        known_(std::move(known)),
         request_(request) {}
 
   Status Read(const std::vector<Item>& items) {
@@ -220,11 +221,18 @@ class PlanReader {
     const std::string said = NameOf(pod);
     const std::string name = said.empty() ? "pod-" + std::to_string(number) : said;
     BERTH_TRY(ObservedPod decoded, Decode(pod, path, NamespaceOf(pod), name));
+    auto known = known_.extract(decoded.pod.id.full_name());  // of two with a name the first is it
+    const bool waits = known && (known.mapped().planned || known.mapped().node.empty());
+    if (known && !waits) decoded.node = known.mapped().node;
     if (decoded.over || !decoded.node.empty()) {
       LeaveOut("Pod", pod, decoded.over ? "it has ended" : "it is on node " + decoded.node);
       return {};
     }
     BERTH_TRY_STATUS(HasRoomFor(1, path));
+    if (waits) {
+      decoded.pod.id.uid = known.mapped().uid;
+      if (known.mapped().planned) request_.planned.push_back(std::move(known.mapped()));
+    }
     request_.sources.push_back({"Pod " + decoded.pod.id.full_name(), number, 1});
     request_.notes.push_back(NotesOf(pod, decoded));
     request_.pods.push_back(std::move(decoded.pod));
@@ -269,6 +277,7 @@ class PlanReader {
   PodGroups groups_;  // of the request, before those of the cluster
   const PodRules rules_;
   const std::string space_;
+  KnownPods known_;
   PlanRequest& request_;
 };
 
@@ -444,8 +453,8 @@ void NoteSchedulers(const std::set<std::string>& askers, PlanRequest& plan) {
   }
 }
 
-Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
-                               const NodeRules& nodes) {
+Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules, const NodeRules& nodes,
+                               KnownPods known) {
   if (text.size() > kMostPlanBytes) {
     return Invalid("body: want at most " + std::to_string(kMostPlanBytes) + " bytes, got " +
                    std::to_string(text.size()));
@@ -479,7 +488,7 @@ Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
   });
   BERTH_TRY_STATUS(fields.Finish());
   if (!IsDnsLabel(space)) return Invalid("namespace: want the name of a namespace");
-  BERTH_TRY_STATUS(PlanReader(rules, std::move(space), request).Read(items));
+  BERTH_TRY_STATUS(PlanReader(rules, std::move(space), std::move(known), request).Read(items));
   return request;
 }
 

@@ -31,6 +31,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -65,6 +66,13 @@ struct PlanRoom {
   std::string model;
 };
 
+// Pods of the cluster that wait or have a place, by "namespace/name".
+struct KnownPod {
+  std::string uid, node = {};  // no node: it waits
+  bool planned = false;        // it has a place there, and waits to be bound
+};
+using KnownPods = std::unordered_map<std::string, KnownPod>;
+
 struct PlanRequest {
   // Pods of one object, in a row.
   struct Source {
@@ -83,6 +91,7 @@ struct PlanRequest {
   bool has_pods = false;                               // said, if only that there are none
   int grow = 0;                   // so many nodes of each pool at most; 0: that is not asked
   std::optional<PlanRoom> room;   // empty: that is not asked
+  std::vector<KnownPod> planned;  // of the pods, those that have a place already
   std::vector<NodeSpec> at_zero;  // templates of pools that have no node yet; with `grow`
   std::vector<Source> sources;    // of all of them
   std::vector<std::string>
@@ -91,9 +100,10 @@ struct PlanRequest {
 };
 
 // Error: kInvalidArgument with the path of the field, also for a text beyond kMostPlanBytes and for
-// more pods than kMostPlannedPods.
-Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
-                               const NodeRules& nodes);
+// more pods than kMostPlannedPods. A Pod that is one of `known` is that one: it has its UID, so that
+// what is kept for it is its own, and is left out where it has a node.
+Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules, const NodeRules& nodes,
+                               KnownPods known = {});
 
 // Makes the pods of DaemonSets for the nodes that they choose, as their controller does, and adds
 // the tolerations that admission adds there (api_rules.h). Error: more pods than kMostPlannedPods.

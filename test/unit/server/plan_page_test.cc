@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "server/wire/file/cluster_file.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
@@ -50,6 +51,33 @@ TEST_F(PlanPageTest, OrOfThoseOfTheRequestIfItHasAny) {
   request["pods"].push_back(PodWithGpus("1", 8));
   const Json told = Ask(request.dump());
   EXPECT_EQ(told["nowhere"], Json::array({"ns/pod-1"}));
+}
+
+// `kubectl get pods -o json | berth plan -f -` asks about pods that are there.
+TEST_F(PlanPageTest, APodThatIsPlannedInTheClusterIsNotInItsOwnWay) {
+  const Json asked = PodWithGpus("1", 2);
+  const PodRequest pod =
+      wire::DecodeObservedPod(Padded(asked.dump()), service_.live().pod_rules).value().pod;
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(pod)});
+  const PodPlacement planned{pod, APod("1").Whole(2).On("n1", {0, 1})};
+  ASSERT_TRUE(service_.state().Plan(std::span(&planned, 1)));
+  Json request = {{"pods", Json::array({asked})}};
+  EXPECT_EQ(Ask(request.dump())["fitting"], 1);
+  request["grow"] = 1;
+  EXPECT_EQ(Ask(request.dump())["fitting"], 1);
+  request.erase("grow");
+  request["pods"].push_back(asked);
+  const Json twice = Ask(request.dump());
+  EXPECT_EQ(twice["asked"], 2) << "the second one would be another pod";
+  EXPECT_EQ(twice["fitting"], 1);
+  EXPECT_EQ(service_.state().Current()->node(0).pods().size(), 1U) << "its place is still held";
+}
+
+TEST_F(PlanPageTest, APodThatRunsInTheClusterIsNotPlacedAgain) {
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 1), "n1"), "");
+  const Json told = Ask(Json({{"pods", Json::array({PodWithGpus("1", 1)})}}).dump());
+  EXPECT_EQ(told["asked"], 0);
+  EXPECT_EQ(told["left_out"], Json::array({"Pod ns/pod-1: it is on node n1"}));
 }
 
 TEST(PlanOfAManifest, ToleratesWhatAdmissionOfTheCloudWillAdd) {
