@@ -426,6 +426,20 @@ TEST_F(OfControllersTest, WordsOnThePodGoBeforeTheConfiguration) {
       "berth:ns/train.uid-train");
 }
 
+// Two sets have a slice 0 each, and all have a role prefill.
+TEST_F(GangByTest, LabelsThatDisaggregatedSetsShareNameNoGang) {
+  for (const std::string word : {"slice", "role", "revision", "name"}) {
+    const std::string key = "disaggregatedset.x-k8s.io/" + word;
+    const PodRequest pod = Read({{"labels", {{key, "0"}}},
+                                 {"annotations", {{kGangBy, key}, {"berth.dev/gang-size", "2"}}}});
+    EXPECT_EQ(pod.refusal, word == "name" ? ""
+                                          : "annotation berth.dev/gang-by: want "
+                                            "leaderworkerset.sigs.k8s.io/group-key on pods of a "
+                                            "DisaggregatedSet, got \"" +
+                                                key + "\", which does not name one");
+  }
+}
+
 class OfJobsTest : public GangByTest {
  protected:
   OfJobsTest() : GangByTest({"job"}) {}

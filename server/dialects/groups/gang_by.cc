@@ -30,6 +30,8 @@ constexpr std::string_view kLwsWorker = "leaderworkerset.sigs.k8s.io/worker-inde
 constexpr std::string_view kLwsSize = "leaderworkerset.sigs.k8s.io/size";
 constexpr std::string_view kLwsExclusive = "leaderworkerset.sigs.k8s.io/exclusive-topology";
 
+constexpr std::string_view kDisaggregated = "disaggregatedset.x-k8s.io/";
+
 constexpr std::array kAnnotations = {kGangBy, kJobSetExclusive, kJobSetSelector, kLwsSize,
                                      kLwsExclusive};
 
@@ -115,6 +117,12 @@ Result<NamedGang> NameByLabel(const PodParts& parts, const std::string& key) {
     return wire::WrongAnnotation(kGangBy, "want owner, or the key of a label of the pod, got \"" +
                                               key.substr(0, 200) +
                                               "\", which the pod does not have");
+  }
+  // Several sets have the same roles and slices, and a rollout makes their pods step by step.
+  if (key.starts_with(kDisaggregated) && key != std::string(kDisaggregated) + "name") {
+    return wire::WrongAnnotation(kGangBy, "want " + std::string(kLwsKey) +
+                                              " on pods of a DisaggregatedSet, got \"" +
+                                              key.substr(0, 200) + "\", which does not name one");
   }
   if (value->empty()) return Invalid("label " + key + ": want the name of a gang, got \"\"");
   return NamedGang{.name = key + "=" + *value};
