@@ -96,10 +96,16 @@ constexpr auto MembersOf(V& value) {
   return AllOfKind(a);
 }
 
-template <OneOf<ModelRule, GpuRule, TraitWish, GangRole, GangPart> V>
+template <OneOf<ModelRule, GpuRule, TraitWish, GangRole> V>
 constexpr auto MembersOf(V& value) {
   auto& [a, b] = value;
   return AllOfKind(a, b);
+}
+
+template <OneOf<GangPart> V>
+constexpr auto MembersOf(V& value) {
+  auto& [a, b, c] = value;
+  return AllOfKind(a, b, c);
 }
 
 template <OneOf<OtherResource> V>

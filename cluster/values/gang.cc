@@ -59,9 +59,13 @@ bool GangPart::Has(const std::string& role) const {
 const GangPart* PartOf(const Gang& gang, const std::string& role) {
   const GangPart* narrowest = nullptr;
   for (const GangPart& part : gang.parts) {
-    if (part.Has(role)) narrowest = &part;
+    if (!part.preferred && part.Has(role)) narrowest = &part;
   }
   return narrowest;
+}
+
+bool RequiresParts(const Gang& gang) {
+  return !std::ranges::all_of(gang.parts, &GangPart::preferred);
 }
 
 std::vector<GangRole> MissingRoles(const Gang& gang, const RoleCounts& there) {

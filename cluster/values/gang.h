@@ -56,10 +56,12 @@ struct GangRole {
   friend bool operator==(const GangRole&, const GangRole&) = default;
 };
 
-// Pods of these roles have to be in one domain of a topology level together.
+// Pods of these roles have to be in one domain of a topology level together, or are to be if they
+// can (preferred).
 struct GangPart {
   std::vector<std::string> roles = {};  // sorted; empty = all pods of the gang
   std::size_t level = 0;                // as of DomainAsk::required
+  bool preferred = false;
   [[nodiscard]] bool Has(const std::string& role) const;
   friend bool operator==(const GangPart&, const GangPart&) = default;
 };
@@ -91,8 +93,9 @@ struct Gang {
   // Several kinds of its pods have minimums of their own (NeedsAll).
   bool has_roles = false;
   std::vector<GangRole> roles = {};  // by name, at most kMaxGangRoles; a minimum is 1 or more
-  // Domains of some of its pods, wide levels first, and that of all among them; empty = at most all
-  // have one (PodRequest::domain). They name at most 2 * kMaxGangRoles roles.
+  // Domains of some of its pods, wide levels first, and that of all among them, the required ones
+  // before the preferred; without required ones at most all have one (PodRequest::domain). They
+  // name at most 2 * kMaxGangRoles roles.
   std::vector<GangPart> parts = {};
   GangController controller = {};
   // So many pods come only when the leader runs (PodRequest::leads), each with the leader's ask.
@@ -120,7 +123,8 @@ std::vector<GangRole> MissingRoles(const Gang& gang, const RoleCounts& there);
 // known, or some pods do not say their role.
 bool NeedsAll(const Gang& gang, const RoleCounts& there);
 
-// The narrowest part that pods of the role are in; nullptr: they are in none.
+// The narrowest part that pods of the role have to be in; nullptr: there is none.
 const GangPart* PartOf(const Gang& gang, const std::string& role);
+bool RequiresParts(const Gang& gang);
 
 }  // namespace berth

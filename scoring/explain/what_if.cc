@@ -369,6 +369,11 @@ class WhatIfPlanner {
     for (const std::size_t i : members) {  // beyond the minimum
       if (!told_.pods[i].placement) PlaceAlone(i);
     }
+    if (!ask_.explains || told_.wishes.size() >= kMostWhys) return;
+    for (const std::string& wish :
+         WishTexts(*transaction_.now(), *tree_, ask_.levels, first.gang)) {
+      told_.wishes.push_back("gang " + id.full_name() + ": " + wish);
+    }
   }
 
   // One after the other, so many fit; the next one is explained where it does not.

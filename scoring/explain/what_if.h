@@ -76,7 +76,8 @@ struct WhatIfPod {
 struct WhatIfAnswer {
   std::vector<WhatIfPod> pods;  // in the order of the ask
   std::vector<WhyNot> whys;
-  std::int64_t fitting = 0;  // how many pods have a place
+  std::vector<std::string> wishes;  // "gang ml/llm: group decode: ...", as WishTexts
+  std::int64_t fitting = 0;         // how many pods have a place
   // How many of these care which GPUs they get, and the device plugin makes that choice.
   std::int64_t plans_only = 0;
   EditedNodes nodes;  // its snapshot has all of these pods

@@ -6,12 +6,15 @@
 //
 //   part of two, racks of two nodes    a b | a .    then    a a | b .
 //
-// So a plan is missed only where too many domains are tried in vain.
+// So a plan is missed only where too many domains are tried in vain. Then parts are treated alike
+// that prefer a domain: those that find none are left as they are, and no member goes without a
+// place for it.
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,19 +30,30 @@ constexpr int kMostDomainTries = 32;
 
 class PartsPlanner {
  public:
-  PartsPlanner(const Planning& with, const GangAsk& ask, const std::vector<GangPart>& parts)
-      : with_(with), all_(ask), parts_(parts) {}
+  using Parts = std::set<const GangPart*>;
+  // insists: where parts that prefer a domain have none there is no plan, unless they are left out.
+  PartsPlanner(const Planning& with, const GangAsk& ask, bool insists, Parts left_out = {})
+      : with_(with), all_(ask), insists_(insists), given_up_(std::move(left_out)) {}
 
   // Requires: the ask has no parts. It is afterwards as it was before.
   tl::expected<GangPlan, GangShortage> Plan(GangAsk& ask) {
     auto plan = PlanGang(with_, ask);
     if (!plan) return plan;
-    for (const GangPart& part : parts_) {
+    for (const GangPart& part : all_.parts) {
       const Members members = MembersIn(part, ask, *plan);
-      if (!IsWhole(part, ask, members)) return PlanWithin(part, ask, members, *plan);
+      if (given_up_.contains(&part) || IsWhole(part, ask, members)) continue;
+      auto within = PlanWithin(part, ask, members, *plan);
+      // What was met is not given up for what comes after it.
+      const auto comes_after = [&part](const GangPart* kept) { return kept > &part; };
+      const bool insists = insists_ || std::ranges::any_of(kept_, comes_after);
+      if (within || !part.preferred || insists) return within;
+      given_up_.insert(&part);
     }
     return plan;
   }
+  // Parts that prefer a domain and have none, and those of them that had none by themselves.
+  [[nodiscard]] const Parts& given_up() const { return given_up_; }
+  [[nodiscard]] const Parts& hopeless() const { return hopeless_; }
 
  private:
   using Members = std::map<TopologyDomain, int>;  // so many of a part are in the domain
@@ -50,7 +64,9 @@ class PartsPlanner {
   tl::expected<GangPlan, GangShortage> PlanWithin(const GangPart& part, GangAsk& ask,
                                                   const Members& torn, const GangPlan& flat) {
     GangAsk alone = PartOf(ask, part);
-    const bool is_needed = !alone.roles.empty();
+    const bool is_needed = part.preferred || !alone.roles.empty();
+    if (part.preferred) alone.minimum = 0;
+    for (const auto& [domain, members] : torn) alone.minimum += part.preferred ? members : 0;
     const auto most = std::ranges::max_element(torn, {}, [](const auto& in) { return in.second; });
     const auto is_fixed = [](const GangMember& member) { return member.fixed != kNoNode; };
     // Others of it say where it is.
@@ -75,11 +91,13 @@ class PartsPlanner {
         if (plan) in = DomainOf(plan->places.front().node, part);
         if (!plan && plan.error().fits > shortage.fits) shortage = plan.error();
       }
+      if (!in && part.preferred && kept_.empty() && tries_ == 0) hopeless_.insert(&part);
+      if (!in && part.preferred) break;
       if (!in) {
         const GangAsk only = PartOf(all_, part);
         if (const auto plan = PlanGang(with_, only); !plan) {  // wherever the others are
           shortage = plan.error();
-          shortage.part = static_cast<std::size_t>(&part - parts_.data());
+          shortage.part = static_cast<std::size_t>(&part - all_.parts.data());
           shortage.part_needs = only.minimum;
         }
         break;
@@ -89,8 +107,9 @@ class PartsPlanner {
       auto plan = Plan(ask);
       kept_.pop_back();
       Restore(before, ask);
-      if (plan) return plan;
-      shortage = plan.error();
+      const bool is_less = plan && part.preferred && plan->places.size() < flat.places.size();
+      if (plan && !is_less) return plan;
+      if (!plan) shortage = plan.error();
       if (++tries_ > kMostDomainTries) {
         shortage.searched = false;
         return tl::unexpected(shortage);
@@ -199,7 +218,8 @@ class PartsPlanner {
 
   const Planning& with_;
   const GangAsk& all_;
-  const std::vector<GangPart>& parts_;
+  const bool insists_;
+  Parts given_up_, hopeless_;
   std::vector<const GangPart*> kept_;  // to a domain, of the ask that is planned now
   int tries_ = 0;
 };
@@ -209,12 +229,45 @@ class PartsPlanner {
 void AskForDomains(const PodRequest& pod, GangAsk& ask) {
   ask.domain = pod.domain;
   ask.parts = pod.gang.parts;
-  if (ask.parts.empty()) return;
-  ask.domain.required.reset();
+  if (RequiresParts(pod.gang)) ask.domain.required.reset();
   std::erase_if(ask.parts, [&ask](const GangPart& part) {
-    if (part.roles.empty()) ask.domain.required = part.level;
-    return part.roles.empty();
+    const bool is_all = part.roles.empty() && !part.preferred;
+    if (is_all) ask.domain.required = part.level;
+    return is_all;
   });
+}
+
+namespace {
+
+std::string GroupsText(const GangPart& part) {
+  if (part.roles.empty()) return "all pods";
+  return (part.roles.size() == 1 ? "group " : "groups ") + Listed(part.roles);
+}
+
+}  // namespace
+
+std::vector<std::string> WishTexts(const Snapshot& snapshot, const DomainTree& tree,
+                                   const TopologyLevels& levels, const Gang& gang) {
+  std::vector<std::string> texts;
+  for (const GangPart& part : gang.parts) {
+    if (!part.preferred) continue;
+    std::set<TopologyDomain> domains;
+    snapshot.ForEachPod([&](const auto& pod, NodeIndex node) {
+      const bool is_of = pod->pod.gang.id == gang.id && part.Has(pod->pod.role);
+      if (is_of) domains.insert(tree.DomainOf(node, part.level));
+    });
+    if (domains.empty()) continue;
+    const std::string& level = levels[part.level].name;
+    std::vector<std::string> names;
+    for (const TopologyDomain domain : domains) {
+      names.push_back(tree.named(domain) ? DomainName(snapshot, levels, tree, domain)
+                                         : "nodes without " + level);
+    }
+    const bool is_met = domains.size() == 1 && tree.named(*domains.begin());
+    texts.push_back(GroupsText(part) + (is_met ? ": in " : ": spread over ") + Listed(names) +
+                    (is_met ? ", as preferred" : "; one " + level + " is preferred"));
+  }
+  return texts;
 }
 
 std::string PartText(const Planning& with, const TopologyLevels& levels, const GangAsk& ask,
@@ -224,7 +277,7 @@ std::string PartText(const Planning& with, const TopologyLevels& levels, const G
   const std::string in = DomainName(*with.snapshot, levels, with.tree, shortage.domain);
   const std::string pods = CountText(shortage.part_needs, "pod");
   const bool is_known = !in.empty() && shortage.fits < shortage.part_needs;
-  return (part.roles.size() == 1 ? "group " : "groups ") + Join(part.roles, ", ") + ": " +
+  return GroupsText(part) + ": " +
          (is_known ? "room for " + std::to_string(shortage.fits) + " of its " + pods + " in " + in +
                          ", the " + level + " with the most"
                    : "no " + level + " has room for its " + pods);
@@ -233,7 +286,12 @@ std::string PartText(const Planning& with, const TopologyLevels& levels, const G
 tl::expected<GangPlan, GangShortage> PlanInParts(const Planning& with, const GangAsk& ask) {
   GangAsk whole = ask;
   whole.parts.clear();
-  return PartsPlanner(with, ask, ask.parts).Plan(whole);
+  PartsPlanner first(with, ask, false);
+  auto plan = first.Plan(whole);
+  if (!plan || first.given_up() == first.hopeless()) return plan;
+  // One may have taken the domain that another needs.
+  auto all = PartsPlanner(with, ask, true, first.hopeless()).Plan(whole);
+  return all && all->places.size() >= plan->places.size() ? all : plan;
 }
 
 }  // namespace berth

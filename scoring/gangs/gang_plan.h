@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -99,6 +100,11 @@ struct GangShortage {
 // shortage.part.
 std::string PartText(const Planning& with, const TopologyLevels& levels, const GangAsk& ask,
                      const GangShortage& shortage);
+
+// Where the parts are that prefer a domain, and have a place: "group decode: in rack r1, as
+// preferred", "group decode: spread over rack r1, rack r2; one rack is preferred".
+std::vector<std::string> WishTexts(const Snapshot& snapshot, const DomainTree& tree,
+                                   const TopologyLevels& levels, const Gang& gang);
 
 // The domain that the pod's gang as a whole asks for, and those of its parts.
 void AskForDomains(const PodRequest& pod, GangAsk& ask);

@@ -97,7 +97,7 @@ class UnitPlanner {
     if (std::ssize(members) < needed) {
       unit.problem = "it needs " + CountText(needed, "more pod") + ", and " +
                      std::to_string(members.size()) + (members.size() == 1 ? " waits" : " wait");
-    } else if (!first.gang.parts.empty()) {
+    } else if (RequiresParts(first.gang)) {
       unit.problem = "its groups have topology levels of their own, and room is not planned so";
     } else if (!first.gang.has_roles) {  // else which of them it needs is for the plan of the gang
       members.resize(static_cast<std::size_t>(needed));

@@ -328,6 +328,7 @@ std::string EncodeReport(const GangReport& report) {
   Json json = {{"version", kVersion}};
   json.update(GangJson(report.gang));
   json["sentence"] = report.sentence;
+  json["preferences"] = report.wishes;
   json["members"] = ListOf(report.members, [](const GangMemberReport& member) -> Json {
     return {{"pod", member.pod}, {"state", member.state}, {"node", member.node}};
   });

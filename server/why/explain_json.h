@@ -54,6 +54,7 @@ struct GangReport {
   GangView gang;
   std::vector<GangMemberReport> members;  // by name
   std::string sentence;
+  std::vector<std::string> wishes = {};  // WishTexts
   // Of the first member that waits, what keeps it alone from the nodes; empty: none waits.
   std::optional<PodReport> waiting = {};
 };

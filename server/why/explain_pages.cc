@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cluster/state/snapshot.h"
 #include "scoring/explain/other_limits.h"
+#include "scoring/gangs/gang_plan.h"
 #include "server/extender/inquiry.h"
 #include "server/why/waiting_whys.h"
 #include "server/wire/node/node_gpu_facts.h"
@@ -407,6 +408,10 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   const PodRecords placed = PlacedMembers(live, *now.snapshot, found->id);
   const auto first = ListMembers(listed, placed, found->id, found->lacks, report.members);
   report.sentence = SentenceOf(*found);
+  if (!placed.empty()) {
+    report.wishes = WishTexts(*now.snapshot, *live.domains.Of(now.snapshot), live.domains.levels(),
+                              placed.front()->pod.gang);
+  }
   if (first) {
     report.waiting = ReportOn(live, now, *first->pod, first);
     AdviseRoomIn(*report.waiting, live, now, *first);

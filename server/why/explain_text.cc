@@ -433,6 +433,7 @@ std::string TextOf(const NodeReport& node) {
 std::string TextOf(const GangReport& report) {
   std::string text = ShortName(report.gang.id.text(), kLongestName) + ": " + report.sentence + "\n";
   text += GangLine(report.gang);
+  for (const std::string& wish : report.wishes) text += OnOneLine(wish) + "\n";
   std::vector<Row> rows;
   for (const GangMemberReport& member : report.members) {
     rows.push_back({member.pod, member.state, member.node});

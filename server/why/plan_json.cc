@@ -299,6 +299,7 @@ std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {
     }
   }
   json["whys"] = ListOf(answer.whys, WhyJson);
+  json["preferences"] = answer.wishes;
   json["nodes"] = EditedNodesJson(answer.nodes);
   json["before"] = ModelsJson(answer.before);
   json["after"] = ModelsJson(answer.after);
@@ -311,6 +312,7 @@ std::string TextOf(const PlanRequest& request, const WhatIfAnswer& answer) {
   for (const PlanRequest::Source& source : request.sources) {
     text += SourceText(request, source, answer);
   }
+  for (const std::string& wish : answer.wishes) text += wish + "\n";
   text += TextOf(answer.nodes);
   for (const std::string& what : request.left_out) text += "Left out: " + what + "\n";
   if (answer.plans_only > 0) {

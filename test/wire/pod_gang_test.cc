@@ -112,15 +112,43 @@ TEST_F(PodGangTest, LevelsAreThoseOfAllAndOfParts) {
 }
 
 // The operator writes its narrowest level by itself.
-TEST_F(PodGangTest, APreferredLevelIsThatOfAllOrNone) {
+TEST_F(PodGangTest, APreferredLevelThatIsNotKnownIsIgnored) {
   Json spec = Spec();
   spec["topologyConstraint"] = Pack("preferred", "kubernetes.io/hostname");
   spec["podgroups"][0]["topologyConstraint"] = Pack("preferred", "no-level");
   EXPECT_EQ(Put(spec), "");
   EXPECT_EQ(Pod("s-0-worker").domain, DomainAsk());
+  EXPECT_TRUE(Pod("s-0-worker").gang.parts.empty());
   spec["topologyConstraint"] = Pack("preferred", "r");
   EXPECT_EQ(Put(spec), "");
   EXPECT_EQ(Pod("s-0-worker").domain.preferred, std::size_t{2});
+}
+
+TEST_F(PodGangTest, PreferredLevelsComeAfterRequiredOnes) {
+  Json spec = Spec();
+  spec["podgroups"][0]["topologyConstraint"] = {
+      {"packConstraint", {{"required", "z"}, {"preferred", "r"}}}};
+  spec["topologyConstraint"] = Pack("preferred", "b");
+  EXPECT_EQ(Put(spec), "");
+  using Parts = std::vector<GangPart>;
+  EXPECT_EQ(Pod("s-0-worker").gang.parts,
+            (Parts{{{"s-0-worker"}, 0}, {{}, 1, true}, {{"s-0-worker"}, 2, true}}));
+  EXPECT_EQ(Pod("s-0-worker").domain.required, std::size_t{0});
+  EXPECT_EQ(Pod("s-0-leader").domain.required, std::nullopt);
+}
+
+TEST_F(PodGangTest, TooManyPreferredLevelsAreIgnored) {
+  Json spec = {{"podgroups", Json::array()}};
+  for (int i = 0; i < 65; ++i) {
+    spec["podgroups"].push_back({{"name", "c" + std::to_string(i)},
+                                 {"minReplicas", 1},
+                                 {"topologyConstraint", Pack("preferred", "r")}});
+  }
+  EXPECT_EQ(Put(spec), "");
+  EXPECT_TRUE(Pod("c1").gang.parts.empty());
+  spec["topologyConstraint"] = Pack("required", "b");
+  EXPECT_EQ(Put(spec), "");
+  EXPECT_EQ(Pod("c1").domain.required, std::size_t{1});
 }
 
 TEST_F(PodGangTest, WhatIsNotUnderstoodIsRefusedWithItsField) {

@@ -32,7 +32,7 @@ class PodGangReader {
         }
       }
       if (key == "topologyConstraint") {
-        whole_ = ReadPack(content, "spec.topologyConstraint", &group_.domain.preferred);
+        whole_ = ReadPack(content, "spec.topologyConstraint", group_.domain.preferred);
       }
     });
     if (pods_ > kMaxGangPods) {
@@ -58,7 +58,7 @@ class PodGangReader {
   void ReadGroup(object group, bool is_one, const std::string& field) {
     GangRole role;
     GangPart part;
-    std::optional<std::size_t> level;
+    std::optional<std::size_t> level, preferred;
     ForEachField(group, [&](std::string_view key, value content) {
       if (key == "name") role.name = TextOf(content);
       if (key == "minReplicas") {
@@ -73,33 +73,32 @@ class PodGangReader {
         }
       }
       if (key == "topologyConstraint") {
-        level = ReadPack(content, field + ".topologyConstraint", nullptr);
+        level = ReadPack(content, field + ".topologyConstraint", preferred);
       }
     });
     if (is_one) part.roles = {role.name};
-    if (level && !part.roles.empty()) {
-      std::ranges::sort(part.roles);
-      part.level = *level;
-      group_.parts.push_back(std::move(part));
-    }
+    std::ranges::sort(part.roles);
+    if (part.roles.empty()) level = preferred = std::nullopt;
+    if (level) group_.parts.push_back({part.roles, *level});
+    if (preferred) group_.parts.push_back({std::move(part.roles), *preferred, true});
     if (!is_one) return;
     pods_ = std::min<std::int64_t>(pods_ + role.minimum, kMaxGangPods + 1);
     roles_.push_back(std::move(role));
   }
 
-  // The level that is required. preferred: where the other one goes; nullptr: it is ignored.
+  // The level that is required.
   std::optional<std::size_t> ReadPack(value constraint, const std::string& field,
-                                      std::optional<std::size_t>* preferred) {
+                                      std::optional<std::size_t>& preferred) {
     std::optional<std::size_t> required;
     ForEachField(constraint.get_object(), [&](std::string_view pack, value levels) {
       if (pack != "packConstraint") return;
       ForEachField(levels.get_object(), [&](std::string_view key, value label) {
         const bool is_required = key == "required";
-        if (!is_required && (key != "preferred" || preferred == nullptr)) return;
+        if (!is_required && key != "preferred") return;
         const std::string text = TextOf(label);
         const auto level = FindTopologyLevel(levels_, text);
         if (level) {
-          (is_required ? required : *preferred) = level;
+          (is_required ? required : preferred) = level;
         } else if (is_required && !text.empty()) {
           Refuse(field + ".packConstraint.required: want " + LevelWords(levels_) + ", got \"" +
                  text.substr(0, 200) + "\"");
@@ -112,10 +111,13 @@ class PodGangReader {
   // Pods keep them: a name is at most in one part of several groups, and in one of its own.
   void SayParts(std::size_t groups) {
     std::vector<GangPart>& parts = group_.parts;
-    std::size_t names = 0;
-    for (const GangPart& part : parts) names += part.roles.size();
-    if (names == 0) return;
-    if (group_.roles.empty() || names > 2 * kMaxGangRoles) {
+    const auto too_many = [this, &parts] {
+      std::size_t names = 0;
+      for (const GangPart& part : parts) names += part.roles.size();
+      return names > (group_.roles.empty() ? 0 : 2 * kMaxGangRoles);
+    };
+    if (too_many()) std::erase_if(parts, &GangPart::preferred);  // what is wished refuses nobody
+    if (too_many()) {
       parts.clear();
       return Refuse(
           groups > kMaxGangRoles
@@ -125,9 +127,10 @@ class PodGangReader {
                     " bytes, each in one of topologyConstraintGroupConfigs, where levels "
                     "of their own are required");
     }
-    if (whole_) parts.push_back({{}, *whole_});
+    if (whole_ && !std::ranges::all_of(parts, &GangPart::preferred)) parts.push_back({{}, *whole_});
+    if (const auto wish = group_.domain.preferred) parts.push_back({{}, *wish, true});
     std::ranges::sort(parts, [](const GangPart& a, const GangPart& b) {
-      return std::tie(a.level, a.roles) < std::tie(b.level, b.roles);
+      return std::tie(a.preferred, a.level, a.roles) < std::tie(b.preferred, b.level, b.roles);
     });
   }
 

@@ -261,7 +261,7 @@ void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
   if (groups_ != nullptr && !request.gang.empty()) {
     groups_->Update(request.gang);
     group = groups_->Find(request.gang);
-    const bool says_domain = request.gang.parts.empty() && request.domain != DomainAsk{};
+    const bool says_domain = !RequiresParts(request.gang) && request.domain != DomainAsk{};
     if (group && !says_domain) request.domain = group->domain;
     if (const GangPart* const part = PartOf(request.gang, request.role)) {
       request.domain.required = part->level;

@@ -80,7 +80,8 @@ GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const Topol
   }
   const std::optional<std::size_t> level = ask.members.front()->domain.required;
   // Parts have domains of their own, which the plan names.
-  const bool in_domain = level && *level < tree.levels() && ask.members.front()->gang.parts.empty();
+  const bool in_domain =
+      level && *level < tree.levels() && !RequiresParts(ask.members.front()->gang);
   const std::string name_of_level = in_domain ? levels[*level].name : "";
   struct Kind {
     const PodRequest* pod = nullptr;

@@ -75,14 +75,18 @@ class GangPartsTest : public testing::Test {
     std::vector<GangPart> parts = ask_.parts;
     if (ask_.domain.required) parts.push_back({{}, *ask_.domain.required});
     for (const GangPart& part : parts) {
-      std::set<TopologyDomain> domains;
-      for (const GangPlan::Place& place : plan.places) {
-        if (!part.Has(ask_.members[place.member].pod.role)) continue;
-        domains.insert(tree_->DomainOf(place.node, part.level));
-      }
-      if (domains.size() > 1) return "a part is in two domains";
+      if (IsIn(part, plan) > 1) return "a part is in two domains";
     }
     return "";
+  }
+  // In so many domains.
+  std::size_t IsIn(const GangPart& part, const GangPlan& plan) const {
+    std::set<TopologyDomain> domains;
+    for (const GangPlan::Place& place : plan.places) {
+      if (!part.Has(ask_.members[place.member].pod.role)) continue;
+      domains.insert(tree_->DomainOf(place.node, part.level));
+    }
+    return domains.size();
   }
 
   std::shared_ptr<const Snapshot> snapshot_;
@@ -234,6 +238,88 @@ TEST_F(GangPartsTest, TooManyDomainsAreNotTried) {
   }
 }
 
+class PreferredParts : public GangPartsTest {
+ protected:
+  // Where the gang is, once its pods are on the nodes of the plan.
+  std::vector<std::string> Told() {
+    Gang gang;
+    gang.id = GangId::Of("default/gang");
+    gang.parts = ask_.parts;
+    Transaction placed(snapshot_);
+    const auto plan = Plan();
+    if (!plan) return {"no plan"};
+    for (const GangPlan::Place& place : plan->places) {
+      (void)placed.Put(ask_.members[place.member].pod, place.placement);
+    }
+    return WishTexts(*placed.now(), *tree_, kLevels, gang);
+  }
+};
+
+// As near together as can be takes one block, in which no rack has room for the two.
+TEST_F(PreferredParts, AreInOneDomainWhereOneHasRoom) {
+  On({In("a", "x", "r1"), In("b", "x", "r2"), In("c", "x", "r3"), In("d", "y", "r4"),
+      In("e", "y", "r4")});
+  Add("decode", 2, 8, 2);
+  Add("router", 1, 8, 1);
+  EXPECT_EQ(Nodes(), "a b c");
+  ask_.parts = {{{"decode"}, kRack, true}};
+  EXPECT_EQ(Nodes(), "d e a");
+  EXPECT_EQ(Told(), std::vector<std::string>{"group decode: in rack r4, as preferred"});
+}
+
+TEST_F(PreferredParts, StartAllTheSameWhereNoneHas) {
+  On({In("a", "x", "r1"), In("b", "x", "r2"), In("c", "x", "r3")});
+  Add("decode", 2, 8, 2);
+  Add("router", 1, 8, 1);
+  ask_.parts = {{{"decode"}, kRack, true}};
+  EXPECT_EQ(Nodes(), "a b c");
+  EXPECT_EQ(Told(), std::vector<std::string>{
+                        "group decode: spread over rack r1, rack r2; one rack is preferred"});
+}
+
+// A pod more that starts is worth more than a rack.
+TEST_F(PreferredParts, LeaveNoPodWithoutAPlace) {
+  On({In("a", "x", "r1"), In("b", "x", "r1"), In("c", "x", "r2")});
+  Add("decode", 3, 8, 2);
+  ask_.parts = {{{"decode"}, kRack, true}};
+  EXPECT_EQ(Nodes(), "a b c");
+}
+
+TEST_F(PreferredParts, TakeNothingFromWhatIsRequired) {
+  On({In("a", "x", "r1"), In("b", "x", "r1"), In("c", "x", "r2"), In("d", "x", "r3")});
+  Add("p", 2, 8, 2);
+  Add("q", 2, 8, 2);
+  ask_.parts = {{{"q"}, kRack}, {{"p"}, kRack, true}};
+  EXPECT_EQ(Nodes(), "c d a b");
+  std::swap(ask_.parts[0].preferred, ask_.parts[1].preferred);
+  std::swap(ask_.parts[0], ask_.parts[1]);
+  EXPECT_EQ(Nodes(), "a b c d");
+}
+
+// The first takes the rack that the second needs, which only the two together show.
+TEST_F(PreferredParts, AreMetTogetherWhereTheyCanBe) {
+  On({In("a", "x", "r1", 4), In("b", "x", "r2", 4), In("c", "x", "r2", 2)});
+  Add("p", 1, 4, 1);
+  Add("q", 2, 2, 2);
+  ask_.parts = {{{"p"}, kRack, true}, {{"q"}, kRack, true}, {{"p", "q"}, kRack, true}};
+  const std::vector<std::string> told = Told();
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told[0], "group p: in rack r1, as preferred");
+  EXPECT_EQ(told[1], "group q: in rack r2, as preferred");
+  EXPECT_EQ(told[2], "groups p, q: spread over rack r1, rack r2; one rack is preferred");
+}
+
+TEST_F(PreferredParts, OfAllPodsComeFirst) {
+  On({In("a", "x", "r1"), In("b", "x", "r2"), In("c", "y", "r3"), In("d", "y", "r3"),
+      In("e", "z", "r5"), In("f", "z", "r6"), In("g", "z", "r7")});
+  Add("decode", 2, 8, 2);
+  Add("router", 1, 8, 1);
+  ask_.domain.preferred = kBlock;
+  ask_.parts = {{{}, kBlock, true}, {{"decode"}, kRack, true}};
+  EXPECT_EQ(Nodes(), "e f g");
+  EXPECT_EQ(Told()[0], "all pods: in block z, as preferred");
+}
+
 // Whole nodes alone, so that any choice of racks can be tried out.
 class DrawnParts : public GangPartsTest {
  protected:
@@ -297,6 +383,16 @@ TEST_F(DrawnParts, AreFoundWhereThereAreAny) {
     ASSERT_EQ(plan.has_value(), exists) << i;
     ASSERT_EQ(plan ? Fault(*plan) : "", "") << i;
     ++(plan ? planned : none);
+    // Preferred, all of them are met where they could be required, and nothing else changes.
+    for (GangPart& part : ask_.parts) part.preferred = true;
+    const auto wished = Plan();
+    const auto is_met = [&](const GangPart& part) { return IsIn(part, *wished) == 1; };
+    ASSERT_TRUE(wished || !exists) << i;
+    ASSERT_TRUE(!exists || std::ranges::all_of(ask_.parts, is_met)) << i;
+    ask_.parts.clear();
+    const auto flat = Plan();
+    ASSERT_EQ(wished.has_value(), flat.has_value()) << i;
+    ASSERT_TRUE(!flat || wished->places.size() == flat->places.size()) << i;
   }
   EXPECT_GT(planned, 50);
   EXPECT_GT(none, 50);
