@@ -100,8 +100,8 @@ struct PlanRequest {
 };
 
 // Error: kInvalidArgument with the path of the field, also for a text beyond kMostPlanBytes and for
-// more pods than kMostPlannedPods. A Pod that is one of `known` is that one: it has its UID, so that
-// what is kept for it is its own, and is left out where it has a node.
+// more pods than kMostPlannedPods. A Pod that is one of `known` is that one: it has its UID, so
+// that what is kept for it is its own, and is left out where it has a node.
 Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules, const NodeRules& nodes,
                                KnownPods known = {});
 

@@ -70,8 +70,8 @@ Result<PodGroup> DecodeController(const PaddedText& text, std::string_view kind,
 //                                          domain of all, of a pod group or of several of them
 //                                          (topologyConstraintGroupConfigs) that of a part
 //
-// Ignored are a preferred level that Berth does not know (Grove writes its narrowest one by itself),
-// podReferences (pods name their PodGang), priorityClassName and reuseReservationRef.
+// Ignored are a preferred level that Berth does not know (Grove writes its narrowest one by
+// itself), podReferences (pods name their PodGang), priorityClassName and reuseReservationRef.
 
 // Without namespace and name.
 PodGroup ReadPodGang(simdjson::ondemand::object spec, const TopologyLevels& levels);
