@@ -85,29 +85,22 @@ Result<wire::RecordedGpu> ReadDevice(std::string_view text) {
   return Invalid("want UUID,VENDOR,MIB,CORES, got \"" + std::string(text.substr(0, 100)) + "\"");
 }
 
-// The GPUs of each segment.
+// The GPUs of each segment that has some.
 Result<std::vector<std::vector<wire::RecordedGpu>>> Parse(std::string_view text) {
   std::vector<std::vector<wire::RecordedGpu>> segments;
   std::size_t gpus = 0;
   while (!text.empty()) {
-    std::vector<wire::RecordedGpu>& read = segments.emplace_back();
+    std::vector<wire::RecordedGpu> read;
     for (const std::string_view part : PartsOf(NextPart(text, ';'), ':')) {
+      if (part == ",,0,0") continue;  // a device of nothing, for a container that asks for none
       BERTH_TRY(wire::RecordedGpu gpu, ReadDevice(part));
       read.push_back(std::move(gpu));
       if (++gpus <= kMostDevices) continue;
       return Invalid("want at most " + std::to_string(kMostDevices) + " devices, got more");
     }
+    if (!read.empty()) segments.push_back(std::move(read));
   }
   return segments;
-}
-
-// Which segment is the first container's; below 0: init containers have none.
-std::ptrdiff_t FirstSegment(std::size_t segments, const wire::PodParts& asked) {
-  const auto mains =
-      std::ranges::count(asked.containers, wire::ContainerKind::kMain, &wire::ContainerSpec::kind);
-  return std::ssize(asked.containers) > mains && static_cast<std::ptrdiff_t>(segments) == mains
-             ? mains - std::ssize(asked.containers)
-             : 0;
 }
 
 }  // namespace
@@ -227,21 +220,21 @@ std::string VgpuSegment(const std::vector<VgpuDevice>& devices, int container) {
 Status ReadVgpuDevices(const VgpuWords& words, std::string_view text, const wire::PodParts& asked,
                        wire::ObservedPod& observed) {
   BERTH_TRY(auto segments, Parse(text));
-  if (std::ranges::all_of(segments, [](const auto& gpus) { return gpus.empty(); })) return {};
-  std::vector<wire::RecordedAsk> asks;
-  std::ptrdiff_t at = FirstSegment(segments.size(), asked);
+  // In their order, since agents have written them in other places than their containers'
+  // (HAMi#991). Init containers may have none.
+  std::vector<wire::RecordedAsk> asks, of_mains;
   for (const wire::ContainerSpec& container : asked.containers) {
-    wire::RecordedAsk& ask = asks.emplace_back(VgpuAskOf(words, container));
-    const std::ptrdiff_t segment = at++;
-    if (segment < 0) ask.count = 0;
-    if (segment < 0 || segment >= std::ssize(segments)) continue;
-    ask.gpus = std::move(segments[static_cast<std::size_t>(segment)]);
+    const wire::RecordedAsk ask = VgpuAskOf(words, container);
+    if (ask.count > 0) asks.push_back(ask);
+    if (ask.count > 0 && container.kind == wire::ContainerKind::kMain) of_mains.push_back(ask);
   }
-  for (std::ptrdiff_t beyond = at; beyond < std::ssize(segments); ++beyond) {
-    if (segments[static_cast<std::size_t>(beyond)].empty()) continue;
-    return Invalid("want GPUs of the pod's " + std::to_string(asked.containers.size()) +
-                   " containers, got some of one more");
+  if (segments.size() < asks.size()) asks = std::move(of_mains);
+  if (segments.empty()) return {};
+  if (segments.size() != asks.size()) {
+    return Invalid("want GPUs of " + CountText(asks.size(), "container") + ", got those of " +
+                   std::to_string(segments.size()));
   }
+  for (std::size_t i = 0; i < asks.size(); ++i) asks[i].gpus = std::move(segments[i]);
   return wire::TakeRecordedGpus(asks, observed);
 }
 
