@@ -24,8 +24,10 @@ constexpr std::array<GpuResource, 2> kNvidia = {{
     {.name = "nvidia.com/gpu.shared",
      .source = "NVIDIA/k8s-device-plugin, README.md, renameByDefault"},
 }};
-constexpr std::array<std::string_view, 1> kNvidiaModel = {"nvidia.com/gpu.product"};
-constexpr std::array<std::string_view, 1> kNvidiaMemory = {"nvidia.com/gpu.memory"};
+constexpr std::array<std::string_view, 2> kNvidiaModel = {"nvidia.com/gpu.product",
+                                                          "aliyun.accelerator/nvidia_name"};
+constexpr std::array<std::string_view, 2> kNvidiaMemory = {"nvidia.com/gpu.memory",
+                                                           "aliyun.accelerator/nvidia_mem"};
 
 // By strategy single all are amd.com/gpu, by mixed they are called after their partitioning.
 constexpr std::array<GpuResource, 6> kAmd = {{
@@ -139,7 +141,7 @@ constexpr std::array<GpuVendor, 14> kVendors = {{
      .model_labels = kNvidiaModel,
      .memory_labels = kNvidiaMemory,
      .count_label = "nvidia.com/gpu.count",
-     .labels_source = "GPU Feature Discovery 0.20"},
+     .labels_source = "GPU Feature Discovery 0.20; ACK's node labels"},
     {.name = "amd",
      .domain = "amd.com",
      .resources = kAmd,

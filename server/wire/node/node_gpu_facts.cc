@@ -91,15 +91,19 @@ struct MachineGpus {
   int gpus = 0;
 };
 
+// Whether it is a label by which the makers of nodes say how many they have: GKE, Karpenter on Azure
+// and elsewhere, EKS, ACK, CoreWeave.
+bool SaysHowMany(std::string_view key) {
+  return key == "cloud.google.com/gke-accelerator-count" ||
+         key == "karpenter.azure.com/sku-gpu-count" || key.ends_with("/instance-gpu-count") ||
+         key == "aliyun.accelerator/nvidia_count" || key == "gpu.nvidia.com/count";
+}
+
 MachineGpus GpusOfMachine(const Labels& labels, const MachineTypes& types) {
-  // By which the makers of nodes say how many they have: GKE, Karpenter on AWS and on Azure, EKS.
-  constexpr std::array<std::string_view, 4> kCounts = {
-      "cloud.google.com/gke-accelerator-count", "karpenter.k8s.aws/instance-gpu-count",
-      "karpenter.azure.com/sku-gpu-count", "eks.amazonaws.com/instance-gpu-count"};
   const MachineType* const type = types.Find(LabelText(labels, kInstanceTypeLabel));
   if (type != nullptr) return {type->gpu_model, GpuMemoryMibOf(*type), type->gpus};
-  const FoundLabel said = FirstOf(labels, kCounts);
-  const auto count = ParseInt(said.value == nullptr ? "" : *said.value, 1, kMaxGpusPerNode);
+  const auto said = std::ranges::find_if(labels, SaysHowMany, &Labels::value_type::first);
+  const auto count = ParseInt(said == labels.end() ? "" : said->second, 1, kMaxGpusPerNode);
   if (!count) return {};
   const GkeAccelerator* const attached =
       FindGkeAccelerator(LabelText(labels, "cloud.google.com/gke-accelerator"));
@@ -131,10 +135,9 @@ int LabelledGpus(const Labels& labels, const GpuVendor& vendor) {
 
 bool IsGpuMachine(const Labels& labels, const MachineTypes& types) {
   // Of clouds, and of what the GPU operators of NVIDIA and AMD look for.
-  constexpr std::array<std::string_view, 11> kKeys = {
+  constexpr std::array<std::string_view, 10> kKeys = {
       "cloud.google.com/gke-accelerator",
       "kubernetes.azure.com/accelerator",
-      "karpenter.k8s.aws/instance-gpu-count",
       "nvidia.com/gpu",
       "nvidia.com/gpu.count",
       "nvidia.com/gpu.present",
@@ -143,11 +146,12 @@ bool IsGpuMachine(const Labels& labels, const MachineTypes& types) {
       "feature.node.kubernetes.io/pci-0300_10de.present",
       "feature.node.kubernetes.io/pci-0302_10de.present",
       "feature.node.kubernetes.io/amd-gpu"};
-  const auto says_so = [&labels](std::string_view key) {
-    const std::string_view value = LabelText(labels, key);
-    return !value.empty() && value != "false" && value != "0";
+  const auto says_so = [&](const auto& label) {
+    const auto& [key, value] = label;
+    const bool counts = std::ranges::find(kKeys, key) != kKeys.end() || SaysHowMany(key);
+    return counts && !value.empty() && value != "false" && value != "0";
   };
-  return std::ranges::any_of(kKeys, says_so) ||
+  return std::ranges::any_of(labels, says_so) ||
          types.Find(LabelText(labels, kInstanceTypeLabel)) != nullptr;
 }
 
@@ -171,6 +175,8 @@ NodeGpuFacts ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
   if (vendor != nullptr) {
     AddVendorsFacts(labels, *vendor, counted->resource, memory_said, facts);
     AddMachinesFacts(labels, types, *counted, facts);
+    const bool of_one = vendor->name == kNvidiaVendor && keys.gpu_model == nvidias.gpu_model;
+    if (of_one && !facts.parts) facts.of_product = LabelledGpus(labels, *vendor);
   } else if (!memory_said) {
     facts.memory_mib = CataloguedMemoryMib(facts.model);
   }
@@ -180,9 +186,10 @@ NodeGpuFacts ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
 std::string CureOfNoMig(const NodeSpec& spec) {
   const bool of_aks_pool =
       !LabelText(spec.labels, "kubernetes.azure.com/gpu-instance-profile").empty();
-  if (spec.mig.known() ||
-      (!of_aks_pool && LabelText(spec.labels, "nvidia.com/mig.capable") != "true"))
-    return "";
+  if (spec.mig.known()) return "";
+  if (!of_aks_pool && LabelText(spec.labels, "nvidia.com/mig.capable") != "true") {
+    return spec.gpus_to_come ? "it has no device plugin yet: start it" : "";
+  }
   const std::string_view os = LabelText(spec.labels, "kubernetes.azure.com/os-sku");
   if (os == "AzureLinux" || os == "Mariner" || os == "CBLMariner") {
     return "AKS has no MIG on Azure Linux; use a node pool with --os-sku Ubuntu";
@@ -190,7 +197,7 @@ std::string CureOfNoMig(const NodeSpec& spec) {
   if (of_aks_pool) {
     return "its pool has a MIG profile; set MIG_STRATEGY=mixed on its device plugin";
   }
-  if (spec.gpus.empty()) {
+  if (spec.gpus_to_come) {
     return "its device plugin offers nothing; look at label nvidia.com/mig.config.state and at "
            "the plugin's log";
   }

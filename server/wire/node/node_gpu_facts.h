@@ -27,6 +27,7 @@ struct NodeGpuFacts {
   std::int64_t memory_mib = 0;  // of what a pod gets that asks for one; 0 = not known
   // One of the resource is a fixed part of a GPU: a partition, a virtual NPU.
   bool parts = false;
+  int of_product = 0;  // how many GPUs are of the labelled product, the last of several; 0 = all
   std::int64_t machine_gpus = 0;  // of the counted vendor, by the machine; 0 = not known
   std::string problem;            // labels that cannot be read, with their keys; empty = none
 };

@@ -65,6 +65,7 @@ class NodeReader {
     const bool had_plugin = !devices_.empty();  // the kubelet keeps the name, with 0 devices
     AddGpus();
     AddFact(gpu_problem_, TakeKinds(kinds_, registered_, spec_));
+    KeepToOneProduct();
     std::string passed_over = unread_;
     AddFact(passed_over, AddLinks());
     AddMig(passed_over);
@@ -378,6 +379,18 @@ class NodeReader {
     }
   }
 
+  // Nobody says which GPUs are of the labelled product. One that fell off the bus is of no other.
+  void KeepToOneProduct() {
+    const auto gpus = std::ssize(spec_.gpus);
+    const std::ptrdiff_t of_it = gpus_.of_product, known = spec_.carries_out ? 0 : of_it;
+    if (of_it == 0 || of_it + spec_.missing >= gpus || !kinds_.empty() || registered_.memory)
+      return;
+    spec_.gpu_models.resize(spec_.gpus.size());
+    std::fill_n(spec_.gpu_models.begin(), known, spec_.gpu_model);
+    std::for_each(spec_.gpus.begin() + known, spec_.gpus.end(),
+                  [](GpuSpec& gpu) { gpu.memory_mib = 0; });
+  }
+
   // Returns what could not be read.
   std::string AddLinks() {
     // Parts of one GPU are linked otherwise than the GPUs that the catalogue knows.
@@ -432,7 +445,10 @@ class NodeReader {
                              LabelledGpus(spec_.labels, GpuVendors().front()));
     const auto whole = static_cast<int>(spec_.gpus.size());
     const int surplus = std::min(whole + static_cast<int>(spec_.mig->gpus.size()) - all, whole);
-    if (all == 0 || surplus <= 0 || spec_.mig->gpus.empty()) return;
+    // Of other GPUs than the labels are, as these have no MIG.
+    const auto has = VersionOf(spec_.labels, Versioned::kCapability);
+    const bool is_of_other = has && (has->major < 8 || (has->major == 8 && has->minor > 0));
+    if (all == 0 || surplus <= 0 || spec_.mig->gpus.empty() || is_of_other) return;
     spec_.links = {};
     if (spec_.missing >= surplus) {
       spec_.gpus.resize(static_cast<std::size_t>(whole - surplus));
