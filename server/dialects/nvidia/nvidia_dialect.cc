@@ -161,15 +161,19 @@ std::vector<MigSet> SpreadOver(const MigProduct& product, const std::vector<int>
   return layouts;
 }
 
+int UnitsOf(const MigProduct& product, const std::vector<int>& rows) {
+  int units = 0;
+  for (const int row : rows) units += product.rows()[static_cast<std::size_t>(row)].memory_units;
+  return units;
+}
+
 std::vector<MigSet> LayOut(const MigProduct& product, const std::vector<int>& rows,
                            std::int64_t labelled) {
   if (labelled > 0 && labelled <= kMaxGpusPerNode) {
     auto layouts = SpreadOver(product, rows, static_cast<std::size_t>(labelled));
     if (!layouts.empty()) return layouts;
   }
-  int units = 0;
-  for (const int row : rows) units += product.rows()[static_cast<std::size_t>(row)].memory_units;
-  const auto least = static_cast<std::size_t>(units / product.memory_units());
+  const auto least = static_cast<std::size_t>(UnitsOf(product, rows) / product.memory_units());
   for (std::size_t gpus = std::max<std::size_t>(least, 1); gpus <= kMaxGpusPerNode; ++gpus) {
     auto layouts = SpreadOver(product, rows, gpus);
     if (!layouts.empty()) return layouts;
@@ -223,6 +227,10 @@ void AssumeLayout(const MigFacts& facts, const std::vector<MigStock>& devices, M
     const auto layouts =
         rows.empty() ? std::vector<MigSet>() : LayOut(*product, rows, CutGpusOf(facts));
     if (!layouts.empty()) spec.product = MigLibrary::Catalogued(*product);
+    // More memory than its GPUs have: some devices are of a layout before.
+    const auto gpus = NumberOfLabel(facts.labels, "nvidia.com/gpu.count").value_or(0);
+    const bool exceed = gpus > 0 && UnitsOf(*product, rows) > gpus * product->memory_units();
+    if (exceed) spec.trouble = MigTrouble::kStale;
     for (const MigSet instances : layouts) {
       const auto index = static_cast<int>(WholeGpusOf(facts) + std::ssize(spec.gpus));
       spec.gpus.push_back({index, "", instances});
@@ -358,7 +366,8 @@ void CompleteNodeMig(const NodeFacts& node, MigDraft& draft) {
   if (facts.places == 0 && !spec.single) spec.single = GkePartitionOf(facts.labels);
   if (!spec.gpus.empty() && !spec.dynamic && IsPoolOfAks(facts.labels)) spec.fixed = true;
   if (spec.single) spec.single_memory_mib = draft.gpu_memory_mib;
-  spec.trouble = TroubleOf(facts);
+  const MigTrouble trouble = TroubleOf(facts);
+  if (trouble != MigTrouble::kNone) spec.trouble = trouble;
   const bool any = !spec.gpus.empty() || !spec.shared.empty() || spec.single ||
                    spec.trouble != MigTrouble::kNone;
   draft.spec = any ? std::optional(std::move(spec)) : std::nullopt;
