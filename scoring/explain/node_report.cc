@@ -7,6 +7,7 @@
 #include "scoring/devices/container_shares.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/filters/device_fit.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth {
 namespace {
@@ -312,6 +313,17 @@ std::vector<std::string> TextsOf(const RefusedAsks& asks) {
   return texts;
 }
 
+// Devices that may be GPUs: those of a vendor of GPUs, else any of a node that should have some.
+std::string OtherGpus(const NodeSpec& spec) {
+  std::string found;
+  for (const OtherResource& other : spec.others) {
+    if (!IsExtendedResource(other.name) || IsNetwork(other.name)) continue;
+    if (other.amount > 0 && FindGpuVendor(other.name) != nullptr) return other.name;
+    if (found.empty() && spec.gpus_to_come) found = other.name;
+  }
+  return found;
+}
+
 }  // namespace
 
 bool IsNetwork(std::string_view resource) {
@@ -320,15 +332,14 @@ bool IsNetwork(std::string_view resource) {
          resource.find("nic") != std::string_view::npos;
 }
 
-std::string DriverUpgradeText(const NodeSpec& spec) {
+DriverUpgrade DriverUpgradeOf(const NodeSpec& spec) {
   for (const auto& [key, state] : spec.labels) {
     const bool is_there = key.ends_with("/gpu-driver-upgrade-state") && !state.empty();
     if (!is_there || state == "upgrade-done") continue;
-    return state == "upgrade-failed"
-               ? "the upgrade of its GPU driver failed: read the log of its driver pod"
-               : "its GPU driver is being upgraded (" + state + ")";
+    if (state != "upgrade-failed") return {"its GPU driver is being upgraded (" + state + ")"};
+    return {"the upgrade of its GPU driver failed: read the log of its driver pod", true};
   }
-  return "";
+  return {};
 }
 
 std::string TextOf(const Taint& taint) {
@@ -508,20 +519,20 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kGpuTooSmall:
       return GpuMemoryText(spec, shape);
     case Reason::kNoGpu:
+    case Reason::kNoMig:
     case Reason::kNoGpuOffered:
+      if (reason == Reason::kNoMig && spec.mig.known()) return std::string(PredicateOf(reason));
       if (const int gpus = spec.beside.in_slices; gpus > 0) {
         return "offers its " + CountText(gpus, "GPU") +
                " by ResourceClaims alone: ask by a claim, or give their DeviceClass an "
                "extendedResourceName";
       }
-      if (std::string upgrade = DriverUpgradeText(spec); !upgrade.empty()) return upgrade;
+      if (std::string upgrade = DriverUpgradeOf(spec).text; !upgrade.empty()) return upgrade;
       if (OffersNoneOfItsGpus(spec)) return "its device plugin is gone, or offers no GPU";
-      if (reason == Reason::kNoGpuOffered) return std::string(PredicateOf(reason));
+      if (reason != Reason::kNoGpu) return std::string(PredicateOf(reason));
       if (!spec.gpu_contradiction.empty()) return spec.gpu_contradiction;
-      for (const OtherResource& other : spec.others) {
-        if (!spec.gpus_to_come || !IsExtendedResource(other.name) || IsNetwork(other.name))
-          continue;
-        return "offers " + other.name + ", which Berth does not place, and no GPUs";
+      if (const std::string other = OtherGpus(spec); !other.empty()) {
+        return "offers " + other + ", which Berth does not place, and no GPUs";
       }
       if (!spec.gpus_to_come) return std::string(PredicateOf(reason));
       return (spec.gpu_model.empty() ? "should have GPUs"

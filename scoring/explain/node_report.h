@@ -22,8 +22,13 @@ namespace berth {
 // Devices that are no GPUs for certain.
 bool IsNetwork(std::string_view resource);
 
-// What the label of a GPU operator says of an upgrade of the node's driver; "": none is under way.
-std::string DriverUpgradeText(const NodeSpec& spec);
+// What the label of a GPU operator says of an upgrade of the node's driver.
+struct DriverUpgrade {
+  std::string text = {};  // empty: none is under way
+  bool failed = false;
+  friend auto operator<=>(const DriverUpgrade&, const DriverUpgrade&) = default;
+};
+DriverUpgrade DriverUpgradeOf(const NodeSpec& spec);
 
 // A pod on the node that holds GPUs, parts of them, places or MIG devices.
 struct NodeTenant {
@@ -105,7 +110,9 @@ std::string TextOf(const DeviceGrant& grant);
 // Its device plugin is gone, or calls all of its GPUs unhealthy. While MIG devices are changed none
 // runs.
 inline bool OffersNoneOfItsGpus(const NodeSpec& spec) {
-  return spec.missing > 0 && !OffersOwnGpus(spec) && !spec.mig.known();
+  const bool has_mig = spec.mig.known() && (!spec.mig->gpus.empty() || !spec.mig->shared.empty());
+  return spec.missing > 0 && !OffersOwnGpus(spec) && !has_mig &&
+         spec.mig_trouble() == MigTrouble::kNone;
 }
 
 // It holds GPUs, and nobody knows which, or that they are replicas.

@@ -222,7 +222,8 @@ void VersionsFit(const ClusterParts& c, Findings& out) {
 
 void NodesOfferGpus(const ClusterParts& c, Findings& out) {
   Texts lost, several, broken, unswitched, without;
-  std::map<std::string, Texts> none, to_come;  // by agent, by why
+  std::map<std::string, Texts> none;  // by agent
+  std::map<DriverUpgrade, Texts> to_come;
   std::string how, ways, why;
   for (const GpuNodePart& node : c.nodes) {
     if (node.paths.size() > 1) {
@@ -235,7 +236,8 @@ void NodesOfferGpus(const ClusterParts& c, Findings& out) {
       broken.push_back(node.name);
       why = node.agent;
     } else if (node.paths.empty()) {
-      (node.to_come.empty() ? none[node.silent_agent] : to_come[node.to_come]).push_back(node.name);
+      const bool comes = !node.to_come.text.empty();
+      (comes ? to_come[node.to_come] : none[node.silent_agent]).push_back(node.name);
     } else if (node.kubelet_chooses() && !node.carries_out) {
       (node.agent.empty() ? without : unswitched).push_back(node.name);
       if (!node.agent.empty() && !node.is_switched_over) how = node.switch_over;
@@ -256,9 +258,9 @@ void NodesOfferGpus(const ClusterParts& c, Findings& out) {
                   Listed(nodes));
   }
   for (const auto& [cause, nodes] : to_come) {
-    const bool is_wrong = cause.find("failed") != std::string::npos;
-    out.all.push_back({is_wrong, "Look again at " + Listed(nodes) + (is_wrong ? "" : " later"),
-                       "no GPU is offered there yet, " + cause});
+    out.all.push_back({cause.failed,
+                       "Look again at " + Listed(nodes) + (cause.failed ? "" : " later"),
+                       "no GPU is offered there yet, " + cause.text});
   }
   if (!several.empty()) {
     out.Wrong("Let one of them give the GPUs of a node", ways + " both do on " + Listed(several));

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/config.h"
+#include "scoring/explain/node_report.h"
 #include "server/commands/ask_server.h"
 #include "server/wire/json/strict_json.h"
 
@@ -77,7 +78,7 @@ struct GpuNodePart {
   std::string switch_over = {};   // how it would
   std::string trouble = {};       // why its GPUs or MIG devices are not all given; empty: none
   std::string silent_agent = {};  // DevicePaths
-  std::string to_come = {};       // why it offers no GPU yet, and will; empty: not known
+  DriverUpgrade to_come = {};     // why it offers no GPU yet, and will; empty: not known
   [[nodiscard]] bool kubelet_chooses() const;
 };
 

@@ -213,10 +213,10 @@ void ClusterParts::ReadNodes() {
     // What cannot be read is said where a file is read as a cluster.
     const auto decoded = wire::DecodeNode(PaddedText(wire::JsonText(node)), rules);
     if (decoded) part.trouble = TroubleOf(decoded->spec);
-    if (decoded) part.to_come = DriverUpgradeText(decoded->spec);
+    if (decoded) part.to_come = DriverUpgradeOf(decoded->spec);
     const auto created = wire::ParseTime(TextIn(node, {"metadata", "creationTimestamp"}));
     const bool is_new = created && *created > seen.now - std::chrono::minutes(10);
-    if (part.to_come.empty() && is_new) part.to_come = "it joined a few minutes ago";
+    if (part.to_come.text.empty() && is_new) part.to_come.text = "it joined a few minutes ago";
     // Nor does one run while MIG devices are changed.
     const bool has_none = (part.silent_agent.empty() && dialects::RunsNoPlugin(node)) ||
                           (decoded && decoded->spec.mig_trouble() == MigTrouble::kChanging);

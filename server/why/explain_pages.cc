@@ -225,7 +225,7 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
   for (NearNodeFacts& at : report.told.nearest) {
     if (at.near.reason != Reason::kNoMig) continue;
     const std::string cure = wire::CureOfNoMig(at.facts.spec());
-    if (!cure.empty()) at.near.lack += "; " + cure;
+    if (!cure.empty() && at.near.lack == PredicateOf(Reason::kNoMig)) at.near.lack += "; " + cure;
   }
   report.scheduler = pod.scheduler;
   report.not_bound = live.extender.NotBound(pod.id);
