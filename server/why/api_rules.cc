@@ -45,6 +45,7 @@ std::string WrongAmount(const std::string& name, const Json& amount) {
   if (name.find('/') == std::string::npos && !IsKnownWithoutDomain(name)) {
     return "want a resource of Kubernetes, or a name with a domain";
   }
+  if (name.starts_with("requests.")) return "want no \"requests.\" before it, as quotas have it";
   const auto quantity = Quantity::Parse(text);
   if (!quantity) return quantity.error().message;
   if (quantity->sign() < 0) return "want 0 or more" + got;
@@ -63,20 +64,24 @@ std::string WrongRequest(const std::string& name, const Json& amount, const Json
   return *request > *limit ? "want at most the limit, " + said + got : "";
 }
 
-std::string WrongResources(const Json& container) {
+std::string WrongResources(const Json& container, bool of_pod) {
   const Json* const resources = FieldOf(container, "resources");
   const Json* const limits = FieldOf(resources, "limits");
+  bool has_pages = false, has_other = false;
   for (const char* list : {"limits", "requests"}) {
     const Json* const amounts = FieldOf(resources, list);
     if (amounts == nullptr || !amounts->is_object()) continue;
     for (const auto& [name, amount] : amounts->items()) {
       std::string wrong = WrongAmount(name, amount);
       if (wrong.empty() && amounts != limits) wrong = WrongRequest(name, amount, limits);
+      if (of_pod && IsExtendedResource(name)) wrong = "want it in a container";
+      has_pages = has_pages || name.starts_with("hugepages-");
+      has_other = has_other || name == "cpu" || name == "memory";
       if (wrong.empty()) continue;
       return "resources." + std::string(list) + "[" + Shortened(name, 63) + "]: " + wrong;
     }
   }
-  return "";
+  return has_pages && !has_other ? "resources: want cpu or memory beside huge pages" : "";
 }
 
 // Each once, in the order in which they come.
@@ -148,10 +153,13 @@ class Names {
 }  // namespace
 
 std::string RefusedByApiServer(const Json& pod) {
+  const Json* const spec = FieldOf(pod, "spec");
+  if (const std::string wrong = spec == nullptr ? "" : WrongResources(*spec, true); !wrong.empty())
+    return "the API server refuses spec." + wrong;
   for (const char* list : kContainerLists) {
-    const Json& containers = ItemsOf(FieldOf(pod, "spec"), list);
+    const Json& containers = ItemsOf(spec, list);
     for (std::size_t i = 0; i < containers.size(); ++i) {
-      const std::string wrong = WrongResources(containers[i]);
+      const std::string wrong = WrongResources(containers[i], false);
       if (wrong.empty()) continue;
       return "the API server refuses spec." + std::string(list) + "[" + std::to_string(i) + "]." +
              wrong;

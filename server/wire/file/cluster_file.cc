@@ -441,23 +441,31 @@ bool IsListOfObjects(const Json& list) {
   return list["kind"] == "List" && items != list.end() && items->is_array();
 }
 
-// What a text is that is neither JSON nor YAML, as people and their tools make it; "": something
-// else.
+// What a text is that is neither JSON nor YAML, as people's tools make it; "": something else.
 std::string MistakenFor(std::string_view text) {
-  constexpr std::string_view kAsk = "; write it with kubectl get nodes,pods -A -o json";
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kBegins = {{
+      {"NAME", "a table of kubectl"},
+      {"Name:  ", "what kubectl describe prints"},
+      {"Error from server", "an error of kubectl"},
+      {"<", "HTML or XML"},
+      {"PK\x03\x04", "a zip archive"},
+      {"\x1f\x8b", "a compressed file"},
+  }};
   const std::string_view line = text.substr(0, text.find('\n'));
-  std::string is;
+  std::string_view is;
+  for (const auto& [begin, what] : kBegins) is = line.starts_with(begin) ? what : is;
   if (berth::Trimmed(text).empty()) {
     is = "an empty file";
-  } else if (text.substr(0, 4).find('\0') != text.npos && !text.starts_with("\xff\xfe") &&
-             !text.starts_with("\xfe\xff")) {
+  } else if (is.empty() && text.substr(0, 4).find('\0') != text.npos &&
+             !text.starts_with("\xff\xfe") && !text.starts_with("\xfe\xff")) {
     is = "UTF-16 or UTF-32 without a byte order mark";
-  } else if (line.starts_with("NAME ") || line.starts_with("NAMESPACE ")) {
-    is = "a table of kubectl";
   } else if (std::ranges::count(line, ',') > 1 && line.find_first_of("{[:") == line.npos) {
     is = "CSV";
+  } else if (line.find_first_of("IWEF") == 0 && line.find_first_not_of("0123456789", 1) == 5) {
+    is = "lines of a log before it";
   }
-  return is.empty() ? is : is.append(kAsk);
+  if (is.empty()) return "";
+  return std::string(is) + "; write it with kubectl get nodes,pods -A -o json";
 }
 
 // Why a text that begins like JSON is none.
