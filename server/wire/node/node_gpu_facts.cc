@@ -91,8 +91,8 @@ struct MachineGpus {
   int gpus = 0;
 };
 
-// Whether it is a label by which the makers of nodes say how many they have: GKE, Karpenter on Azure
-// and elsewhere, EKS, ACK, CoreWeave.
+// By which the makers of nodes say how many they have: GKE, Karpenter on Azure and elsewhere, EKS,
+// ACK, CoreWeave.
 bool SaysHowMany(std::string_view key) {
   return key == "cloud.google.com/gke-accelerator-count" ||
          key == "karpenter.azure.com/sku-gpu-count" || key.ends_with("/instance-gpu-count") ||
