@@ -383,7 +383,9 @@ TEST(RecordedDevices, AreComparedWithEveryAmount) {
             "container main: want 300 milli of a GPU, as the pod asks, got 600");
   EXPECT_EQ(problem("GPU-0,NVIDIA,9000,30:;"),
             "container main: want 3000 MiB of a GPU, as the pod asks, got 9000");
-  EXPECT_NE(problem(";GPU-0,NVIDIA,3000,30:;"), "") << "of a container that is not there";
+  EXPECT_EQ(problem(";GPU-0,NVIDIA,3000,30:;"), "") << "in another container's place";
+  const std::string two = "GPU-0,NVIDIA,3000,30:;GPU-1,NVIDIA,3000,30:;";
+  EXPECT_NE(problem(two), "") << "of a container that is not there";
 }
 
 // --- pods that Berth refuses, and somebody has bound

@@ -231,8 +231,8 @@ Status ReadVgpuDevices(const VgpuWords& words, std::string_view text, const wire
   if (segments.size() < asks.size()) asks = std::move(of_mains);
   if (segments.empty()) return {};
   if (segments.size() != asks.size()) {
-    return Invalid("want GPUs of " + CountText(asks.size(), "container") + ", got those of " +
-                   std::to_string(segments.size()));
+    return Invalid("want GPUs of " + CountText(asks.size(), "container") +
+                   ", as the pod asks, got those of " + std::to_string(segments.size()));
   }
   for (std::size_t i = 0; i < asks.size(); ++i) asks[i].gpus = std::move(segments[i]);
   return wire::TakeRecordedGpus(asks, observed);
