@@ -384,7 +384,7 @@ TEST(RecordedDevices, AreComparedWithEveryAmount) {
   EXPECT_EQ(problem("GPU-0,NVIDIA,9000,30:;"),
             "container main: want 3000 MiB of a GPU, as the pod asks, got 9000");
   EXPECT_EQ(problem(";GPU-0,NVIDIA,3000,30:;"), "") << "in another container's place";
-  const std::string two = "GPU-0,NVIDIA,3000,30:;GPU-1,NVIDIA,3000,30:;";
+  const char* const two = "GPU-0,NVIDIA,3000,30:;GPU-1,NVIDIA,3000,30:;";
   EXPECT_NE(problem(two), "") << "of a container that is not there";
 }
 
