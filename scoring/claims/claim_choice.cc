@@ -59,7 +59,7 @@ class SetRater {
   [[nodiscard]] GpuMask GpusOf(std::span<const PickedDevice> set) const;
   void FindMig(const std::string& pool, const std::string& device, Facts& facts) const;
   [[nodiscard]] Loss LossOf(std::span<const PickedDevice> set) const;
-  // Of the capacity of a divisible device of which there is least.
+  // Of a divisible device what is left of its scarcest capacity.
   [[nodiscard]] std::int64_t HundredthsLeft(int device,
                                             const std::vector<std::int64_t>& left) const;
   // Both of the devices of one pod, summed over the pods.

@@ -96,8 +96,8 @@ class Counters {
   std::map<Name, int> numbers_;
 };
 
-// What a want takes of each capacity of a device, in their order (consumable_capacity.go). No match:
-// the device never has so much, or gives other parts.
+// What a want takes of each capacity of a device, in their order. No match: the device never has so
+// much, or gives other parts. Source: consumable_capacity.go, beside the allocator.
 DeviceMatch TakePart(const DeviceWant& want, const PublishedDevice& device,
                      std::vector<std::int64_t>& taken) {
   const DeviceCapacities& capacities = device.capacities();

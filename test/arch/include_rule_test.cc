@@ -79,6 +79,7 @@ const std::vector<Home> kHomes = {
     {"node/proto/", {"node/", "test/support/node/", "test/integration/node/"}},
     {"re2/", {"cel/"}},
     {"boost/graph/", {"topology/"}},
+    {"boost/uuid/", {"server/dialects/dra/"}},
     {"pugixml", {"bench/machine_files/"}},
     {"boost/", {"server/http/", "server/kube/", "bench/", "test/"}},
     {"asio", {"server/http/", "server/kube/", "bench/", "test/"}},

@@ -6,7 +6,8 @@
 //
 //   {"node": "n", "slices": [..], "classes": [..], "claims": [..], "allocated": [["pool", "gpu"]],
 //    "parts": [["pool", "gpu", {"memory": 4000}]]}
-//   {"first": {"end": "found", "results": [[["request", "driver", "pool", "device", part]]]}, "best": ..}
+//   {"first": {"end": "found", "results": [[["request", "driver", "pool", "device", part]]]},
+//    "best": ..}
 //
 // Slices, classes and claims are the objects of the API server; results are by claim. Parts are in
 // thousandths by capacity, and null of a device that is given whole.

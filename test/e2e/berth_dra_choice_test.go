@@ -393,8 +393,8 @@ func publishShared(t *testing.T, plane *harness.Plane, nodes, gpus int) {
 	}
 }
 
-// Parts of GPUs fill one GPU after the other, whoever gave the first: the API server and kube-scheduler take what Berth writes for
-// an allocation of their own.
+// Parts of GPUs fill one GPU after the other: the API server and kube-scheduler take what Berth writes for an allocation of their
+// own.
 func TestPartsOfGPUsFillOneGPUAfterTheOther(t *testing.T) {
 	needBerth(t)
 	plane := harness.NewPlane(t)

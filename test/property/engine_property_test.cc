@@ -19,13 +19,14 @@
 #include "cluster/state/cluster_state.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
+#include "test/support/drawn.h"
 #include "test/support/random_world.h"
 #include "test/support/worlds.h"
 
 namespace berth::test::engine_property_test {
 namespace {
 
-constexpr std::uint64_t kSeeds = 1000;
+constexpr std::uint64_t kSeeds = Drawn(1000);
 constexpr int kNodes = 8, kPods = 16, kShapes = 8;
 
 std::string SeedIs(std::uint64_t seed) { return "seed " + std::to_string(seed); }
@@ -88,8 +89,8 @@ TEST(EngineProperty, PlacesExactlyWhereItFilteredAndTheNodeCanTakeIt) {
       }
     }
   }
-  EXPECT_GT(placed, 1000);
-  EXPECT_GT(refused, 1000);
+  EXPECT_GT(placed, Drawn(1000));
+  EXPECT_GT(refused, Drawn(1000));
 }
 
 // A node that says "never" stays full of no's when it is emptied; one that says "not now" fits.
@@ -170,8 +171,8 @@ TEST(EngineProperty, GivesPodsWhatTheySayThatTheyNeedAndNothingElseChanges) {
       }
     }
   }
-  EXPECT_GT(lacked, 300);
-  EXPECT_GT(had, 300);
+  EXPECT_GT(lacked, Drawn(300));
+  EXPECT_GT(had, Drawn(300));
 }
 
 TEST(EngineProperty, AgreesWithItselfOnTheBest) {
@@ -200,7 +201,7 @@ TEST(EngineProperty, AgreesWithItselfOnTheBest) {
       ties += top.size() > 1 ? 1 : 0;
     }
   }
-  EXPECT_GT(ties, 10);
+  EXPECT_GT(ties, Drawn(10));
 }
 
 TEST(EngineProperty, ScoresEveryChoiceFrom0To100) {
@@ -285,8 +286,8 @@ TEST(EngineProperty, FindsOnANodeWhatItWouldFindIfThereWereNoOther) {
       }
     }
   }
-  EXPECT_GT(alike, 1000u);
-  EXPECT_GT(fit, 10'000u);
+  EXPECT_GT(alike, Drawn(1000u));
+  EXPECT_GT(fit, Drawn(10'000u));
 }
 
 TEST(EngineProperty, RefreshesATableToWhatAFreshOneSays) {

@@ -17,13 +17,14 @@
 #include "scoring/explain/needs.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/registry.h"
+#include "test/support/drawn.h"
 #include "test/support/random_world.h"
 #include "test/support/worlds.h"
 
 namespace berth::test::explain_property_test {
 namespace {
 
-constexpr std::uint64_t kSeeds = 1500;
+constexpr std::uint64_t kSeeds = Drawn(1500);
 
 bool FitsIn(const Node& node, const PodRequest& pod) {
   return FirstObjection(node, pod.shape) == Reason::kFits &&
@@ -119,7 +120,7 @@ TEST(ExplainProperty, WhateverIsSaidToLetAPodInDoesSo) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_GT(ways, 1000) << "hardly any pod was kept out";
+  EXPECT_GT(ways, Drawn(1000)) << "hardly any pod was kept out";
 }
 
 // Whether kube-scheduler, may evict the pods of that outlook, and the pod fits without them.
@@ -179,9 +180,9 @@ TEST(ExplainProperty, WhatIsSaidOfClustersAsPeopleHaveThemIsSo) {
     fit += told.fitting > 0 ? 1 : 0;
     if (HasFailure()) return;
   }
-  EXPECT_GT(ways, 300);
-  EXPECT_GT(outlooks, 20);
-  EXPECT_GT(fit, 100);
+  EXPECT_GT(ways, Drawn(300));
+  EXPECT_GT(outlooks, Drawn(20));
+  EXPECT_GT(fit, Drawn(100));
 }
 
 }  // namespace

@@ -20,12 +20,13 @@
 #include "scoring/explain/explain_pod.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
+#include "test/support/drawn.h"
 #include "test/support/worlds.h"
 
 namespace berth::test::nearest_property_test {
 namespace {
 
-constexpr std::uint64_t kSeeds = 120;
+constexpr std::uint64_t kSeeds = Drawn(120);
 constexpr int kNodes = 100, kGpus = 8;
 
 // How far a node is: pods that have to end, then the node, then less of the pod, then nothing.
@@ -219,7 +220,7 @@ TEST(NearestProperty, TheNearestNodeIsOneThatThePodMayUseAndNoneIsNearer) {
     People people(seed);
     for (int i = 0; i < 4; ++i) Ask(people, count);
   }
-  EXPECT_GE(count.pods, 400) << "hardly any pod was kept out";
+  EXPECT_GE(count.pods, Drawn(400)) << "hardly any pod was kept out";
   EXPECT_GE(count.right * 100, count.pods * 99) << count.right << " of " << count.pods;
   RecordProperty("right", count.right);
   RecordProperty("pods", count.pods);
@@ -373,7 +374,7 @@ TEST(NearestProperty, EveryWayInThatIsToldLetsThePodIn) {
     for (int i = 0; i < 4; ++i) TryWays(people, seed, count);
     if (HasFailure()) break;
   }
-  EXPECT_GT(count.told, 2500);
+  EXPECT_GT(count.told, Drawn(2500));
   EXPECT_EQ(count.unknown, 0);
   EXPECT_GE(count.is_true * 1000, count.told * 999) << count.is_true << " of " << count.told;
   RecordProperty("ways", count.told);

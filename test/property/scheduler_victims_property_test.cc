@@ -18,13 +18,14 @@
 
 #include "bench/replay/time/sim_clock.h"
 #include "scoring/scheduler_victims.h"
+#include "test/support/drawn.h"
 #include "test/support/random_world.h"
 #include "test/support/worlds.h"
 
 namespace berth::test::scheduler_victims_property_test {
 namespace {
 
-constexpr std::uint64_t kSeeds = 4000;
+constexpr std::uint64_t kSeeds = Drawn(4000);
 const WallTime kEpoch = SimClock().Wall();
 
 struct ModelPod {
@@ -308,9 +309,9 @@ TEST(SchedulerVictimsProperty, AreThoseOfKubeSchedulersOwnRule) {
         std::ranges::count_if(ranks, [&](const auto& rank) { return rank.second == best->second; });
     ASSERT_EQ(static_cast<std::size_t>(equal), picked.size());
   }
-  EXPECT_GT(with, 1000);
-  EXPECT_GT(without, 500);
-  EXPECT_GT(violating, 100);
+  EXPECT_GT(with, Drawn(1000));
+  EXPECT_GT(without, Drawn(500));
+  EXPECT_GT(violating, Drawn(100));
 }
 
 TEST(SchedulerVictimsProperty, NobodyGoesWhereThereIsRoomByItsCount) {

@@ -14,13 +14,14 @@
 #include "scoring/lighter_victims.h"
 #include "scoring/registry.h"
 #include "scoring/victims.h"
+#include "test/support/drawn.h"
 #include "test/support/random_world.h"
 #include "test/support/worlds.h"
 
 namespace berth::test::victims_property_test {
 namespace {
 
-constexpr std::uint64_t kSeeds = 3000;
+constexpr std::uint64_t kSeeds = Drawn(3000);
 constexpr int kPreemptor = 3;  // its priority
 
 const WallTime kNow = SimClock().Wall();
@@ -191,8 +192,8 @@ TEST(VictimsProperty, AreAllowedSufficientAndBestWhereOnlyGpusAreShort) {
       ASSERT_FALSE(best) << "there was a set";
     }
   }
-  EXPECT_GT(chosen, 500);
-  EXPECT_GT(vetoed, 500);
+  EXPECT_GT(chosen, Drawn(500));
+  EXPECT_GT(vetoed, Drawn(500));
 }
 
 using Set = std::vector<const PodRecord*>;
@@ -321,8 +322,8 @@ TEST(VictimsProperty, ReplacementVictimsLoseTheLeastWork) {
     }
     ASSERT_EQ(LostBy(chosen), LeastLost(world, proposed));
   }
-  EXPECT_GT(lighter, 100);
-  EXPECT_GT(kept, 100);
+  EXPECT_GT(lighter, Drawn(100));
+  EXPECT_GT(kept, Drawn(100));
 }
 
 }  // namespace

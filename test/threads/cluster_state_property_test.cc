@@ -13,6 +13,7 @@
 #include "bench/replay/time/sim_clock.h"
 #include "cluster/state/cluster_state.h"
 #include "scoring/engine/engine.h"
+#include "test/support/drawn.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/random_world.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::uint64_t kSeeds = 1000;
+constexpr std::uint64_t kSeeds = Drawn(1000);
 constexpr int kNodes = 6, kPods = 25, kGangs = 4, kOperations = 80;
 
 std::string SeedIs(std::uint64_t seed) { return "seed " + std::to_string(seed); }
@@ -355,8 +356,8 @@ TEST(ClusterStateProperty, KeepsTheBooksAndNeverReservesBeyondTheCapacity) {
     reserved += run.reserved();
     conflicts += run.conflicts();
   }
-  EXPECT_GT(reserved, 1000) << "the runs must exercise Reserve";
-  EXPECT_GT(conflicts, 100) << "and its refusals";
+  EXPECT_GT(reserved, Drawn(1000)) << "the runs must exercise Reserve";
+  EXPECT_GT(conflicts, Drawn(100)) << "and its refusals";
 }
 
 TEST(ClusterStateProperty, ForgetUndoesReserveExactly) {
@@ -381,7 +382,7 @@ TEST(ClusterStateProperty, ForgetUndoesReserveExactly) {
       }
     }
   }
-  EXPECT_GT(undone, 1000);
+  EXPECT_GT(undone, Drawn(1000));
 }
 
 using Sequence = std::vector<ClusterEvent>;  // of one object, in its own order

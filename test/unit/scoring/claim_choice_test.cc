@@ -80,8 +80,8 @@ TEST(ClaimChoice, TakesGpusOfOneNumaNodeWhereItBreaksLeast) {
   EXPECT_EQ(Choose(Ask(5), {{"a", ANode("a", 4)}}), "none");
 }
 
-// The node with GPUs that several claims may share, 80 of memory each, in steps of 10, of which
-// claims use so much.
+// The node with GPUs that several claims may share, 80 of memory each, in steps of 10. used: so
+// much of a GPU is given.
 NodeDevices Shared(NodeDevices node, const std::map<int, std::int64_t>& used = {}) {
   auto slice = std::make_shared<PublishedSlice>(*node.pools[0].slices[0]);
   DeviceCapacity memory{.name = "memory", .there_is = 80, .unasked = 80};
