@@ -150,7 +150,7 @@ class PoolDigester {
     digester_.Add(capacity.name);
     Count(capacity.is_exact);
     Count(capacity.there_is);
-    AddOne(capacity.steps);
+    AddOne(capacity.values);
     for (const auto& bound : {capacity.unasked, capacity.least, capacity.most, capacity.step}) {
       Count(bound.has_value());
       Count(bound.value_or(0));
@@ -198,15 +198,15 @@ std::optional<std::int64_t> DeviceCapacity::TakenFor(const std::int64_t* asked) 
     if (__builtin_add_overflow(taken, *least, &taken)) return std::nullopt;
     return taken;
   }
-  const auto rounded = std::ranges::lower_bound(steps, *asked);
-  return rounded == steps.end() ? *asked : *rounded;
+  const auto rounded = std::ranges::lower_bound(values, *asked);
+  return rounded == values.end() ? *asked : *rounded;
 }
 
 bool DeviceCapacity::Admits(std::int64_t taken) const {
   if (unasked == taken) return true;
   if (most && taken > *most) return false;
   if (step && *step > 0 && (taken - least.value_or(0)) % *step != 0) return false;
-  return steps.empty() || std::ranges::find(steps, taken) != steps.end();
+  return values.empty() || std::ranges::find(values, taken) != values.end();
 }
 
 DevicePools GatherPools(Slices slices) {

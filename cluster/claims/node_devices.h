@@ -42,7 +42,7 @@ struct DeviceCapacity {
   bool is_exact = true;  // all of it is a whole number of thousandths of 64 bits
   std::int64_t there_is = 0;
   std::optional<std::int64_t> unasked = {};  // of a claim that does not say how much; else all
-  std::vector<std::int64_t> steps = {};      // validValues, ascending; empty = any
+  std::vector<std::int64_t> values = {};     // validValues, ascending; empty = any
   std::optional<std::int64_t> least = {}, most = {}, step = {};  // validRange
   friend bool operator==(const DeviceCapacity&, const DeviceCapacity&) = default;
 

@@ -285,7 +285,7 @@ TEST(DraJson, ADeviceSaysWhetherSeveralClaimsMayHaveParts) {
   const auto odd = Decode(Slice(Json::array({device})));
   const DeviceCapacities& read = odd->published->devices[0].capacities();
   const auto values = std::ranges::find(read, "memory", &DeviceCapacity::name);
-  EXPECT_EQ(values->steps, (std::vector<std::int64_t>{1000, 2000}));
+  EXPECT_EQ(values->values, (std::vector<std::int64_t>{1000, 2000}));
   EXPECT_FALSE(values->is_exact) << "100E in thousandths is beyond 64 bits";
 }
 

@@ -157,9 +157,9 @@ AllocatedDevice ReadResult(object result) {
     if (key == "adminAccess") read.for_administration = content.get_bool();
     if (key != "consumedCapacity") return;
     ForEachField(content.get_object(), [&read](std::string_view name, value amount) {
-      // One that cannot be read holds all there is.
+      // One that cannot be read, or is negative, holds all there is.
       const auto much = Quantity::Parse(QuantityText(amount));
-      const std::int64_t milli = much ? much->MilliValue() : kAllOfIt;
+      const std::int64_t milli = much && much->sign() >= 0 ? much->MilliValue() : kAllOfIt;
       AddUses(read.device.part, {{std::string(name), milli}});
     });
   });

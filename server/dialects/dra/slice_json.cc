@@ -160,7 +160,7 @@ class SliceReader {
       if (key == "validValues") {
         for (value one : content.get_array()) {
           if (const auto milli = Milli(QuantityText(one), capacity))
-            capacity.steps.push_back(*milli);
+            capacity.values.push_back(*milli);
         }
       }
       if (key == "validRange") {

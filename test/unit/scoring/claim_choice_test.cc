@@ -127,11 +127,11 @@ TEST(ClaimChoice, CapacitiesAreRoundedAsTheirPolicySays) {
   };
   EXPECT_EQ(capacity.TakenFor(nullptr), 100);
   EXPECT_EQ(taken(7), 7);
-  capacity.steps = {10, 40};
+  capacity.values = {10, 40};
   EXPECT_EQ(taken(7), 10);
   EXPECT_EQ(taken(11), 40);
   EXPECT_EQ(taken(41), -1) << "none of the values";
-  capacity.steps = {};
+  capacity.values = {};
   capacity.least = 10;
   EXPECT_EQ(taken(7), 10);
   EXPECT_EQ(taken(13), 13);
