@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many worlds a test of properties draws. What has to hold is tried on all of them in the build
-// that people run. Sanitizers look for faults of memory and of threads. Many alike worlds show these
-// no better, and sanitizers are several times slower: they get a quarter.
+// How many worlds a test of properties draws. What has to hold is tried on all of them in the
+// build that people run. Sanitizers look for faults of memory and of threads. Many alike worlds
+// show these no better, and sanitizers are several times slower: they get a quarter.
 #pragma once
 
 namespace berth::test {
