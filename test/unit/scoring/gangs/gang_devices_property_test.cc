@@ -15,6 +15,7 @@
 #include "cluster/state/snapshot.h"
 #include "scoring/gangs/gang_devices.h"
 #include "scoring/gangs/gang_plan.h"
+#include "test/support/drawn.h"
 #include "test/support/random_world.h"
 
 namespace berth::test::gang_devices_property_test {
@@ -304,7 +305,7 @@ bool FirstFitPlaces(const Case& made, const DeviceOffers::ByNode& offers) {
 }
 
 TEST(GangDevicesProperty, AGangIsPlacedWhereverAnExhaustiveSearchPlacesIt) {
-  constexpr std::uint64_t kCases = 10'000;
+  constexpr std::uint64_t kCases = Drawn(10'000);
   int possible = 0, found = 0, impossible = 0, left = 0, first_fit = 0;
   std::string missed;
   for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
@@ -373,8 +374,8 @@ TEST(GangDevicesProperty, AGangIsPlacedWhereverAnExhaustiveSearchPlacesIt) {
       "possible %d, found %d; impossible %d, of no device that suits %d; first fit, without the "
       "bound to one rack, %d; missed:%s\n",
       possible, found, impossible, left, first_fit, missed.c_str());
-  EXPECT_GT(possible, 1000);
-  EXPECT_GT(impossible, 1000);
+  EXPECT_GT(possible, Drawn(1000));
+  EXPECT_GT(impossible, Drawn(1000));
   EXPECT_EQ(found, possible) << "seeds" << missed;
 }
 

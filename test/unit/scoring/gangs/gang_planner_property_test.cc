@@ -18,6 +18,7 @@
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_plan.h"
+#include "test/support/drawn.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/random_world.h"
 
@@ -288,7 +289,7 @@ std::map<std::string, std::pair<NodeIndex, Placement>> ByName(const GangAsk& ask
 
 class GangPlannerPropertyTest : public testing::Test {
  protected:
-  static constexpr std::uint64_t kCases = 5000;
+  static constexpr std::uint64_t kCases = Drawn(5000);
 
   struct Found {
     int possible = 0, found = 0, impossible = 0;
@@ -329,7 +330,7 @@ class GangPlannerPropertyTest : public testing::Test {
 
 TEST_F(GangPlannerPropertyTest, MatchesExhaustiveSearch) {
   const Found found = Compare([](CaseMaker& maker) { return maker.Make(); });
-  EXPECT_GT(found.possible, 1000);
+  EXPECT_GT(found.possible, Drawn(1000));
   // Without the search over counts it is 998 of 1,000.
   EXPECT_GE(found.found * 1000, found.possible * 999) << "seeds" << found.missed;
   EXPECT_EQ(found.plain_found, found.plain) << "seeds" << found.missed;
@@ -341,8 +342,8 @@ TEST_F(GangPlannerPropertyTest, MeetsTheMinimumsOfRolesWhereExhaustiveSearchDoes
     maker.GiveRoles(made);
     return made;
   });
-  EXPECT_GT(found.possible, 1000);
-  EXPECT_GT(found.impossible, 500);
+  EXPECT_GT(found.possible, Drawn(1000));
+  EXPECT_GT(found.impossible, Drawn(500));
   EXPECT_GE(found.found * 1000, found.possible * 999) << "seeds" << found.missed;
 }
 
