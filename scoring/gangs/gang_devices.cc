@@ -123,7 +123,12 @@ GangDevices::View GangDevices::ViewOf(std::vector<ClaimQuestion>& kinds,
         for (int o = 0; o < static_cast<int>(requests[At(r)].options.size()); ++o) {
           auto& of_option = of_request.emplace_back();
           steps_left_ -= count / 4;
-          for (int d = 0; d < count; ++d) of_option.push_back(node.question.match({c, r, o}, d));
+          for (int d = 0; d < count; ++d) {
+            const DeviceMatch match = node.question.match({c, r, o}, d);
+            const bool in_parts = node.question.devices[At(d)].divisible;  // not searched for here
+            of_option.push_back(in_parts && match == DeviceMatch::kYes ? DeviceMatch::kUnknown
+                                                                       : match);
+          }
         }
       }
     }

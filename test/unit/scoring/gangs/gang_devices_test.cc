@@ -11,7 +11,7 @@ namespace {
 constexpr char kDriver[] = "gpu.nvidia.com";
 
 // GPUs of two NUMA nodes.
-NodeDevices ANodeOf(const std::string& name, int gpus) {
+NodeDevices ANodeOf(const std::string& name, int gpus, bool divisible) {
   auto slice = std::make_shared<PublishedSlice>();
   slice->name = slice->pool = name;
   slice->driver = kDriver;
@@ -22,6 +22,7 @@ NodeDevices ANodeOf(const std::string& name, int gpus) {
                            .taints = {},
                            .consumes = {}};
     device.seen.SetAttribute("numaNode", std::int64_t{i % 2});
+    device.divisible = divisible;
     slice->devices.push_back(std::move(device));
   }
   return {GatherPools({slice}), {}};
@@ -54,11 +55,13 @@ class GangDevicesTest : public testing::Test {
     DeviceOffers::ByNode offers;
     for (const auto& [name, gpus] : gpus_) {
       nodes.emplace_back(name);
-      if (gpus > 0) offers[name] = std::make_shared<const NodeDevices>(ANodeOf(name, gpus));
+      if (gpus > 0)
+        offers[name] = std::make_shared<const NodeDevices>(ANodeOf(name, gpus, divisible_));
     }
     return GangDevices::Make(kinds, FindClass, offers, *SnapshotOf(nodes));
   }
   std::map<std::string, int> gpus_ = {{"n0", 4}, {"n1", 4}, {"n2", 0}};
+  bool divisible_ = false;
 };
 
 TEST_F(GangDevicesTest, MembersOfSeveralKindsShareANode) {
@@ -81,6 +84,13 @@ TEST_F(GangDevicesTest, ClaimsForWhichNoDeviceIsKnownAreNotForUs) {
   EXPECT_EQ(devices.error().message, "Berth knows no device that suits it");
   EXPECT_FALSE(Make({{Ask(1, false, "device.attributes['x'].y == 1")}}))
       << "a selector that fails on a device gives up the pod";
+}
+
+TEST_F(GangDevicesTest, PartsOfDevicesAreNotForUs) {
+  divisible_ = true;
+  const auto devices = Make({{Ask(1, false)}});
+  ASSERT_FALSE(devices) << "a plan would count a device once that has room for several";
+  EXPECT_EQ(devices.error().message, "it is not known which devices suit it");
 }
 
 TEST_F(GangDevicesTest, ASearchWithoutEndIsGivenUp) {
