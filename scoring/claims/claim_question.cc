@@ -257,12 +257,13 @@ NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceNa
       }
     }
   }
-  node.question.match = [this, sources = node.sources](const OptionOf& of, int device) {
-    return Match(of, *sources[Nth(device)].device);
+  const auto sources = std::make_shared<const std::vector<NodeQuestion::Source>>(node.sources);
+  node.question.match = [this, sources](const OptionOf& of, int device) {
+    return Match(of, *(*sources)[Nth(device)].device);
   };
-  node.question.part = [this, sources = node.sources](const OptionOf& of, int device) {
+  node.question.part = [this, sources](const OptionOf& of, int device) {
     std::vector<std::int64_t> part;
-    (void)TakePart(WantOf(of), *sources[Nth(device)].device, part);
+    (void)TakePart(WantOf(of), *(*sources)[Nth(device)].device, part);
     return part;
   };
   return node;
