@@ -562,17 +562,21 @@ type ownCase struct {
 // The alpha features of 1.37: Berth does not know them.
 var alphaFeatures = []string{"DRAListTypeAttributes", "DRADeviceCompatibilityGroups", "DRADerivedAttributes", "DRAOptionalNodeOperations"}
 
+const (
+	malformedPool = "a malformed pool, which only a broken driver publishes"
+	sharedPool    = "a pool of several nodes, left to kube-scheduler"
+)
+
 // Cases in which Berth says something else, and may.
 var ownCasesThatDiffer = map[string]string{
 	"partitionable-devices-counter-quantities-are-not-modified":                       "counters beyond 2^63",
-	"partitionable-devices-device-counter-consumption-references-unknown-counter-set": "a malformed pool: only a broken driver has it",
-	"partitionable-devices-same-counter-set-name-in-different-resource-slices":        "the same",
-	"allocation-mode-all-with-multi-host-resource-pool":                               "a pool of several nodes: left to kube-scheduler",
-	"different-resourceslices-in-pool-can-target-different-nodes":                     "the same",
-	"partitionable-devices-devices-consume-counter-set-in-different-nodes":            "the same",
-	"partitionable-devices-devices-on-different-nodes-consume-same-counter-set":       "the same",
-	"with-distinct-constraints-unknown-type-attribute":                                "an attribute without a value: the API server admits none",
-	"consumable-capacity-fractional-range-gate-disabled":                              "a gate that is on",
+	"partitionable-devices-device-counter-consumption-references-unknown-counter-set": malformedPool,
+	"partitionable-devices-same-counter-set-name-in-different-resource-slices":        malformedPool,
+	"allocation-mode-all-with-multi-host-resource-pool":                               sharedPool,
+	"different-resourceslices-in-pool-can-target-different-nodes":                     sharedPool,
+	"partitionable-devices-devices-consume-counter-set-in-different-nodes":            sharedPool,
+	"partitionable-devices-devices-on-different-nodes-consume-same-counter-set":       sharedPool,
+	"with-distinct-constraints-unknown-type-attribute":                                "an attribute without a value, which the API server refuses",
 }
 
 // Where Kubernetes' allocator is asked what its own tests ask it, Berth's first fit is the same, or Berth leaves it to it.

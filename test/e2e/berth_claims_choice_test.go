@@ -123,12 +123,8 @@ func devicesOf(t *testing.T, plane *harness.Plane, name string) []string {
 }
 
 func startChoosingWhole(t *testing.T, nodes, gpus int) (*harness.Plane, *harness.Berth) {
-	plane := harness.NewPlane(t)
-	publishWhole(t, plane, nodes, gpus)
-	grantChoice(plane)
-	berth := plane.StartBerth(choosing)
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-	return plane, berth
+	t.Helper()
+	return startChoosingOf(t, publishWhole, nodes, gpus)
 }
 
 // Two GPUs of one NUMA node, where kube-scheduler alone takes the first two that are free; with the configuration of the

@@ -179,14 +179,22 @@ func grantChoice(plane *harness.Plane) {
 	plane.Kubectl("apply", "--filename=manifests/components/dra-devices/rbac.yaml")
 }
 
-// startChoosing has nodes with GPUs to cut, Berth, which chooses devices, and kube-scheduler.
-func startChoosing(t *testing.T, nodes, gpus int) (*harness.Plane, *harness.Berth) {
+type publisher func(t *testing.T, plane *harness.Plane, nodes, gpus int)
+
+// startChoosingOf has nodes whose drivers publish such GPUs, Berth, which chooses devices, and kube-scheduler.
+func startChoosingOf(t *testing.T, publish publisher, nodes, gpus int) (*harness.Plane, *harness.Berth) {
+	t.Helper()
 	plane := harness.NewPlane(t)
-	publishCut(t, plane, nodes, gpus)
+	publish(t, plane, nodes, gpus)
 	grantChoice(plane)
 	berth := plane.StartBerth(choosing)
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	return plane, berth
+}
+
+func startChoosing(t *testing.T, nodes, gpus int) (*harness.Plane, *harness.Berth) {
+	t.Helper()
+	return startChoosingOf(t, publishCut, nodes, gpus)
 }
 
 func TestBerthChoosesTheDeviceOfAClaim(t *testing.T) {
@@ -397,11 +405,7 @@ func publishShared(t *testing.T, plane *harness.Plane, nodes, gpus int) {
 // own.
 func TestPartsOfGPUsFillOneGPUAfterTheOther(t *testing.T) {
 	needBerth(t)
-	plane := harness.NewPlane(t)
-	publishShared(t, plane, 2, 2)
-	grantChoice(plane)
-	berth := plane.StartBerth(choosing)
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane, berth := startChoosingOf(t, publishShared, 2, 2)
 	part := func(name, memory string) *v1.Pod {
 		return claimingBy(t, plane, name, &resourcev1.ExactDeviceRequest{DeviceClassName: migClass, Capacity: &resourcev1.CapacityRequirements{
 			Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(memory)}}})
