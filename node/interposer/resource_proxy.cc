@@ -447,13 +447,17 @@ std::shared_ptr<Upstream> ResourceProxy::Plugin() {
   return plugin_ended_ ? nullptr : plugin_;
 }
 
-grpc::Status ResourceProxy::Ask(const std::function<grpc::Status(Upstream& plugin)>& question) {
+grpc::Status ResourceProxy::Ask(const grpc::ServerContext& call,
+                                const std::function<grpc::Status(Upstream& plugin)>& question) {
   grpc::Status status;
   for (int tries = 0; tries < 3; ++tries) {
     const std::shared_ptr<Upstream> plugin = Plugin();
     if (!plugin) return NoPlugin(resource_);
     status = question(*plugin);
-    if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
+    // A plugin that ends while it is asked says the one or the other, by the library it serves with.
+    const bool went = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                      (status.error_code() == grpc::StatusCode::CANCELLED && !call.IsCancelled());
+    if (!went) break;
     const MutexLock lock(mutex_);
     const Instant end = anew_ + kGraceAnew;
     while (plugin_ == plugin && !plugin_ended_ && !ending_ && Instant::clock::now() < end) {
@@ -568,7 +572,7 @@ grpc::Status ResourceProxy::Allocate(grpc::ServerContext* call,
                                      const v1beta1::AllocateRequest* request,
                                      v1beta1::AllocateResponse* response) {
   const CallWatch::Call watched(context_.calls, kGraceAnew + kMostAllocate);
-  const grpc::Status status = Ask([&](Upstream& plugin) {
+  const grpc::Status status = Ask(*call, [&](Upstream& plugin) {
     const auto context = Passed(*call, kMostAllocate);
     return plugin.stub().Allocate(context.get(), *request, response);
   });
@@ -585,7 +589,7 @@ grpc::Status ResourceProxy::PreStartContainer(grpc::ServerContext* call,
                                               const v1beta1::PreStartContainerRequest* request,
                                               v1beta1::PreStartContainerResponse* response) {
   const CallWatch::Call watched(context_.calls, kGraceAnew + kMostPreStart);
-  return Ask([&](Upstream& plugin) {
+  return Ask(*call, [&](Upstream& plugin) {
     const auto context = Passed(*call, kMostPreStart);
     return plugin.stub().PreStartContainer(context.get(), *request, response);
   });

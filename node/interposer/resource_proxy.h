@@ -120,7 +120,8 @@ class ResourceProxy final : private v1beta1::DevicePlugin::Service {
   std::shared_ptr<Upstream> Plugin() BERTH_EXCLUDES(mutex_);
   // Asks the plugin. Where its socket is gone though its stream is not yet seen to end, since it
   // starts anew for us, the one that comes is asked.
-  grpc::Status Ask(const std::function<grpc::Status(Upstream& plugin)>& question)
+  grpc::Status Ask(const grpc::ServerContext& call,
+                   const std::function<grpc::Status(Upstream& plugin)>& question)
       BERTH_EXCLUDES(mutex_);
   std::vector<std::string> Preferred(const v1beta1::ContainerPreferredAllocationRequest& request);
   bool Renews() BERTH_EXCLUDES(mutex_);

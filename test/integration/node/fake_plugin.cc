@@ -53,7 +53,9 @@ void FakePlugin::Follow(const std::string& kubelet_socket, const std::string& re
     for (; !is_over_; std::this_thread::sleep_for(milliseconds(5))) {
       const auto now = made();
       if (now.first == 0 || now == last) continue;
+      if (stops_in_allocate && allocations == 0) continue;
       Stop();
+      stops_in_allocate = false;
       if (is_slow_to_start) std::this_thread::sleep_for(node::ResourceProxy::kGrace * 3 / 2);
       {
         const MutexLock lock(mutex_);
@@ -148,6 +150,7 @@ grpc::Status FakePlugin::Allocate(grpc::ServerContext* /*call*/,
                                   const v1beta1::AllocateRequest* /*request*/,
                                   v1beta1::AllocateResponse* response) {
   ++allocations;
+  if (stops_in_allocate) return grpc::Status::CANCELLED;  // as a server does with its calls
   if (fails_in_allocate) return {grpc::StatusCode::INTERNAL, "no such GPU"};
   // A field that this build does not know (1, of length 2): it is to pass through.
   response->ParseFromString(std::string("\x0a\x02\x0a\x00", 4));

@@ -43,7 +43,8 @@ class FakePlugin final : private v1beta1::DevicePlugin::Service {
   std::atomic<bool> hangs_in_preference = false;
   std::atomic<bool> lies_in_preference = false;
   std::atomic<bool> fails_in_allocate = false;
-  std::atomic<bool> is_slow_to_start = false;  // where it starts anew
+  std::atomic<bool> is_slow_to_start = false;   // where it starts anew
+  std::atomic<bool> stops_in_allocate = false;  // it starts anew while it is asked, once
   std::atomic<int> preferences = 0, allocations = 0, starts = 0, given_up = 0, restarts = 0;
 
  private:

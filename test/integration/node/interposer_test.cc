@@ -448,6 +448,18 @@ TEST_F(InterposerTest, WhileAPluginStartsAnewForUsItsDevicesAreNotMissedAndPodsW
   EXPECT_EQ(kubelet_->Allocatable(kGpu), 4U);
 }
 
+TEST_F(InterposerTest, APodWhosePluginStartsAnewForUsWhileItAnswersGetsItsDevices) {
+  plugin_->Follow(folder_ + "/berth/kubelet.sock", kGpu, "gpu.sock");
+  plugin_->stops_in_allocate = true;
+  End();
+  Begin(false);
+  ASSERT_TRUE(Eventually([this] { return kubelet_->Endpoint(kGpu) == kOurs; }));
+  ASSERT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 4; }));
+  Bind("a", 1, Plan({"g1"}));
+  EXPECT_EQ(Admit("a", 1), Names{"g1"});
+  EXPECT_EQ(plugin_->allocations, 2);
+}
+
 // As after a power cut: it found nobody, and waits.
 TEST_F(InterposerTest, APluginThatWaitsIsToldThatTheAgentIsThere) {
   End();
