@@ -454,7 +454,7 @@ grpc::Status ResourceProxy::Ask(const grpc::ServerContext& call,
     const std::shared_ptr<Upstream> plugin = Plugin();
     if (!plugin) return NoPlugin(resource_);
     status = question(*plugin);
-    // A plugin that ends while it is asked says the one or the other, by the library it serves with.
+    // A plugin that ends while it is asked says the one or the other, by what it serves with.
     const bool went = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                       (status.error_code() == grpc::StatusCode::CANCELLED && !call.IsCancelled());
     if (!went) break;
