@@ -77,7 +77,7 @@ std::string OfSchedulerAlone(const PodRequest& pod) {
   std::vector<std::string> names;
   if (pod.others != nullptr) {
     for (const OtherResource& other : *pod.others) {
-      if (IsExtendedResource(other.name)) names.push_back(Shortened(other.name, 63));
+      if (!other.name.starts_with("hugepages-")) names.push_back(Shortened(other.name, 63));
     }
   }
   if (names.size() > kMostNamed) names.resize(kMostNamed);

@@ -628,7 +628,9 @@ TEST(PlanRequests, OtherResourcesOfAPodAreCounted) {
                     {"resources", {{"limits", {{"rdma/hca", "3"}, {"a.kubernetes.io/b", 1}}}}}}});
   const PlanRequest plan = Read(pod);
   ASSERT_NE(plan.pods[0].others, nullptr);
-  EXPECT_EQ(*plan.pods[0].others, (OtherResources{{"hugepages-2Mi", 4 << 20}, {"rdma/hca", 3}}));
+  EXPECT_EQ(
+      *plan.pods[0].others,
+      (OtherResources{{"a.kubernetes.io/b", 1}, {"hugepages-2Mi", 4 << 20}, {"rdma/hca", 3}}));
 }
 
 // --- nodes

@@ -618,6 +618,9 @@ TEST(GpushareShares, OfSeveralGpusAreRefused) {
   const PodRequest alone = world.Decode(PodAsking("b", {{"aliyun.com/gpu-count", "2"}}));
   EXPECT_EQ(alone.refusal, "") << "another scheduler's word";
   EXPECT_TRUE(alone.belongs_on_any_node);
+  ASSERT_NE(alone.others, nullptr);
+  EXPECT_EQ(*alone.others, (OtherResources{{"aliyun.com/gpu-count", 2}})) << "kube-scheduler's";
+  EXPECT_NE(FindOther(world.node().spec().others, "aliyun.com/gpu-count"), nullptr);
 }
 
 TEST(GpushareShares, CloseGpusWhoseMemoryIsNotOffered) {

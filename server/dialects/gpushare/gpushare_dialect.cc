@@ -107,6 +107,9 @@ class GpushareDialect final : public wire::Dialect {
     if (resource == kCountResource) {
       ask.other_devices = true;
       if (amount > 1) ask.part_resource = kCountResource;
+      // kube-scheduler counts it, also of a pod that asks for nothing beside it.
+      std::int64_t* const counted = amount > 0 ? AmountOf(ask.others, kCountResource) : nullptr;
+      if (counted != nullptr) *counted = wire::Capped(*counted + wire::Capped(amount));
       return {};
     }
     if (amount <= 0) return {};

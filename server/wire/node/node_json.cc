@@ -18,6 +18,7 @@
 #include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/node_gpu_facts.h"
 #include "server/wire/node/topology_json.h"
+#include "server/wire/pod/pod_parts.h"
 
 namespace berth::wire {
 namespace {
@@ -62,7 +63,8 @@ class NodeReader {
       readings_.push_back(std::move(reading));
       if (dialect.keys().grants_of_own_nodes) spec_.agents.emplace_back(dialect.name());
     }
-    const bool had_plugin = !devices_.empty();  // the kubelet keeps the name, with 0 devices
+    // The kubelet keeps the names, with 0 devices.
+    const bool had_plugin = !devices_.empty() || !mig_devices_.empty();
     AddGpus();
     AddFact(gpu_problem_, TakeKinds(kinds_, registered_, spec_));
     KeepToOneProduct();
@@ -75,6 +77,7 @@ class NodeReader {
     conditions_.CloseIn(spec_, as_chosen_);
     spec_.gpus_to_come = !spec_.has_gpus() && (had_plugin || !spec_.agents.empty() ||
                                                IsGpuMachine(spec_.labels, *rules_.machine_types));
+    if (spec_.gpus_to_come && !offered_once_.empty()) AmountOf(spec_.others, offered_once_);
     AddFact(passed_over, rules_.traits.AddTo(spec_, of_traits_));
     BERTH_TRY_STATUS(Validate(spec_));
     spec_.labels.shrink_to_fit();  // it is kept as it is, for each of many nodes
@@ -167,8 +170,7 @@ class NodeReader {
       const bool other = !gpus && rules_.dialects->ReadsNodeResource(name);
       const bool of_trait = rules_.traits.Reads(name);
       const bool native = name == "cpu" || name == "memory" || name == "ephemeral-storage";
-      const bool counted =
-          name == "pods" || (!gpus && !mig && !other && !native && IsOtherResource(name));
+      const bool counted = name == "pods" || (!gpus && !mig && !native && IsCountedElsewhere(name));
       if (!gpus && !mig && !other && !of_trait && !native && !counted) continue;
       const auto quantity = ReadAmount(".status.allocatable.", name, field.value(), gpus || native);
       if (!quantity) continue;
@@ -178,6 +180,7 @@ class NodeReader {
         spec_.ephemeral_bytes = Within(quantity->Value(), kMostMemoryBytes);
       }
       if (gpus) Raise(Devices(*gpus, name).allocatable, quantity->Value());
+      if ((gpus || mig) && quantity->sign() == 0) offered_once_ = name;
       if (mig) AddMigDevices(name, quantity->Value());
       if (other) CountOf(others_, name).allocatable = quantity->Value();
       if (of_trait && quantity->Value() > 0) of_traits_.emplace_back(name);
@@ -484,6 +487,7 @@ class NodeReader {
   bool as_chosen_ = false;  // its agent hands out the GPUs that Berth chose
   std::string gpu_problem_;
   std::string mig_problem_;
+  std::string offered_once_;  // GPUs or MIG devices by name, with 0 left
   bool cordoned_ = false;
   std::string unread_;  // DecodedNode
 };

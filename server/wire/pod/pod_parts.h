@@ -86,6 +86,13 @@ struct PodMoveWords {
 inline constexpr std::int64_t kMostAsked = std::int64_t{1} << 52;
 inline std::int64_t Capped(std::int64_t amount) { return std::min(amount, kMostAsked); }
 
+// Whether kube-scheduler counts it and Berth gives it to nobody, unless Berth reads it. Names with
+// Kubernetes' own domain (alpha.kubernetes.io/nvidia-gpu, which no node has since 1.11) are counted
+// as others are. (k8s.io/kubernetes, IsScalarResourceName)
+inline bool IsCountedElsewhere(std::string_view name) {
+  return IsOtherResource(name) || name.find("kubernetes.io/") != std::string_view::npos;
+}
+
 // What an annotation of a pod may have: pods are written by tenants, and thousands of them are
 // kept. Records of devices (DialectKeys::grants) are read and not kept, and may be as long as they
 // are.

@@ -28,7 +28,7 @@ std::int64_t ResourceAsk::*BytesOf(std::string_view resource) {
 // What Kubernetes would refuse is no ask.
 void AddOther(std::string_view resource, std::string_view text, OtherResources& others) {
   const auto quantity = Quantity::Parse(text);
-  if (!quantity || quantity->Value() < 0 || !IsOtherResource(resource)) return;
+  if (!quantity || quantity->Value() < 0 || !IsCountedElsewhere(resource)) return;
   if (std::int64_t* const amount = AmountOf(others, resource)) {
     *amount = Capped(*amount + Capped(quantity->Value()));
   }
