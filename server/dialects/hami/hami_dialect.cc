@@ -287,6 +287,7 @@ constexpr std::array kHamiPodKeys = [] {
   std::ranges::copy(kHamiPolicyKeys, std::ranges::copy(kHamiAskKeys, keys.begin()).out);
   return keys;
 }();
+constexpr std::array kHamiOffered = {kHamiMemoryResource};
 constexpr std::array kHamiGrants = {kHamiMigAnnotation, kHamiDevicesAnnotation};
 
 // One node of HAMi's. The register is parsed once, for MIG devices and for links.
@@ -298,6 +299,7 @@ class HamiNode final : public wire::NodeReading {
         register_(ParseHamiRegister(register_text_)),
         gives_devices_(gives_devices),
         product_(facts.product),
+        offered_mib_(facts.Resource(kHamiMemoryResource).allocatable),
         mig_(ReadMig(facts, gives_devices)),
         others_(mig_ && gives_devices ? mig_->others.size() : 0) {}
 
@@ -305,6 +307,14 @@ class HamiNode final : public wire::NodeReading {
   void CountGpus(wire::GpuDraft& draft) override {
     // What cannot be read may be anything; HAMi's agent is there all the same.
     draft.partitioned += mig_ ? mig_->devices : 0;
+    const std::int64_t unit = mig_ ? UnitOfMemory() : 1;
+    if (unit > 1) {
+      draft.AddProblem(std::string(kHamiMemoryResource) + ": want memoryFactor 1 in HAMi's " +
+                       "settings, got " + std::to_string(unit) +
+                       ", so only HAMi's scheduler assigns the GPUs");
+      draft.served_by_other = draft.shared_by_other = true;
+      return;
+    }
     if (gives_devices_ && mig_ && !mig_->others.empty()) return Share(draft);
     draft.served_by_other = draft.served_by_other || !mig_ || mig_->serves_others;
     draft.shared_by_other = draft.shared_by_other || !mig_ || mig_->shares_others;
@@ -335,6 +345,15 @@ class HamiNode final : public wire::NodeReading {
   }
 
  private:
+  // MiB in which pods there ask for memory. Where HAMi's own device plugin for such resources runs,
+  // the node offers the register's memory in that unit (HAMi, memoryFactor; mock-device-plugin).
+  [[nodiscard]] std::int64_t UnitOfMemory() const {
+    if (!gives_devices_ || offered_mib_ <= 0 || mig_->devices > 0) return 1;
+    std::int64_t registered = 0;
+    for (const GpuSpec& gpu : mig_->others) registered += gpu.memory_mib;
+    return registered / offered_mib_;
+  }
+
   // Its agent writes scores where a setting says so, and NUMA nodes always. The links stay those of
   // the product.
   std::optional<wire::AnnouncedLinks> NumaAlone() {
@@ -395,6 +414,7 @@ class HamiNode final : public wire::NodeReading {
   const Result<wire::Json> register_;
   const bool gives_devices_;
   const std::string product_;
+  const std::int64_t offered_mib_;
   Result<HamiMig> mig_;
   const std::size_t others_;  // GPUs that it does not cut
 };
@@ -427,6 +447,7 @@ class HamiDialect final : public wire::Dialect {
     return {.of_nodes = kHamiNodeKeys,
             .of_pods = kHamiPodKeys,
             .resources = kHamiResources,
+            .node_resources = kHamiOffered,
             .grants = kHamiGrants,
             .grants_of_own_nodes = true};
   }
