@@ -55,13 +55,23 @@ std::int64_t LabelledMib(const Labels& labels, const GpuVendor& vendor, std::str
 // about the whole GPU, which the catalogue shows.
 std::int64_t PartitionMib(std::int64_t labelled, std::int64_t catalogued, int parts) {
   if (parts == 0 || catalogued == 0) return 0;
-  const bool of_part = labelled > 0 && labelled < catalogued / 2;
+  const bool of_part = labelled > 0 && labelled <= catalogued / 2;
   return of_part ? labelled : (labelled > 0 ? labelled : catalogued) / parts;
 }
 
+// Parts of an AMD GPU at most, where nobody says how it is partitioned: its plugin offers nothing
+// but GPUs and parts of them. 0: it has no parts.
+int MostParts(std::string_view model) { return PartsPerGpu("cpx", model); }
+
+std::int64_t DevicesOf(const DeviceCount& counted) {
+  return std::max(counted.capacity, counted.allocatable);
+}
+
 // What is not said yet: the model if it is empty, the memory if memory_said is false.
-void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const std::string& resource,
+void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const DeviceCount& counted,
                      bool memory_said, NodeGpuFacts& facts) {
+  constexpr std::int64_t kMostOnAmds = 8;  // GPUs that can be partitioned
+  const std::string& resource = counted.resource;
   if (facts.model.empty()) {
     const FoundLabel model = FirstOf(labels, vendor.model_labels);
     facts.model = model.value != nullptr ? *model.value : ChipOf(vendor, resource);
@@ -70,16 +80,20 @@ void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const std::s
   facts.parts = row != nullptr && IsPart(*row, resource);
   std::string_view partitioning = PartitioningOf(resource);
   if (partitioning.empty()) partitioning = LabelText(labels, vendor.partitioning_label);
-  const int parts = PartsPerGpu(partitioning, facts.model);
+  int parts = PartsPerGpu(partitioning, facts.model);
+  const std::int64_t labelled =
+      memory_said ? facts.memory_mib : LabelledMib(labels, vendor, facts.problem);
+  const std::int64_t catalogued = CataloguedMemoryMib(facts.model);
+  const bool unsaid = partitioning.empty() && vendor.name == "amd" && MostParts(facts.model) > 0;
+  const bool has_part = labelled > 0 && labelled <= catalogued / 2;
+  if (unsaid && (has_part || DevicesOf(counted) > kMostOnAmds)) parts = MostParts(facts.model);
   facts.parts = facts.parts || parts != 1;
   if (memory_said) return;
-  const std::int64_t labelled = LabelledMib(labels, vendor, facts.problem);
-  const std::int64_t catalogued = CataloguedMemoryMib(facts.model);
   if (!facts.parts) {
     facts.memory_mib = labelled > 0 ? labelled : catalogued;
   } else if (const std::int64_t named = PartMemoryMib(resource); named > 0) {
     facts.memory_mib = named;
-  } else if (!partitioning.empty()) {
+  } else if (!partitioning.empty() || parts > 1) {
     facts.memory_mib = PartitionMib(labelled, catalogued, parts);
   }
 }
@@ -117,7 +131,16 @@ void AddMachinesFacts(const Labels& labels, const MachineTypes& types, const Dev
   const bool amds = machine.model.starts_with("AMD_");
   if (amds != (VendorOf(counted.resource) == "amd")) return;
   facts.machine_gpus = machine.gpus;
-  const std::int64_t devices = std::max(counted.capacity, counted.allocatable);
+  const std::int64_t devices = DevicesOf(counted);
+  const int parts = amds && !facts.parts && machine.gpus > 0 && devices > machine.gpus
+                        ? MostParts(machine.model)
+                        : 0;
+  if (parts > 0) {
+    if (facts.model.empty()) facts.model = machine.model;
+    if (facts.memory_mib == 0) facts.memory_mib = machine.memory_mib;
+    facts.memory_mib /= parts;
+    facts.parts = true;
+  }
   if (facts.parts || !facts.model.empty() || machine.gpus == 0 || devices != machine.gpus) return;
   facts.model = machine.model;
   if (facts.memory_mib > 0) return;
@@ -173,7 +196,7 @@ NodeGpuFacts ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
     if (!mib) facts.problem = "label " + keys.gpu_memory_mib + ": " + mib.error().message;
   }
   if (vendor != nullptr) {
-    AddVendorsFacts(labels, *vendor, counted->resource, memory_said, facts);
+    AddVendorsFacts(labels, *vendor, *counted, memory_said, facts);
     AddMachinesFacts(labels, types, *counted, facts);
     const bool of_one = vendor->name == kNvidiaVendor && keys.gpu_model == nvidias.gpu_model;
     if (of_one && !facts.parts) facts.of_product = LabelledGpus(labels, *vendor);
