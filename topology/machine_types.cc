@@ -57,6 +57,15 @@ constexpr std::string_view kDocOciShapes =
     "docs.oracle.com, Compute Shapes, as of 2025-02-13 (jacklty/oci_doc_crawler)";
 constexpr std::string_view kDocOciShapesLater = "docs.oracle.com, Compute Shapes, a later copy";
 
+// Without labels of GPUs, the size, plan or flavor is the machine type. Disks and networks are left
+// out.
+constexpr std::string_view kDocDigitalOcean =
+    "docs.digitalocean.com, release notes of GPU Droplets; slugs of /v2/sizes";
+constexpr std::string_view kDocLinode = "techdocs.akamai.com, GPUs on LKE; IDs of /v4/linode/types";
+constexpr std::string_view kDocOvh = "ovhcloud.com, prices of Public Cloud, flavors with GPUs";
+constexpr std::string_view kDocScaleway =
+    "scaleway/docs-content, choosing-gpu-instance-type.mdx; prices of GPU Instances";
+
 // The GPUs of the machines, or the parts of them.
 struct CloudBoard {
   std::string_view model;
@@ -95,6 +104,10 @@ constexpr CloudBoard kBoardV100PcieWith16{"Tesla-V100-PCIE-16GB", 16'160};
 constexpr CloudBoard kBoardV100Sxm2With16{"Tesla-V100-SXM2-16GB", 16'160};
 constexpr CloudBoard kBoardV100Sxm2With32{"Tesla-V100-SXM2-32GB", 32'510};
 
+constexpr CloudBoard kBoardH100Pcie{"NVIDIA-H100-PCIe", 81'559};
+constexpr CloudBoard kBoardRtx4000Ada{"NVIDIA-RTX-4000-Ada-Generation", 20'475};
+constexpr CloudBoard kBoardRtx6000Ada{"NVIDIA-RTX-6000-Ada-Generation", 49'140};
+
 // Memory as devices of the openb cluster reported it (gpu_model.cc).
 constexpr CloudBoard kBoardA10{"NVIDIA-A10", 22'731};
 constexpr CloudBoard kBoardOciV100{"Tesla-V100-SXM2-16GB", 16'160, 1, true};
@@ -112,6 +125,7 @@ constexpr CloudBoard kBoardMi25Quarter{"AMD_Radeon_Instinct_MI25", 4 * 1024, 4, 
 constexpr CloudBoard kBoardMi25Eighth{"AMD_Radeon_Instinct_MI25", 2 * 1024, 8, true};
 constexpr CloudBoard kBoardMi300x{"AMD_Instinct_MI300X_OAM", 192 * 1024};
 constexpr CloudBoard kBoardMi300xVf{"AMD_Instinct_MI300X_VF", 192 * 1024, 1, true};
+constexpr CloudBoard kBoardMi325xVf{"AMD_Instinct_MI325X_VF", 256 * 1024, 1, true};
 constexpr CloudBoard kBoardPro6000Half{"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 48 * 1024, 2,
                                        true};
 constexpr CloudBoard kBoardPro6000Quarter{"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 24 * 1024,
@@ -141,6 +155,7 @@ constexpr MachineType TypeRow(std::string_view name, int gpus, const CloudBoard&
 }
 
 constexpr std::array kMachineTypes = {
+    TypeRow("B300-SXM-8-288G", 8, kBoardB300, kEthernet, 0, kDocScaleway),
     TypeRow("BM.GPU.A10.4", 4, kBoardA10, kEthernet, GibOfGb(7680), kDocOciShapes),
     TypeRow("BM.GPU.A100-v2.8", 8, kBoardA100Sxm4With80, kRdma, GibOfGb(27200), kDocOciShapes),
     TypeRow("BM.GPU.B200.8", 8, kBoardB200, kRdma, GibOfGb(30720), kDocOciShapesLater),
@@ -152,6 +167,20 @@ constexpr std::array kMachineTypes = {
     TypeRow("BM.GPU2.2", 2, kBoardP100Sxm2, kEthernet, 0, kDocOciShapes),
     TypeRow("BM.GPU3.8", 8, kBoardOciV100, kEthernet, 0, kDocOciShapes),
     TypeRow("BM.GPU4.8", 8, kBoardA100Sxm4With40, kRdma, GibOfGb(27200), kDocOciShapes),
+    TypeRow("H100-1-80G", 1, kBoardH100Pcie, kEthernet, 0, kDocScaleway),
+    TypeRow("H100-2-80G", 2, kBoardH100Pcie, kEthernet, 0, kDocScaleway),
+    TypeRow("H100-SXM-2-80G", 2, kBoardH100, kEthernet, 0, kDocScaleway),
+    TypeRow("H100-SXM-4-80G", 4, kBoardH100, kEthernet, 0, kDocScaleway),
+    TypeRow("H100-SXM-8-80G", 8, kBoardH100, kEthernet, 0, kDocScaleway),
+    TypeRow("L4-1-24G", 1, kBoardL4, kEthernet, 0, kDocScaleway),
+    TypeRow("L4-2-24G", 2, kBoardL4, kEthernet, 0, kDocScaleway),
+    TypeRow("L4-4-24G", 4, kBoardL4, kEthernet, 0, kDocScaleway),
+    TypeRow("L4-8-24G", 8, kBoardL4, kEthernet, 0, kDocScaleway),
+    TypeRow("L40S-1-48G", 1, kBoardL40s, kEthernet, 0, kDocScaleway),
+    TypeRow("L40S-2-48G", 2, kBoardL40s, kEthernet, 0, kDocScaleway),
+    TypeRow("L40S-4-48G", 4, kBoardL40s, kEthernet, 0, kDocScaleway),
+    TypeRow("L40S-8-48G", 8, kBoardL40s, kEthernet, 0, kDocScaleway),
+    TypeRow("RENDER-S", 1, kBoardP100Pcie, kEthernet, 0, kDocScaleway),
     TypeRow("Standard_NC12s_v3", 2, kBoardV100PcieWith16, kEthernet, 0, kDocNcV3),
     TypeRow("Standard_NC16as_T4_v3", 1, kBoardT4, kEthernet, 0, kDocNcT4V3),
     TypeRow("Standard_NC24ads_A100_v4", 1, kBoardA100PcieWith80, kEthernet, 960, kDocNcA100V4),
@@ -203,6 +232,9 @@ constexpr std::array kMachineTypes = {
     TypeRow("VM.GPU3.1", 1, kBoardOciV100, kEthernet, 0, kDocOciShapes),
     TypeRow("VM.GPU3.2", 2, kBoardOciV100, kEthernet, 0, kDocOciShapes),
     TypeRow("VM.GPU3.4", 4, kBoardOciV100, kEthernet, 0, kDocOciShapes),
+    TypeRow("a10-180", 4, kBoardA10, kEthernet, 0, kDocOvh),
+    TypeRow("a10-45", 1, kBoardA10, kEthernet, 0, kDocOvh),
+    TypeRow("a10-90", 2, kBoardA10, kEthernet, 0, kDocOvh),
     TypeRow("a2-highgpu-1g", 1, kBoardA100Sxm4With40, kEthernet, 0, kDocGoogle),
     TypeRow("a2-highgpu-2g", 2, kBoardA100Sxm4With40, kEthernet, 0, kDocGoogle),
     TypeRow("a2-highgpu-4g", 4, kBoardA100Sxm4With40, kEthernet, 0, kDocGoogle),
@@ -223,6 +255,15 @@ constexpr std::array kMachineTypes = {
     TypeRow("a4x-highgpu-4g", 4, kBoardGb200, kRdma, 12000, kDocGoogle),
     TypeRow("a4x-highgpu-4g-nolssd", 4, kBoardGb200, kRdma, 0, kDocClusterToolkit),
     TypeRow("a4x-maxgpu-4g-metal", 4, kBoardGb300, kRdma, 12000, kDocGoogle),
+    TypeRow("g2-gpu-rtx4000a1-l", 1, kBoardRtx4000Ada, kEthernet, 0, kDocLinode),
+    TypeRow("g2-gpu-rtx4000a1-m", 1, kBoardRtx4000Ada, kEthernet, 0, kDocLinode),
+    TypeRow("g2-gpu-rtx4000a1-s", 1, kBoardRtx4000Ada, kEthernet, 0, kDocLinode),
+    TypeRow("g2-gpu-rtx4000a1-xl", 1, kBoardRtx4000Ada, kEthernet, 0, kDocLinode),
+    TypeRow("g2-gpu-rtx4000a2-hs", 2, kBoardRtx4000Ada, kEthernet, 0, kDocLinode),
+    TypeRow("g2-gpu-rtx4000a2-m", 2, kBoardRtx4000Ada, kEthernet, 0, kDocLinode),
+    TypeRow("g2-gpu-rtx4000a2-s", 2, kBoardRtx4000Ada, kEthernet, 0, kDocLinode),
+    TypeRow("g2-gpu-rtx4000a4-m", 4, kBoardRtx4000Ada, kEthernet, 0, kDocLinode),
+    TypeRow("g2-gpu-rtx4000a4-s", 4, kBoardRtx4000Ada, kEthernet, 0, kDocLinode),
     TypeRow("g2-standard-12", 1, kBoardL4, kEthernet, 0, kDocGoogle),
     TypeRow("g2-standard-16", 1, kBoardL4, kEthernet, 0, kDocGoogle),
     TypeRow("g2-standard-24", 2, kBoardL4, kEthernet, 0, kDocGoogle),
@@ -231,6 +272,8 @@ constexpr std::array kMachineTypes = {
     TypeRow("g2-standard-48", 4, kBoardL4, kEthernet, 0, kDocGoogle),
     TypeRow("g2-standard-8", 1, kBoardL4, kEthernet, 0, kDocGoogle),
     TypeRow("g2-standard-96", 8, kBoardL4, kEthernet, 0, kDocGoogle),
+    TypeRow("g3-gpu-rtxpro6000-blackwell-1", 1, kBoardPro6000, kEthernet, 0, kDocLinode),
+    TypeRow("g3-gpu-rtxpro6000-blackwell-4", 4, kBoardPro6000, kEthernet, 0, kDocLinode),
     TypeRow("g4-standard-12", 1, kBoardPro6000Quarter, kEthernet, 0, kDocGoogle),
     TypeRow("g4-standard-192", 4, kBoardPro6000, kEthernet, 0, kDocGoogle),
     TypeRow("g4-standard-24", 1, kBoardPro6000Half, kEthernet, 0, kDocGoogle),
@@ -284,9 +327,26 @@ constexpr std::array kMachineTypes = {
     TypeRow("g6f.4xlarge", 1, kBoardL4Half, kEthernet, GibOfGb(450), kDocKarpenter),
     TypeRow("g6f.large", 1, kBoardL4Eighth, kEthernet, GibOfGb(100), kDocKarpenter),
     TypeRow("g6f.xlarge", 1, kBoardL4Eighth, kEthernet, GibOfGb(100), kDocKarpenter),
+    TypeRow("gpu-4000adax1-20gb", 1, kBoardRtx4000Ada, kEthernet, 0, kDocDigitalOcean),
+    TypeRow("gpu-6000adax1-48gb", 1, kBoardRtx6000Ada, kEthernet, 0, kDocDigitalOcean),
+    TypeRow("gpu-h100x1-80gb", 1, kBoardH100, kEthernet, 0, kDocDigitalOcean),
+    TypeRow("gpu-h100x8-640gb", 8, kBoardH100, kEthernet, 0, kDocDigitalOcean),
+    TypeRow("gpu-h200x1-141gb", 1, kBoardH200, kEthernet, 0, kDocDigitalOcean),
+    TypeRow("gpu-h200x8-1128gb", 8, kBoardH200, kEthernet, 0, kDocDigitalOcean),
+    TypeRow("gpu-l40sx1-48gb", 1, kBoardL40s, kEthernet, 0, kDocDigitalOcean),
+    TypeRow("gpu-mi300x1-192gb", 1, kBoardMi300xVf, kEthernet, 0, kDocDigitalOcean),
+    TypeRow("gpu-mi300x8-1536gb", 8, kBoardMi300xVf, kEthernet, 0, kDocDigitalOcean),
+    TypeRow("gpu-mi325x1-256gb", 1, kBoardMi325xVf, kEthernet, 0, kDocDigitalOcean),
+    TypeRow("gpu-mi325x8-2048gb", 8, kBoardMi325xVf, kEthernet, 0, kDocDigitalOcean),
     TypeRow("gr6.4xlarge", 1, kBoardL4, kEthernet, GibOfGb(600), kDocKarpenter),
     TypeRow("gr6.8xlarge", 1, kBoardL4, kRdma, GibOfGb(900), kDocKarpenter),
     TypeRow("gr6f.4xlarge", 1, kBoardL4Half, kEthernet, GibOfGb(450), kDocKarpenter),
+    TypeRow("l4-180", 2, kBoardL4, kEthernet, 0, kDocOvh),
+    TypeRow("l4-360", 4, kBoardL4, kEthernet, 0, kDocOvh),
+    TypeRow("l4-90", 1, kBoardL4, kEthernet, 0, kDocOvh),
+    TypeRow("l40s-180", 2, kBoardL40s, kEthernet, 0, kDocOvh),
+    TypeRow("l40s-360", 4, kBoardL40s, kEthernet, 0, kDocOvh),
+    TypeRow("l40s-90", 1, kBoardL40s, kEthernet, 0, kDocOvh),
     TypeRow("p3.16xlarge", 8, kBoardV100Sxm2With16, kEthernet, 0, kDocKarpenter),
     TypeRow("p3.2xlarge", 1, kBoardV100Sxm2With16, kEthernet, 0, kDocKarpenter),
     TypeRow("p3.8xlarge", 4, kBoardV100Sxm2With16, kEthernet, 0, kDocKarpenter),

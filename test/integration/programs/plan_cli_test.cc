@@ -233,7 +233,7 @@ TEST_F(PlanCommands, EstimateAPoolWithoutNodesByItsMachineType) {
       << told.err;
   EXPECT_EQ(grow("HQ_L40").err,
             "berth: --machine-type: want a machine type that is known, got \"HQ_L40\"; nearest: "
-            "HQ_L40S, BM.GPU4.8, g5.xlarge\n");
+            "HQ_L40S, a10-45, a10-90\n");
   EXPECT_EQ(RunPlan({"-f", pods_, "--cluster", cluster, "--machine-type", "HQ_L40S"}).code, 2);
 }
 
