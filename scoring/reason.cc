@@ -57,7 +57,8 @@ constexpr auto kRows = [] {
   set(kOnePlaceEach, kNever, "one_place_each",
       "node(s) had shared GPUs, whose replicas may all be of one GPU; Berth gives a container one");
   set(kGpusUncertain, kNever, "gpus_uncertain",
-      "node(s) contradicted itself about how many GPUs it has; the pod requires whole GPUs");
+      "node(s) contradicted itself about how many GPUs it has; the pod requires whole GPUs or a "
+      "model");
   set(kPlacesOnly, kNever, "places_only",
       "node(s) had GPU replicas only; the pod asks for a GPU share");
   set(kTimeSliced, kNever, "time_sliced",

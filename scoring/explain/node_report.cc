@@ -319,9 +319,19 @@ std::string OtherGpus(const NodeSpec& spec) {
   for (const OtherResource& other : spec.others) {
     if (!IsExtendedResource(other.name) || IsNetwork(other.name)) continue;
     if (other.amount > 0 && FindGpuVendor(other.name) != nullptr) return other.name;
-    if (found.empty() && spec.gpus_to_come) found = other.name;
+    if (found.empty() && spec.gpus_to_come && other.amount > 0) found = other.name;
   }
   return found;
+}
+
+constexpr const char* kPluginGone = "its device plugin is gone, or offers no GPU";
+
+// A plugin ran: the kubelet keeps the name of its resource, with 0 devices.
+bool OfferedOnce(const NodeSpec& spec, Reason lacks) {
+  const std::string_view names = lacks == Reason::kNoMig ? kMigResourcePrefix : "";
+  return spec.gpus_to_come && std::ranges::any_of(spec.others, [names](const auto& other) {
+           return other.amount == 0 && other.name.starts_with(names);
+         });
 }
 
 }  // namespace
@@ -514,6 +524,9 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
       return SelectionText(spec, pod);
     case Reason::kGpusUncertain:
       return spec.gpu_contradiction;
+    case Reason::kNotItsOwn:
+      if (!IsVgpu(spec)) return std::string(PredicateOf(reason));
+      return "has vGPUs, which share a GPU with other virtual machines";
     case Reason::kOnePlaceEach:
       return "shares its GPUs, and gives a container one replica";
     case Reason::kGpuTooSmall:
@@ -521,20 +534,28 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kNoGpu:
     case Reason::kNoMig:
     case Reason::kNoGpuOffered:
-      if (reason == Reason::kNoMig && spec.mig.known()) return std::string(PredicateOf(reason));
+      if (reason == Reason::kNoMig && spec.mig.known()) {
+        if (!spec.mig->single) return std::string(PredicateOf(reason));
+        return "has MIG devices by the name " + spec.gpu_resource + " alone";
+      }
       if (const int gpus = spec.beside.in_slices; gpus > 0) {
         return "offers its " + CountText(gpus, "GPU") +
                " by ResourceClaims alone: ask by a claim, or give their DeviceClass an "
                "extendedResourceName";
       }
       if (std::string upgrade = DriverUpgradeOf(spec).text; !upgrade.empty()) return upgrade;
-      if (OffersNoneOfItsGpus(spec)) return "its device plugin is gone, or offers no GPU";
-      if (reason != Reason::kNoGpu) return std::string(PredicateOf(reason));
-      if (!spec.gpu_contradiction.empty()) return spec.gpu_contradiction;
-      if (const std::string other = OtherGpus(spec); !other.empty()) {
-        return "offers " + other + ", which Berth does not place, and no GPUs";
+      if (OffersNoneOfItsGpus(spec)) return kPluginGone;
+      if (reason == Reason::kNoGpu) {
+        if (!spec.gpu_contradiction.empty()) return spec.gpu_contradiction;
+        if (spec.mig.known() && !spec.mig->gpus.empty()) {
+          return "has MIG devices alone: its GPUs are partitioned";
+        }
+        if (const std::string other = OtherGpus(spec); !other.empty()) {
+          return "offers " + other + ", which Berth does not place, and no GPUs";
+        }
       }
-      if (!spec.gpus_to_come) return std::string(PredicateOf(reason));
+      if (OfferedOnce(spec, reason)) return kPluginGone;
+      if (reason != Reason::kNoGpu || !spec.gpus_to_come) return std::string(PredicateOf(reason));
       return (spec.gpu_model.empty() ? "should have GPUs"
                                      : "has " + spec.gpu_model + " by its labels") +
              ", and no device plugin yet: start it, or ask by a claim";

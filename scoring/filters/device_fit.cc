@@ -238,6 +238,7 @@ Reason CheckIsolation(const Node& node, const RequestShape& shape) {
                                      : Reason::kFits;
   }
   if (!node.spec().gpu_contradiction.empty()) return Reason::kGpusUncertain;
+  if (shape.isolation == Isolation::kHardware && IsVgpu(node.spec())) return Reason::kNotItsOwn;
   const GpuPlaces& places = node.spec().places;
   const bool shared = places.count > places.gpus;
   return shared ? LackOf(places.sharing, shape.isolation) : Reason::kFits;
@@ -330,6 +331,20 @@ Reason CheckFit(const Node& node, const RequestShape& shape) {
   return Reason::kFits;
 }
 
+bool IsVgpu(const NodeSpec& spec) {
+  const auto without_digits = [](std::string_view text) {
+    return text.substr(0, text.find_last_not_of("0123456789") + 1);
+  };
+  std::string_view name = spec.gpu_model;
+  const bool has_type = !name.empty() && std::string_view("ABCQ").find(name.back()) != name.npos;
+  if (has_type) name.remove_suffix(1);
+  const std::string_view board = without_digits(name);
+  const bool is_named = has_type && board.size() < name.size() && board.ends_with('-');
+  if (!is_named) return LabelText(spec.labels, "nvidia.com/vgpu.present") == "true";
+  name = board.substr(0, board.size() - 1);
+  return name.size() - without_digits(name).size() != 1 || !without_digits(name).ends_with('-');
+}
+
 Reason CheckHealth(const Node& node, const RequestShape& shape) {
   if (!node.spec().ready) return Reason::kNodeNotReady;
   if (!shape.wants_gpu()) return Reason::kFits;
@@ -353,6 +368,11 @@ Reason CheckModel(const Node& node, const RequestShape& shape) {
   }
   if (has_gpus && by_name && !spec.GivesGpusAs(shape.gpu_resource)) return Reason::kOtherResource;
   if (!shape.wants_gpu()) return Reason::kFits;
+  // Of several models the labels name one.
+  const bool asks_for_kind = !shape.models.empty() || shape.min_capability > 0;
+  if (asks_for_kind && spec.places.count > 0 && !spec.gpu_contradiction.empty()) {
+    return Reason::kGpusUncertain;
+  }
   if (JudgesKinds(spec, shape)) {
     const Reason kinds = CheckKinds(spec, shape);
     if (kinds != Reason::kFits) return kinds;

@@ -32,6 +32,10 @@ Reason CheckTraits(const Node& node, const RequestShape& shape);
 // so that no pod is evicted for a pod that would not fit afterwards.
 Reason CheckFit(const Node& node, const RequestShape& shape);
 
+// Whether its GPUs are virtual ones that run in turn with those of other machines on a GPU:
+// "GRID-A100-10C". One on a MIG device has that for itself: "GRID-A100-2-10C".
+bool IsVgpu(const NodeSpec& spec);
+
 // Whether a node without GPUs may offer some by that resource: its labels show none but others'.
 bool MayOfferAs(const NodeSpec& spec, std::string_view resource);
 // What labels say of the GPUs of a resource of NodeSpec::other_gpus: "" / 0 = not known.

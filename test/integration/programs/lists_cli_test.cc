@@ -180,7 +180,7 @@ TEST_F(Lists, NodesThatAreNotFineAreNamedWithTheReason) {
        {"unhealthy GPUs by annotation berth.dev/gpu-health",
         "GPU 2: unhealthy; held by ml/holder"}},
       {"unready", {"not ready"}},
-      {"without", {"should have GPUs, and no device plugin yet: start it, or ask by a claim"}}};
+      {"without", {"its device plugin is gone, or offers no GPU"}}};
   ASSERT_EQ(told["nodes"].size(), want.size()) << told;
   for (std::size_t i = 0; i < want.size(); ++i) {
     EXPECT_EQ(told["nodes"][i]["node"], want[i].first);
