@@ -28,6 +28,7 @@
 #include "server/why/explain_pages.h"
 #include "server/why/live.h"
 #include "server/why/plan_request.h"
+#include "server/wire/file/cluster_file.h"
 #include "server/wire/json/json_text.h"
 
 namespace berth {
@@ -326,6 +327,9 @@ Result<std::string> RequestOf(const PlanFlags& flags) {
   bool is_first = true;
   for (const std::string& file : flags.files) {
     BERTH_TRY(const std::string text, TextIn(file));
+    if (const std::string is = wire::WrongText(text); !is.empty()) {
+      return Invalid("-f " + file + ": want the JSON or YAML of pods, got " + is);
+    }
     BERTH_TRY(const std::vector<std::string> documents, JsonDocuments(text, file));
     for (const std::string& document : documents) {
       if (!std::exchange(is_first, false)) body += ',';

@@ -441,8 +441,14 @@ bool IsListOfObjects(const Json& list) {
   return list["kind"] == "List" && items != list.end() && items->is_array();
 }
 
+constexpr const char* kCure = "kubectl get nodes,pods -A -o json";
+constexpr const char* kWatchEvent = "an event of a watch";
+
+// What kubectl writes with --watch --output-watch-events.
+bool IsWatchEvent(const Json& json) { return json.contains("type") && json.contains("object"); }
+
 // What a text is that is neither JSON nor YAML, as people's tools make it; "": something else.
-std::string MistakenFor(std::string_view text) {
+std::string_view MistakenFor(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kBegins = {{
       {"NAME", "a table of kubectl"},
       {"Name:  ", "what kubectl describe prints"},
@@ -454,37 +460,37 @@ std::string MistakenFor(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   std::string_view is;
   for (const auto& [begin, what] : kBegins) is = line.starts_with(begin) ? what : is;
-  if (berth::Trimmed(text).empty()) {
+  if (text.find('\x1b') != text.npos && !text.starts_with("\x1f\x8b")) {
+    is = "text with the colours of a terminal";
+  } else if (berth::Trimmed(text).empty()) {
     is = "an empty file";
   } else if (is.empty() && text.substr(0, 4).find('\0') != text.npos &&
              !text.starts_with("\xff\xfe") && !text.starts_with("\xfe\xff")) {
     is = "UTF-16 or UTF-32 without a byte order mark";
-  } else if (std::ranges::count(line, ',') > 1 && line.find_first_of("{[:") == line.npos) {
+  } else if (std::ranges::count(line, ',') > 1 && line.find_first_of("#{[:") == line.npos) {
     is = "CSV";
   } else if (line.find_first_of("IWEF") == 0 && line.find_first_not_of("0123456789", 1) == 5) {
     is = "lines of a log before it";
   }
-  if (is.empty()) return "";
-  return std::string(is) + "; write it with kubectl get nodes,pods -A -o json";
+  return is;
 }
 
-// Why a text that begins like JSON is none.
+// What a text is that begins like JSON and is none.
 std::string WrongJson(const std::string& text) {
   const Status checked = CheckJson(text);
   const std::string wrong = checked ? "its text is not UTF-8" : checked.error().message;
-  const std::string want = "file: want JSON or YAML, got ";
   const std::string end = "JSON: byte " + std::to_string(text.find_last_not_of(" \t\r\n") + 1);
   if (wrong.starts_with("JSON: byte " + std::to_string(text.size()) + ":") ||
       wrong.starts_with(end + ":")) {
-    return want + "JSON that was cut off: it ends at byte " + std::to_string(text.size()) +
+    return "JSON that was cut off: it ends at byte " + std::to_string(text.size()) +
            ", within a value";
   }
   const std::size_t next = text.find_first_of("{[", 1);
   if (wrong.ends_with("nothing after it") && next != text.npos) {
-    return want +
-           "several JSON documents; join them in one List: kubectl get nodes,pods -A -o json";
+    return "several JSON documents, as kubectl writes with --watch and shells with >>; join them "
+           "in one List";
   }
-  return want + "something else: " + wrong;
+  return "something else: " + wrong;
 }
 
 Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
@@ -525,10 +531,18 @@ void OpenLists(Json& cluster) {
   cluster["items"] = std::move(opened);
 }
 
+std::string WrongText(const std::string& text) {
+  if (const std::string_view is = MistakenFor(text); !is.empty()) return std::string(is);
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == text.npos || (text[begin] != '{' && text[begin] != '[')) return "";
+  if (!CheckJson(text)) return WrongJson(text);
+  return IsWatchEvent(Json::parse(text, nullptr, false)) ? kWatchEvent : "";
+}
+
 // Documents of YAML are items of one List, and so are the elements of a list of JSON.
 Result<std::string> ClusterAsJson(std::string text) {
-  if (const std::string is = MistakenFor(text); !is.empty()) {
-    return Invalid("file: want JSON or YAML, got " + is);
+  if (const std::string_view is = MistakenFor(text); !is.empty()) {
+    return Invalid("file: want JSON or YAML, got " + std::string(is) + "; write it with " + kCure);
   }
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   const std::size_t element = text.find_first_not_of(" \t\r\n[");
@@ -580,7 +594,11 @@ Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, cons
                                   PodGroups* groups, const TakeOther& take_other) {
   BERTH_TRY(text, ClusterAsJson(std::move(text)));
   Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return Invalid(WrongJson(text));
+  if (json.is_discarded()) return Invalid("file: want JSON or YAML, got " + WrongJson(text));
+  if (IsWatchEvent(json)) {
+    return Invalid("file: want a List, got " + std::string(kWatchEvent) + "; write it with " +
+                   kCure);
+  }
   if (const Json& kind = In(json, {"kind"}); kind.is_string()) {
     if (kind != "NodeList" && kind != "List") {
       return Invalid("kind: want NodeList or List, got " + kind.dump(-1, ' ', true));

@@ -94,6 +94,10 @@ struct ClusterFile {
 using TakeOther =
     std::function<bool(std::string_view api_version, std::string_view kind, const PaddedText&)>;
 
+// What a text is that is no JSON and no YAML, as people's tools make it: "a table of kubectl",
+// "several JSON documents, ...". "": it may be one of these.
+std::string WrongText(const std::string& text);
+
 // The text of such a file as JSON. Error: kInvalidArgument for what is neither JSON nor YAML.
 Result<std::string> ClusterAsJson(std::string text);
 

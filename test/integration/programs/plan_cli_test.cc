@@ -304,6 +304,13 @@ TEST_F(PlanCommands, WrongFlagsAndFilesAreAFailure) {
   EXPECT_EQ(RunPlan({"-f", pods_, "--cluster", "x", "--server", "y"}).code, 2);
   EXPECT_EQ(RunPlan({"-f", folder_.WriteText("bad.yaml", "a: [\n")}).code, 1);
   EXPECT_EQ(RunPlan({"-f", "/none"}).code, 1);
+  for (const char* text :
+       {"{}\n{}\n", "NAME  READY\nx     1/1\n", "{\"type\":\"ADDED\",\"object\":{}}"}) {
+    const Outcome wrong = RunPlan({"-f", folder_.WriteText("pods", text)});
+    EXPECT_EQ(wrong.code, 1) << text;
+    EXPECT_NE(wrong.err.find("want the JSON or YAML of pods, got "), std::string::npos)
+        << wrong.err;
+  }
 }
 
 TEST_F(PlanCommands, ManyPlansLeaveStateAndCountersAsTheyWere) {
