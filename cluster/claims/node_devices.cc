@@ -209,6 +209,14 @@ bool DeviceCapacity::Admits(std::int64_t taken) const {
   return values.empty() || std::ranges::find(values, taken) != values.end();
 }
 
+const PublishedDevice* DevicePool::Find(std::string_view device) const {
+  for (const auto& slice : slices) {
+    const auto found = std::ranges::find(slice->devices, device, &PublishedDevice::name);
+    if (found != slice->devices.end()) return &*found;
+  }
+  return nullptr;
+}
+
 DevicePools GatherPools(Slices slices) {
   std::map<std::pair<std::string, std::string>, Slices> by_pool;
   for (auto& slice : slices) by_pool[{slice->driver, slice->pool}].push_back(std::move(slice));

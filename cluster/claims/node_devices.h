@@ -96,6 +96,8 @@ struct DevicePool {
   std::vector<std::shared_ptr<const PublishedSlice>> slices;
   Digest likeness = {};     // LikenessOf
   std::size_t devices = 0;  // of all slices
+  // nullptr: no slice has it.
+  [[nodiscard]] const PublishedDevice* Find(std::string_view device) const;
   // The same slices, and not others of the same content.
   friend bool operator==(const DevicePool&, const DevicePool&) = default;
 };

@@ -34,12 +34,13 @@ constexpr auto MembersOf(V& value) {
 
 template <OneOf<ClaimedGpu> V>
 constexpr auto MembersOf(V& value) {
-  auto& [claim, device, uuid, index, profile, start, pod] = value;
+  auto& [claim, device, uuid, index, profile, start, pod, shared, parts] = value;
   return std::tuple(
       OfKind(claim, AtFront("claim")), OfKind(device, AtFront("device")),
       OfKind(uuid, WhenSet("uuid")), OfKind(index, WhenSet("index", kMaxGpusPerNode - 1)),
       OfKind(profile, WhenSet("profile")), OfKind(start, WhenSet("start", kMaxGpusPerNode - 1)),
-      OfKind(pod, WhenSet("pod")));
+      OfKind(pod, WhenSet("pod")), OfKind(shared, WhenSet("shared")),
+      OfKind(parts, WhenSet("parts_milli")));
 }
 
 template <OneOf<GpusByName> V>

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "cluster/node/node.h"
 #include "topology/mig/mig_product.h"
 
@@ -152,6 +153,27 @@ bool ClaimedGpu::IsWholeOf(const PodRequest& asks) const {
   if (pod.empty() || pod != asks.id.uid || !profile.empty()) return false;
   if (!name.starts_with(space) || name.substr(space.size()).substr(0, 1) != "/") return false;
   return asks.made_claim == 0 || asks.made_claim == NumberOfClaim(name.substr(space.size() + 1));
+}
+
+std::string TextOfPart(std::int64_t milli, std::string_view capacity, std::string_view whose) {
+  std::string amount = std::to_string(milli) + "m";
+  if (milli % 1000 == 0) {
+    std::int64_t units = milli / 1000;
+    std::size_t power = 0;
+    constexpr std::string_view kPowers = "KMGTP";
+    for (; units != 0 && units % 1024 == 0 && power < kPowers.size(); ++power) units /= 1024;
+    amount = std::to_string(units);
+    if (power > 0) amount.append(1, kPowers[power - 1]).append("i");
+  }
+  return amount.append(" of ").append(whose).append(capacity.substr(capacity.find('/') + 1));
+}
+
+std::string WithParts(const std::string& name, const ClaimedGpu& claimed) {
+  if (claimed.parts.empty()) return name;
+  return name + " (" +
+         Join(claimed.parts, " and ",
+              [](const OtherResource& part) { return TextOfPart(part.amount, part.name); }) +
+         ")";
 }
 
 GpuMask HeldByClaims(const NodeSpec& node, std::span<const ClaimedGpu> claimed) {

@@ -44,11 +44,19 @@ struct ClaimedGpu {
   // The UID of the pod for whose extended resources kube-scheduler made the claim, as the claim
   // says; empty: none.
   std::string pod = {};
+  bool shared = false;        // other claims may have parts of the device too
+  OtherResources parts = {};  // what it has of a shared one, in thousandths of each capacity
   // Whether it is one of the whole GPUs that the pod asked for by the name of a resource. A claim
   // of another namespace is not, nor one that the pod's status, where it names one, does not name.
   [[nodiscard]] bool IsWholeOf(const PodRequest& asks) const;
   friend bool operator==(const ClaimedGpu&, const ClaimedGpu&) = default;
 };
+
+// "20Gi of memory", "20Gi of a GPU's memory": so much of a capacity, in thousandths, whose name may
+// have a domain.
+std::string TextOfPart(std::int64_t milli, std::string_view capacity, std::string_view whose = "");
+// "ml/a", "gpu-0" and, where it is shared, the parts: "ml/a (20Gi of memory)".
+std::string WithParts(const std::string& name, const ClaimedGpu& claimed);
 
 // Which GPUs of the node are held, in whole or in part: those with these UUIDs if the node knows
 // its UUIDs, else those with these indices. A device that is none of the node's GPUs holds none of

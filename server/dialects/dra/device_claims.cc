@@ -375,7 +375,7 @@ OfferedGpus DeviceClaims::OfferedOn(const std::string& node) {
 
 void DeviceClaims::NoteCollisions(const std::string& node, std::span<const ClaimedGpu> claimed,
                                   std::span<const ClaimedGpu* const> overlapping) {
-  std::vector<Collision> collisions;
+  std::vector<Collision> collisions = PartsBeyond(node);
   const auto note = [&](const ClaimedGpu& one, const ClaimedGpu& other) {
     if (one.claim == other.claim) return false;
     collisions.push_back({node, one.claim, one.device, other.claim, other.device});
@@ -397,13 +397,55 @@ void DeviceClaims::NoteCollisions(const std::string& node, std::span<const Claim
   std::set<std::string> before;
   for (const Collision& each : collisions_on_node_[node]) before.insert(each.other);
   for (const Collision& each : collisions) {
-    overlapping_.Add(each.other, "device " + each.other_device + " of node " + node +
-                                     ": another claim has a part of it");
+    const std::string why = each.beyond.empty()
+                                ? "another claim has a part of it"
+                                : "claims have more of its " + each.beyond + " than there is";
+    overlapping_.Add(each.other, "device " + each.other_device + " of node " + node + ": " + why);
     before.erase(each.other);
   }
   for (const std::string& claim : before) overlapping_.Remove(claim);
   collisions_on_node_[node] = std::move(collisions);
   if (collisions_on_node_[node].empty()) collisions_on_node_.erase(node);
+}
+
+// A claim that is too much does not count for the next ones: it is enough to take back one of two.
+std::vector<DeviceClaims::Collision> DeviceClaims::PartsBeyond(const std::string& node) {
+  using Sharer = std::pair<const std::string*, const CapacityUses*>;  // a claim and its part
+  std::vector<Collision> found;
+  for (const DevicePool& pool : PoolsOn(node)) {
+    std::map<std::string_view, std::vector<Sharer>> sharers;  // by device
+    for (const auto& [claim, devices] : pools_.find(pool.name)->second.claims) {
+      for (const ClaimedDevice& device : devices) {
+        if (device.shared) sharers[device.device].emplace_back(&claim, &device.part);
+      }
+    }
+    for (const auto& [name, all] : sharers) {
+      const PublishedDevice* const device = pool.Find(name);
+      if (device == nullptr) continue;
+      std::vector<Sharer> have;
+      CapacityUses uses;
+      for (const Sharer& sharer : all) {
+        CapacityUses with = uses;
+        AddUses(with, *sharer.second);
+        const auto beyond =
+            std::ranges::find_if(device->capacities(), [&with](const DeviceCapacity& capacity) {
+              return capacity.is_exact && with[capacity.name] > capacity.there_is;
+            });
+        if (beyond == device->capacities().end() || have.empty()) {
+          uses = std::move(with);
+          have.push_back(sharer);
+          continue;
+        }
+        const Sharer& largest = *std::ranges::max_element(have, {}, [&beyond](const Sharer& one) {
+          const auto use = one.second->find(beyond->name);
+          return use == one.second->end() ? 0 : use->second;
+        });
+        found.push_back({node, *largest.first, device->name, *sharer.first, device->name,
+                         beyond->name.substr(beyond->name.find('/') + 1)});
+      }
+    }
+  }
+  return found;
 }
 
 std::vector<DeviceClaims::Collision> DeviceClaims::collisions() const {
@@ -429,6 +471,10 @@ std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node,
         const std::string& name = device.device;
         ClaimedGpu gpu = Describe(claim, name, FindDevice(pool.slices, name));
         gpu.pod = device.pod;
+        gpu.shared = device.shared;
+        for (const auto& [capacity, milli] : device.part) {
+          if (std::int64_t* const part = AmountOf(gpu.parts, capacity)) *part = milli;
+        }
         if (gpu.uuid.empty() && gpu.index < 0) {
           problem = "device " + name + " of pool " + pool_name +
                     ": want a ResourceSlice that says its GPU, or a name like gpu-0, got neither";

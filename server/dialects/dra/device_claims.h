@@ -131,11 +131,15 @@ class DeviceClaims {
   [[nodiscard]] std::size_t unknown_pools() const {
     return unknown_pools_.count() + uncounted_.count() + beyond_.count();
   }
-  // A device that two claims have, or parts of one memory that two MIG devices have.
+  // A device that two claims have, or parts of one memory that two MIG devices have, or parts of a
+  // device that are more than there is.
   struct Collision {
     std::string node;
     std::string one, device;          // "namespace/name"
     std::string other, other_device;  // of the same GPU
+    // The capacity of the device that is less than what claims have of it, the other one with the
+    // last part; empty: the two cannot both have theirs.
+    std::string beyond = {};
     friend auto operator<=>(const Collision&, const Collision&) = default;
   };
   [[nodiscard]] std::vector<Collision> collisions() const BERTH_EXCLUDES(mutex_);
@@ -193,6 +197,8 @@ class DeviceClaims {
   // claimed: each device that several share once.
   void NoteCollisions(const std::string& node, std::span<const ClaimedGpu> claimed,
                       std::span<const ClaimedGpu* const> overlapping) BERTH_REQUIRES(mutex_);
+  // Of devices that claims share.
+  [[nodiscard]] std::vector<Collision> PartsBeyond(const std::string& node) BERTH_REQUIRES(mutex_);
 
   ClusterState& state_;
   MigOffers& offers_;

@@ -54,8 +54,10 @@ bool ClaimCollisions::Settle(const DeviceClaims::Collision& collision, bool tell
   auto second = Read(collision.other, collision.other_device);
   if (!second) return false;
   if (first->IsYounger(*second)) std::swap(*first, *second);
-  std::string text = "device " + collision.other_device + " of node " + collision.node +
-                     " is in ResourceClaims " + collision.one + " and " + collision.other;
+  const std::string why =
+      collision.beyond.empty() ? " is in" : " has too little " + collision.beyond + " for";
+  std::string text = "device " + collision.other_device + " of node " + collision.node + why +
+                     " ResourceClaims " + collision.one + " and " + collision.other;
   const Holder* from = &*second;
   End end = TakeFrom(*from);
   if (end == End::kKept) end = TakeFrom(*(from = &*first));

@@ -172,6 +172,40 @@ TEST_F(ClaimCollisionsTest, TheYoungerClaimIsDeallocatedAndBothPodsAreTold) {
   EXPECT_EQ(evictor_.asked, Names());
 }
 
+TEST_F(ClaimCollisionsTest, OfPartsThatAreMoreThanThereIsTheYoungestGoesBack) {
+  auto published = std::make_shared<PublishedSlice>();
+  published->name = published->pool = published->node = "g1";
+  published->driver = kGpuDriver;
+  published->slices_in_pool = 1;
+  PublishedDevice device{
+      .name = "gpu-0", .seen = cel::Device("gpu.nvidia.com"), .taints = {}, .consumes = {}};
+  device.divisible = true;
+  device.capacity = std::make_shared<const DeviceCapacities>(
+      DeviceCapacities{{.name = "memory", .there_is = 80'000}});
+  published->devices.push_back(device);
+  ResourceSlice slice{"", "g1", "g1", "g1", 1, {{"gpu-0", "GPU-x", 0, "", -1}}};
+  slice.published = std::move(published);
+  all_.slices().Put(slice);
+  for (const char* const name : {"old", "young"}) {
+    Json& result = Claim(name)["status"]["allocation"]["devices"]["results"][0];
+    result["shareID"] = "s";
+    result["consumedCapacity"] = {{"memory", "40"}};
+    Show(name);
+  }
+  After(seconds(8));
+  EXPECT_EQ(told_, Names()) << "there is room for both";
+  Json& young = Claim("young")["status"]["allocation"]["devices"]["results"][0];
+  young["consumedCapacity"] = {{"memory", "41"}};
+  Show("young");
+  After(seconds(8));
+  EXPECT_TRUE(HasDevice("old"));
+  EXPECT_FALSE(HasDevice("young"));
+  ASSERT_EQ(told_.size(), 2U);
+  EXPECT_EQ(told_[0],
+            "ns/old DeviceInTwoClaims: device gpu-0 of node g1 has too little memory for "
+            "ResourceClaims ns/old and ns/young; Berth takes it from ns/young");
+}
+
 TEST_F(ClaimCollisionsTest, ThePodThatRunsKeepsTheDevice) {
   IsBound("young", "Running");
   After(seconds(7));

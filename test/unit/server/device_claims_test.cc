@@ -244,6 +244,50 @@ TEST_F(DeviceClaimsTest, AWholeGpuInTwoClaimsIsTold) {
   EXPECT_TRUE(all_.collisions().empty());
 }
 
+TEST_F(DeviceClaimsTest, PartsBeyondWhatADeviceHasAreToldOfTheLastAndTheLargest) {
+  auto published = std::make_shared<PublishedSlice>();
+  published->name = published->pool = published->node = "n1";
+  published->driver = kGpuDriver;
+  published->slices_in_pool = 1;
+  PublishedDevice device{
+      .name = "gpu-0", .seen = cel::Device("gpu.nvidia.com"), .taints = {}, .consumes = {}};
+  device.divisible = true;
+  device.capacity = std::make_shared<const DeviceCapacities>(
+      DeviceCapacities{{.name = "gpu.nvidia.com/memory", .there_is = 80}});
+  published->devices.push_back(device);
+  ResourceSlice slice = Slice("n1", "n1", "n1", {{"gpu-0", "GPU-x", 0, "", -1}});
+  slice.published = std::move(published);
+  slices().Put(slice);
+  const auto has = [this](const std::string& name, std::int64_t milli) {
+    claims().Put(Claim(name, {{"n1", "gpu-0", true, "", {{"gpu.nvidia.com/memory", milli}}}}));
+  };
+  has("a", 30);
+  has("b", 40);
+  has("c", 10);
+  EXPECT_EQ(all_.overlapping(), 0u) << "all of it, and no more";
+  has("d", 20);
+  has("e", 20);
+  using Collisions = std::vector<DeviceClaims::Collision>;
+  EXPECT_EQ(all_.collisions(), (Collisions{{"n1", "ns/b", "gpu-0", "ns/d", "gpu-0", "memory"},
+                                           {"n1", "ns/b", "gpu-0", "ns/e", "gpu-0", "memory"}}));
+  EXPECT_EQ(told_.back(),
+            "ns/e: device gpu-0 of node n1: claims have more of its memory than there is");
+  claims().Remove("ns", "b");
+  EXPECT_EQ(all_.overlapping(), 0u);
+  has("a", 81);
+  claims().Remove("ns", "c");
+  EXPECT_EQ(all_.overlapping(), 2u) << "a alone has more than there is";
+}
+
+TEST_F(DeviceClaimsTest, WhatClaimsHaveOfASharedDeviceIsKnownOnTheNode) {
+  slices().Put(Slice("s", "n1", "n1", {{"gpu-0", "GPU-x", 0, "", -1}}));
+  claims().Put(Claim("a", {{"n1", "gpu-0", true, "", {{"memory", 5000}}}}));
+  const auto held = state_.Current()->node(0).claims();
+  ASSERT_TRUE(held != nullptr && held->size() == 1);
+  EXPECT_TRUE(held->front().shared);
+  EXPECT_EQ(held->front().parts, (OtherResources{{"memory", 5000}}));
+}
+
 TEST_F(DeviceClaimsTest, ADeviceOfWhichClaimsHavePartsIsHeldUntilTheLastIsGone) {
   slices().Put(Slice("s", "n1", "n1", Instances(0)));
   claims().Put(Claim("a", {{"n1", "gpu-0", true}}));
