@@ -111,7 +111,7 @@ GangDevices::View GangDevices::ViewOf(std::vector<ClaimQuestion>& kinds,
                                       const NodeDevices& devices) {
   View view;
   for (ClaimQuestion& kind : kinds) {
-    NodeQuestion node = kind.On(devices.pools, devices.taken);
+    NodeQuestion node = kind.On(devices.pools, devices.taken, devices.parts);
     steps_left_ -= node.prepared;
     View::OfKind& of_kind = view.kinds.emplace_back();
     const int count = static_cast<int>(node.question.devices.size());
@@ -124,10 +124,10 @@ GangDevices::View GangDevices::ViewOf(std::vector<ClaimQuestion>& kinds,
           auto& of_option = of_request.emplace_back();
           steps_left_ -= count / 4;
           for (int d = 0; d < count; ++d) {
-            const DeviceMatch match = node.question.match({c, r, o}, d);
-            const bool in_parts = node.question.devices[At(d)].divisible;  // not searched for here
-            of_option.push_back(in_parts && match == DeviceMatch::kYes ? DeviceMatch::kUnknown
-                                                                       : match);
+            of_option.push_back(node.question.match({c, r, o}, d));
+            const bool in_parts = node.question.devices[At(d)].divisible;
+            if (!in_parts || of_option.back() != DeviceMatch::kYes) continue;
+            of_kind.parts.emplace(std::array{c, r, o, d}, node.question.part({c, r, o}, d));
           }
         }
       }
@@ -147,6 +147,8 @@ std::string GangDevices::TextOf(const View& view) {
   }
   for (const SearchDevice& device : view.devices) {
     text.Add(2 * device.pool + (device.taken ? 1 : 0));
+    text.Add((device.divisible ? 2 : 0) + (device.in_use ? 1 : 0));
+    text.AddAll(device.left);
     text.Add(static_cast<std::int64_t>(device.uses.size()));
     for (const CounterUse& use : device.uses) {
       text.Add(use.counter);
@@ -154,6 +156,7 @@ std::string GangDevices::TextOf(const View& view) {
     }
   }
   for (const View::OfKind& kind : view.kinds) {
+    for (const auto& [of, part] : kind.parts) text.AddAll(part);
     for (const SearchClaim& claim : kind.claims) {
       for (const SearchConstraint& constraint : claim.constraints) text.AddAll(constraint.values);
     }
@@ -184,6 +187,10 @@ bool GangDevices::Search(const View& view, std::span<const int> members) {
   question.match = [&](const OptionOf& of, int device) {
     const auto [k, c] = source[At(of.claim)];
     return view.kinds[k].matches[c][At(of.request)][At(of.option)][At(device)];
+  };
+  question.part = [&](const OptionOf& of, int device) {
+    const auto [k, c] = source[At(of.claim)];
+    return view.kinds[k].parts.at({static_cast<int>(c), of.request, of.option, device});
   };
   const PickedDevices picked = FirstFit(question);
   steps_left_ -= picked.steps;

@@ -8,6 +8,7 @@
 // the search over nodes see gang_plan.h. One thread at a time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -57,6 +58,8 @@ class GangDevices {
       std::vector<SearchClaim> claims;
       // [claim][request][option][device]
       std::vector<std::vector<std::vector<std::vector<DeviceMatch>>>> matches;
+      // What claim, request and option take of a device that several may share.
+      std::map<std::array<int, 4>, std::vector<std::int64_t>> parts = {};
     };
     std::vector<OfKind> kinds;
     std::map<std::vector<int>, bool> known = {};  // what Has found

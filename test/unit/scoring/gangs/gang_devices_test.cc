@@ -23,6 +23,8 @@ NodeDevices ANodeOf(const std::string& name, int gpus, bool divisible) {
                            .consumes = {}};
     device.seen.SetAttribute("numaNode", std::int64_t{i % 2});
     device.divisible = divisible;
+    device.capacity = std::make_shared<const DeviceCapacities>(
+        DeviceCapacities{{.name = "memory", .there_is = 80}});
     slice->devices.push_back(std::move(device));
   }
   return {GatherPools({slice}), {}};
@@ -41,6 +43,12 @@ std::shared_ptr<const DeviceClaim> Ask(std::int64_t count, bool one_numa,
   return std::make_shared<const DeviceClaim>(std::move(claim));
 }
 
+std::shared_ptr<const DeviceClaim> AskMemory(std::int64_t memory) {
+  DeviceClaim claim = *Ask(1, false);
+  claim.requests[0].wants[0].capacity = {{"memory", memory}};
+  return std::make_shared<const DeviceClaim>(std::move(claim));
+}
+
 std::optional<DeviceClass> FindClass(std::string_view name) {
   DeviceClass gpu;
   gpu.name = name;
@@ -55,13 +63,16 @@ class GangDevicesTest : public testing::Test {
     DeviceOffers::ByNode offers;
     for (const auto& [name, gpus] : gpus_) {
       nodes.emplace_back(name);
-      if (gpus > 0)
-        offers[name] = std::make_shared<const NodeDevices>(ANodeOf(name, gpus, divisible_));
+      if (gpus == 0) continue;
+      NodeDevices devices = ANodeOf(name, gpus, divisible_);
+      if (used_ > 0) devices.parts[{name, "gpu-0"}] = {{"memory", used_}};
+      offers[name] = std::make_shared<const NodeDevices>(std::move(devices));
     }
     return GangDevices::Make(kinds, FindClass, offers, *SnapshotOf(nodes));
   }
   std::map<std::string, int> gpus_ = {{"n0", 4}, {"n1", 4}, {"n2", 0}};
   bool divisible_ = false;
+  std::int64_t used_ = 0;  // of the memory of the first GPU of each node
 };
 
 TEST_F(GangDevicesTest, MembersOfSeveralKindsShareANode) {
@@ -86,11 +97,22 @@ TEST_F(GangDevicesTest, ClaimsForWhichNoDeviceIsKnownAreNotForUs) {
       << "a selector that fails on a device gives up the pod";
 }
 
-TEST_F(GangDevicesTest, PartsOfDevicesAreNotForUs) {
+TEST_F(GangDevicesTest, MembersGetPartsOfOneDevice) {
   divisible_ = true;
-  const auto devices = Make({{Ask(1, false)}});
-  ASSERT_FALSE(devices) << "a plan would count a device once that has room for several";
-  EXPECT_EQ(devices.error().message, "it is not known which devices suit it");
+  gpus_ = {{"n0", 2}, {"n1", 1}, {"n2", 0}};
+  auto devices = Make({{AskMemory(30)}, {AskMemory(50)}, {Ask(1, false)}});
+  ASSERT_TRUE(devices) << devices.error().message;
+  EXPECT_EQ(devices->Room(0, 0, 9), 4) << "two on each";
+  EXPECT_EQ(devices->Room(1, 0, 9), 2);
+  EXPECT_TRUE(devices->Has(0, std::vector{2, 2, 0})) << "one of each on each";
+  EXPECT_FALSE(devices->Has(0, std::vector{3, 2, 0}));
+  EXPECT_TRUE(devices->Has(0, std::vector{2, 0, 1}));
+  EXPECT_FALSE(devices->Has(0, std::vector{3, 0, 1})) << "who says no part gets all of it";
+  used_ = 30;
+  devices = Make({{AskMemory(30)}, {AskMemory(60)}});
+  EXPECT_EQ(devices->Room(0, 0, 9), 3);
+  EXPECT_EQ(devices->Room(0, 1, 9), 1) << "of the other one";
+  EXPECT_FALSE(devices->Alike(0, 1));
 }
 
 TEST_F(GangDevicesTest, ASearchWithoutEndIsGivenUp) {
