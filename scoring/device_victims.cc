@@ -69,10 +69,21 @@ std::vector<DeviceGrant> GrantsOf(const Node& node, const std::vector<const Clai
 // As if the pod had asked for these by a name.
 std::shared_ptr<const PodRecord> WithGpus(const PodRecord& held, std::vector<DeviceGrant> grants) {
   auto pod = std::make_shared<PodRecord>(held);
-  pod->pod.shape.gpus = WholeGpus{static_cast<int>(grants.size())};
+  pod->pod.shape.gpus = WholeGpus{std::max(static_cast<int>(grants.size()), 1)};
   pod->pod.shape.gpu_resource = kOfClaims;
   pod->placement.grants = std::move(grants);
   return pod;
+}
+
+// Where parts are given: pods that have devices, or parts, of claims that are for them alone ask
+// for GPUs, and the claims stay.
+Node HeldInParts(const Node& node, const ClaimEnds& ends) {
+  Node as_held = node;
+  for (const HeldByPod& held : GpusByPod(node, ends)) {
+    const PodRecord* const pod = held.uid.empty() ? nullptr : node.FindPod(held.uid);
+    if (pod != nullptr && !pod->pod.shape.wants_gpu()) as_held.Put(WithGpus(*pod, {}));
+  }
+  return as_held;
 }
 
 }  // namespace
@@ -84,7 +95,7 @@ bool GivesDevices(const Node& node, const PodRequest& pod) {
 
 Node HeldByPods(const Node& node, const ClaimEnds& ends) {
   if (node.claims() == nullptr) return node;
-  const std::vector<HeldByPod> by_pod = WholeGpusByPod(node, ends);
+  const std::vector<HeldByPod> by_pod = GpusByPod(node, ends);
   std::set<const ClaimedGpu*> of_pods;
   for (const HeldByPod& held : by_pod) of_pods.insert(held.devices.begin(), held.devices.end());
   auto others = std::make_shared<std::vector<ClaimedGpu>>();
@@ -110,13 +121,14 @@ DeviceVictims VictimsForDevices(const Snapshot& snapshot, const PodRequest& pod,
   const bool alone = pod.gang.empty() && !pod.domain.required;
   if (!pod.may_preempt || !alone || !pod.refusal.empty()) return {};
   PodRequest asked = pod;
-  if (room != nullptr) asked.shape = room->shape();
   std::optional<std::pair<NodeCost, DeviceVictims>> best;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
-    if (!node.spec().has_gpus() || Admits(node.spec(), pod) != Reason::kFits) continue;
-    const bool gives = room != nullptr ? room->Publishes(node) : GivesDevices(node, pod);
-    if (room != nullptr && !gives) continue;
+    if (Admits(node.spec(), pod) != Reason::kFits) continue;
+    const bool gives = room != nullptr ? room->DevicesOn(node) != nullptr : GivesDevices(node, pod);
+    if (!gives && (room != nullptr || !node.spec().has_gpus())) continue;
+    const bool in_parts = room != nullptr && room->InParts(node);
+    if (room != nullptr) asked.shape = room->shape(in_parts);
     if (gives && skips && skips(node.spec().name)) continue;
     const std::vector<std::string> ending = gives ? EndingOn(node) : std::vector<std::string>();
     const bool some_end =
@@ -125,8 +137,9 @@ DeviceVictims VictimsForDevices(const Snapshot& snapshot, const PodRequest& pod,
     const auto has_devices = [room, &node, &ends](const Node& left) {
       return room->Has(node, left, ends);
     };
-    auto uids = AddedVictims(gives ? HeldByPods(node, ends) : node, asked, ending, limits,
-                             room == nullptr ? NodeSuffices() : has_devices);
+    const Node held = !gives ? node : in_parts ? HeldInParts(node, ends) : HeldByPods(node, ends);
+    auto uids =
+        AddedVictims(held, asked, ending, limits, room == nullptr ? NodeSuffices() : has_devices);
     if (room != nullptr && room->ran_out()) return {.outcome = kUndecided};
     if (!uids) continue;
     if (!gives || uids->empty()) return {.outcome = kWait};

@@ -30,7 +30,7 @@ namespace berth {
 // Whether kube-scheduler gives the pod its GPUs there by a claim, and Berth knows which.
 bool GivesDevices(const Node& node, const PodRequest& pod);
 
-// The node as if its pods held the GPUs of the claims that are for them alone (WholeGpusByPod), and
+// The node as if its pods held the GPUs of the claims that are for them alone (GpusByPod), and
 // claims that end held none.
 Node HeldByPods(const Node& node, const ClaimEnds& ends = {});
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "scoring/claims/claim_question.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
 
@@ -16,6 +17,7 @@ namespace {
 // Bounds of the exact search; a node of 8 GPUs stays within them, one of 16 mostly.
 constexpr std::size_t kMostUnits = 64;          // units are bits of a mask
 constexpr std::size_t kMostSharers = 12;        // on one GPU: 2^12 subsets
+constexpr int kMostTried = 6;                   // the same where a set is a search for devices
 constexpr std::uint64_t kMostGpuSets = 13'000;  // 8 of 16 GPUs
 
 using Mask = std::uint64_t;  // of units
@@ -120,7 +122,8 @@ class Choice {
       while (count_ < units_.size() && units_[count_].priority == level) ++count_;
       if (!FitsWithout(All())) continue;
       best_.reset();
-      if (node_.unattributed() == 0 && count_ <= kMostUnits) SearchGpus();
+      if (!shape_.wants_gpu() && count_ <= kMostUnits) SearchSharers();
+      if (shape_.wants_gpu() && node_.unattributed() == 0 && count_ <= kMostUnits) SearchGpus();
       const bool found = best_ && FitsWithout(Of(*best_));
       if (found && !shape_.may_divide()) return Of(*best_);
       auto spared = Spare();  // the search was for one set of GPUs for all containers
@@ -291,6 +294,26 @@ class Choice {
       for (Mask set = sharers;; set = (set - 1) & sharers) {
         if (HasFreeWithout(gpu, set, *choice)) Offer(set);
         if (set == 0) break;
+      }
+    }
+  }
+
+  // Every set of those whose claims have one device, or parts of it.
+  void SearchSharers() {
+    std::map<std::string_view, Mask> by_device;
+    for (const HeldByPod& held : GpusByPod(node_)) {
+      for (std::size_t i = 0; i < count_; ++i) {
+        const auto is_it = [&held](const PodRecord* pod) { return pod->pod.id.uid == held.uid; };
+        if (std::ranges::none_of(units_[i].pods, is_it)) continue;
+        for (const ClaimedGpu* const device : held.devices) by_device[device->device] |= Bit(i);
+      }
+    }
+    for (const auto& [device, sharers] : by_device) {
+      if (std::popcount(sharers) > kMostTried || !FitsWithout(Of(sharers))) continue;
+      for (Mask set = sharers; set != 0; set = (set - 1) & sharers) {
+        const Cost cost = CostOf(set);
+        if (best_ && cost > best_cost_) continue;
+        if (FitsWithout(Of(set))) Offer(set);
       }
     }
   }
@@ -499,7 +522,8 @@ std::optional<std::vector<std::string>> AddedVictims(const Node& node, const Pod
   if (given.empty() && as_is == Reason::kFits && (!suffices || suffices(node))) {
     return std::vector<std::string>();
   }
-  const bool has_more = pod.shape.wants_gpu() && node.lowest_priority() < pod.priority;
+  const bool may_have_more = pod.shape.wants_gpu() || suffices;
+  const bool has_more = may_have_more && node.lowest_priority() < pod.priority;
   if (given.empty() && !has_more) return std::nullopt;
   const Node left = WithoutPods(node, given);
   if (FitsAndSuffices(left, pod.shape, suffices)) return std::vector<std::string>();

@@ -65,7 +65,8 @@ std::vector<std::string> EvictableFrom(const Node& node, const PodRequest& pod,
 // The UIDs to evict in addition to the given ones (given ones that are not on the node free
 // nothing), so that the pod fits the node; none if it fits without. nullopt: no permitted set
 // suffices.
-// suffices: what has to hold of the node without them too; empty: nothing else has to.
+// suffices: what has to hold of the node without them too; empty: nothing else has to. For a pod
+// that asks for no GPU it alone knows what pods set free: devices of claims, and parts of them.
 std::optional<std::vector<std::string>> AddedVictims(const Node& node, const PodRequest& pod,
                                                      std::span<const std::string> given,
                                                      const EvictionLimits& limits,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -161,13 +162,27 @@ void AddPool(const DevicePool& pool, const std::set<DeviceName>& taken, const Us
 std::vector<const DevicePool*> PoolsWith(const NodeDevices& devices, const std::string& name) {
   std::vector<const DevicePool*> pools;
   for (const DevicePool& pool : devices.pools) {
-    const bool has = std::ranges::any_of(pool.slices, [&name](const auto& slice) {
-      return std::ranges::find(slice->devices, name, &PublishedDevice::name) !=
-             slice->devices.end();
-    });
-    if (has) pools.push_back(&pool);
+    if (pool.Find(name) != nullptr) pools.push_back(&pool);
   }
   return pools;
+}
+
+// What is taken beyond 64 bits stays taken: how much that is nobody knows.
+void GiveBack(const ClaimedGpu& held, CapacityUses& uses) {
+  for (const OtherResource& part : held.parts) {
+    const auto use = uses.find(part.name);
+    const bool is_known =
+        use != uses.end() && use->second != std::numeric_limits<std::int64_t>::max();
+    if (is_known) use->second -= part.amount;
+  }
+}
+
+// Whether a claim has a part of the device that is not among these.
+bool IsShared(const std::vector<ClaimedGpu>& claims, const std::string& device,
+              const std::set<const ClaimedGpu*>& gone) {
+  return std::ranges::any_of(claims, [&](const ClaimedGpu& held) {
+    return held.shared && held.device == device && !gone.contains(&held);
+  });
 }
 
 }  // namespace
@@ -269,29 +284,46 @@ NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceNa
   return node;
 }
 
-std::optional<RequestShape> WholeGpusOf(const std::vector<DeviceClaim>& claims,
-                                        const FindClass& find_class, const RequestShape& pod) {
+namespace {
+
+// How many GPUs, or parts of them, the claims ask for; 0: other devices too, or not so many.
+int GpusAskedFor(const std::vector<DeviceClaim>& claims, const FindClass& find_class) {
   std::int64_t count = 0;
   for (const DeviceClaim& claim : claims) {
     for (const DeviceRequest& request : claim.requests) {
-      const bool by_part = !request.wants.front().capacity.empty();
-      if (request.first_available || request.wants.front().all || by_part) return std::nullopt;
+      if (request.first_available || request.wants.front().all) return 0;
       const auto device_class = find_class(request.wants.front().device_class);
-      if (!device_class || !device_class->whole) return std::nullopt;
+      if (!device_class || !device_class->whole) return 0;
       const std::int64_t wanted = request.wants.front().count;
-      if (wanted < 1 || wanted > kMaxGpusPerNode - count) return std::nullopt;
+      if (wanted < 1 || wanted > kMaxGpusPerNode - count) return 0;
       count += wanted;
     }
   }
-  if (count == 0) return std::nullopt;
+  return static_cast<int>(count);
+}
+
+bool AsksForParts(const std::vector<DeviceClaim>& claims) {
+  return std::ranges::any_of(claims, [](const DeviceClaim& claim) {
+    return std::ranges::any_of(claim.requests, [](const DeviceRequest& request) {
+      return !request.wants.front().capacity.empty();
+    });
+  });
+}
+
+}  // namespace
+
+std::optional<RequestShape> WholeGpusOf(const std::vector<DeviceClaim>& claims,
+                                        const FindClass& find_class, const RequestShape& pod) {
+  const int count = GpusAskedFor(claims, find_class);
+  if (count == 0 || AsksForParts(claims)) return std::nullopt;
   RequestShape shape = pod;
-  shape.gpus = WholeGpus{static_cast<int>(count)};
+  shape.gpus = WholeGpus{count};
   shape.gpu_resource = kOfClaims;
   if (count < 2) shape.links = {};
   return shape;
 }
 
-std::vector<HeldByPod> WholeGpusByPod(const Node& node, const ClaimEnds& ends) {
+std::vector<HeldByPod> GpusByPod(const Node& node, const ClaimEnds& ends) {
   if (node.claims() == nullptr) return {};
   std::map<std::string, std::vector<const PodRecord*>, std::less<>> users;  // of a claim
   for (const auto& held : node.pods()) {
@@ -316,7 +348,9 @@ std::vector<HeldByPod> WholeGpusByPod(const Node& node, const ClaimEnds& ends) {
     const auto of = users.find(device.claim);
     if (of == users.end() || of->second.size() != 1) continue;
     const PodRecord& pod = *of->second.front();
-    if (!pod.pod.shape.wants_gpu()) by_pod[pod.pod.id.uid].push_back(&device);
+    const RequestShape& shape = pod.pod.shape;
+    const bool by_claims_alone = !shape.wants_gpu() || shape.gpu_resource == kOfClaims;
+    if (by_claims_alone) by_pod[pod.pod.id.uid].push_back(&device);
   }
   std::vector<HeldByPod> held;
   for (auto& [uid, devices] : by_pod) held.push_back({uid, std::move(devices)});
@@ -326,34 +360,87 @@ std::vector<HeldByPod> WholeGpusByPod(const Node& node, const ClaimEnds& ends) {
 Result<ClaimRoom> ClaimRoom::Make(std::vector<DeviceClaim> claims, const FindClass& find_class,
                                   std::shared_ptr<const DeviceOffers::ByNode> offers,
                                   const RequestShape& pod) {
-  std::optional<RequestShape> shape = WholeGpusOf(claims, find_class, pod);
-  if (!shape) return Invalid("its claims do not ask for a number of whole GPUs");
+  if (GpusAskedFor(claims, find_class) == 0) {
+    return Invalid("its claims do not ask for a number of GPUs or parts of GPUs");
+  }
+  std::optional<RequestShape> whole = WholeGpusOf(claims, find_class, pod);
   BERTH_TRY(ClaimQuestion question, ClaimQuestion::Make(std::move(claims), find_class));
-  return ClaimRoom(std::move(question), std::move(offers), *std::move(shape));
+  return ClaimRoom(std::move(question), std::move(offers), std::move(whole), pod);
 }
 
-bool ClaimRoom::Publishes(const Node& node) const { return offers_->contains(node.spec().name); }
+const NodeDevices* ClaimRoom::DevicesOn(const Node& node) const {
+  const auto devices = offers_->find(node.spec().name);
+  return devices == offers_->end() ? nullptr : devices->second.get();
+}
+
+bool ClaimRoom::InParts(const Node& node) const {
+  if (!whole_ || !node.spec().has_gpus()) return true;
+  const NodeDevices* const devices = DevicesOn(node);
+  return devices != nullptr && std::ranges::any_of(devices->pools, [](const DevicePool& pool) {
+           return std::ranges::any_of(pool.slices, [](const auto& slice) {
+             return std::ranges::any_of(slice->devices, &PublishedDevice::divisible);
+           });
+         });
+}
 
 bool ClaimRoom::Has(const Node& node, const Node& left, const ClaimEnds& ends) {
-  const auto devices = offers_->find(node.spec().name);
-  if (devices == offers_->end()) return false;
+  const NodeDevices* const devices = DevicesOn(node);
+  if (devices == nullptr) return false;
   if (steps_left_ <= 0) {
     ran_out_ = true;
     return false;
   }
-  std::set<DeviceName> taken = devices->second->taken;
-  for (const HeldByPod& held : WholeGpusByPod(node, ends)) {
+  std::set<DeviceName> taken = devices->taken;
+  UsedParts parts = devices->parts;
+  std::set<const ClaimedGpu*> gone;
+  for (const HeldByPod& held : GpusByPod(node, ends)) {
     if (left.FindPod(held.uid) != nullptr) continue;
     for (const ClaimedGpu* const device : held.devices) {
-      const auto pools = PoolsWith(*devices->second, device->device);
-      if (pools.size() == 1) taken.erase({pools.front()->name, device->device});
+      const auto pools = PoolsWith(*devices, device->device);
+      if (pools.size() != 1) continue;
+      gone.insert(device);
+      const DeviceName name = {pools.front()->name, device->device};
+      if (!device->shared) {
+        taken.erase(name);
+      } else if (const auto used = parts.find(name); used != parts.end()) {
+        GiveBack(*device, used->second);
+        const bool is_free = std::ranges::all_of(
+            used->second, [](const auto& use) { return use.second == 0; });  // not held either
+        if (is_free && !IsShared(*node.claims(), device->device, gone)) parts.erase(used);
+      }
     }
   }
-  const NodeQuestion asked = question_.On(devices->second->pools, taken, devices->second->parts);
+  const NodeQuestion asked = question_.On(devices->pools, taken, parts);
   const PickedDevices picked = FirstFit(asked.question);
   steps_left_ -= picked.steps + asked.prepared + kStepsOfOne;
   ran_out_ = ran_out_ || picked.end == SearchEnd::kUnknown;
   return picked.end == SearchEnd::kFound;
+}
+
+std::optional<ClaimRoom::Lack> ClaimRoom::LackOn(const Node& node) {
+  const NodeDevices* const devices = DevicesOn(node);
+  if (devices == nullptr) return std::nullopt;
+  std::optional<Lack> most;
+  const NodeQuestion asked = question_.On(devices->pools, devices->taken, devices->parts);
+  for (int i = 0; i < std::ssize(asked.sources); ++i) {
+    const SearchDevice& device = asked.question.devices[Nth(i)];
+    if (device.taken || asked.question.match({}, i) != DeviceMatch::kYes) continue;
+    if (!device.divisible) return std::nullopt;  // it has one
+    const PublishedDevice& published = *asked.sources[Nth(i)].device;
+    const std::vector<std::int64_t> part = asked.question.part({}, i);
+    bool is_short = false;
+    for (std::size_t c = 0; c < part.size(); ++c) {
+      const std::int64_t left = device.left[c];
+      if (part[c] <= left) continue;
+      is_short = true;
+      if (most && most->left >= left) continue;
+      const DeviceCapacity& capacity = published.capacities()[c];
+      const bool would_do = left > 0 && capacity.TakenFor(&left) == left && capacity.Admits(left);
+      most = {published.name, capacity.name, left, would_do};
+    }
+    if (!is_short) return std::nullopt;
+  }
+  return most;
 }
 
 }  // namespace berth

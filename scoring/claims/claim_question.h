@@ -95,11 +95,12 @@ std::optional<RequestShape> WholeGpusOf(const std::vector<DeviceClaim>& claims,
 // ClaimRoom: whether the ResourceClaims of one pod, which have no devices yet, could have some on a
 // node, as it is or once pods there have gone.
 //
-// Devices come free with a pod if it alone has their claim: Kubernetes deallocates a claim that
-// nobody uses. Only claims for whole GPUs, so many of them, are looked at (WholeGpusOf).
+// Devices, and parts of them, come free with a pod if it alone has their claim: Kubernetes
+// deallocates a claim that nobody uses. Only claims for GPUs or parts of them, so many, are looked
+// at.
 
 // By ResourceClaims that the pod alone has on its node, or that kube-scheduler made for it: its
-// whole GPUs. Pods that ask for GPUs of other kinds too have none here.
+// whole GPUs, and its parts of GPUs. Pods that ask for GPUs of other kinds too have none here.
 //
 // Anybody may write the annotation and the owner by which a claim says that it was made for a pod:
 // the pod's own status has to name it too (PodRequest::made_claim).
@@ -109,7 +110,7 @@ struct HeldByPod {
 };
 // Whether the pod that had the claim is gone, so that Kubernetes deallocates it; empty: of none.
 using ClaimEnds = std::function<bool(const ClaimedGpu&)>;
-std::vector<HeldByPod> WholeGpusByPod(const Node& node, const ClaimEnds& ends = {});
+std::vector<HeldByPod> GpusByPod(const Node& node, const ClaimEnds& ends = {});
 
 // One thread at a time.
 class ClaimRoom {
@@ -124,24 +125,42 @@ class ClaimRoom {
                                 std::shared_ptr<const DeviceOffers::ByNode> offers,
                                 const RequestShape& pod);
 
-  // The pod as one that asks for as many GPUs of kOfClaims.
-  [[nodiscard]] const RequestShape& shape() const { return shape_; }
-  // Whether drivers publish devices there.
-  [[nodiscard]] bool Publishes(const Node& node) const;
+  [[nodiscard]] const std::vector<DeviceClaim>& claims() const { return question_.claims(); }
+  // Whether the claims may have parts of devices there, or devices that Berth does not count as
+  // GPUs of the node: Has alone knows then what is free.
+  [[nodiscard]] bool InParts(const Node& node) const;
+  // The pod as one that asks for as many GPUs of kOfClaims / where it may have parts, for none.
+  [[nodiscard]] const RequestShape& shape(bool in_parts) const {
+    return in_parts ? without_gpus_ : *whole_;
+  }
+  // What drivers publish there; nullptr: nothing.
+  [[nodiscard]] const NodeDevices* DevicesOn(const Node& node) const;
   // Whether the claims can have devices there once the pods have gone that are not in `left`, and
   // the claims that end. False too where that is not known: then `ran_out`.
   [[nodiscard]] bool Has(const Node& node, const Node& left, const ClaimEnds& ends = {});
   [[nodiscard]] bool Has(const Node& node) { return Has(node, node); }
   [[nodiscard]] bool ran_out() const { return ran_out_; }
+  // Where no device that suits the first request has enough left for it, the one with most;
+  // nothing: there is none.
+  struct Lack {
+    std::string device, capacity;
+    std::int64_t left = 0;  // in thousandths
+    bool would_do = false;  // a claim that asks for so much could have it
+  };
+  [[nodiscard]] std::optional<Lack> LackOn(const Node& node);
 
  private:
   ClaimRoom(ClaimQuestion question, std::shared_ptr<const DeviceOffers::ByNode> offers,
-            RequestShape shape)
-      : question_(std::move(question)), offers_(std::move(offers)), shape_(std::move(shape)) {}
+            std::optional<RequestShape> whole, RequestShape without_gpus)
+      : question_(std::move(question)),
+        offers_(std::move(offers)),
+        whole_(std::move(whole)),
+        without_gpus_(std::move(without_gpus)) {}
 
   ClaimQuestion question_;
   std::shared_ptr<const DeviceOffers::ByNode> offers_;
-  RequestShape shape_;
+  std::optional<RequestShape> whole_;  // nothing: some request is for a part
+  RequestShape without_gpus_;
   std::int64_t steps_left_ = kMostSteps;
   bool ran_out_ = false;
 };

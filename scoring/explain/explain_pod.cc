@@ -11,6 +11,7 @@
 #include "cluster/node/mig_use.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
+#include "scoring/explain/claim_words.h"
 #include "scoring/explain/other_limits.h"
 
 namespace berth {
@@ -403,9 +404,13 @@ class Explaining {
                                                                  : "is planned for ";
     told_.devices = HasUnknownGpus(record) ? AskText(pod_.shape) + ", devices unknown"
                                            : DevicesText(record.placement);
-    std::vector<LinePart> line = {{is + node, 0, "; ", is + ShortName(node, kShortName)},
-                                  {"with " + told_.devices, 0, " ", "with " + AskText(pod_.shape)},
-                                  {GivenText(record), 1, " "}};
+    const std::string claimed = ClaimedText(snapshot_->node(on_), pod_);
+    if (!claimed.empty()) told_.devices = claimed;
+    std::vector<LinePart> line = {
+        {is + node, 0, "; ", is + ShortName(node, kShortName)},
+        {"with " + told_.devices, 0, " ",
+         "with " + (claimed.empty() ? AskText(pod_.shape) : "GPUs by claims")},
+        {GivenText(record), 1, " "}};
     if (is_schedulers_) {
       line.push_back({std::string(kSchedulers), 1, ": "});
     } else if (GetsClaimOn(snapshot_->node(on_), pod_)) {

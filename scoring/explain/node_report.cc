@@ -43,7 +43,8 @@ std::vector<GpuFacts> GpusOf(const Node& node, const std::vector<NodeTenant>& te
   if (node.claims() == nullptr) return gpus;
   for (const ClaimedGpu& claimed : *node.claims()) {
     ForEachGpu(HeldByClaims(node.spec(), std::span(&claimed, 1)), [&](int gpu) {
-      gpus[static_cast<std::size_t>(gpu)].held_by.push_back("claim " + claimed.claim);
+      gpus[static_cast<std::size_t>(gpu)].held_by.push_back("claim " +
+                                                            WithParts(claimed.claim, claimed));
     });
   }
   return gpus;

@@ -7,7 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "scoring/explain/claim_words.h"
 #include "scoring/explain/node_report.h"
+#include "scoring/explain/other_limits.h"
 
 namespace berth {
 
@@ -87,19 +89,63 @@ RoomUnits Inquiry::WouldMakeRoom(std::span<const PodRequest> pods, const RoomGoa
   return RoomFor(wish);
 }
 
-bool Inquiry::WouldFit(const PodRequest& asked, ClaimRoom* room) const {
-  if (!asked.refusal.empty()) return false;
+void Inquiry::JudgeNodes(const PodRequest& asked, ClaimRoom* room, const OnJudged& judged) const {
   PodRequest pod = asked;
-  if (room != nullptr) pod.shape = room->shape();
-  std::vector<NodeIndex> all = UpTo<NodeIndex>(now_.snapshot->size());
-  Question question = extender_.QuestionAbout(now_, pod, all);
-  question.claims = room != nullptr;
-  const auto reasons = ReasonsFor(*now_.policy->engine, now_.snapshot, question);
-  for (const NodeIndex node : all) {
-    if (reasons[node] != Reason::kFits) continue;
-    if (room == nullptr || room->Has(now_.snapshot->node(node)) || room->ran_out()) return true;
+  for (const bool in_parts : {false, true}) {
+    std::vector<NodeIndex> nodes = UpTo<NodeIndex>(now_.snapshot->size());
+    std::erase_if(nodes, [&](NodeIndex node) {
+      return (room != nullptr && room->InParts(now_.snapshot->node(node))) != in_parts;
+    });
+    if (nodes.empty()) continue;
+    if (room != nullptr) pod.shape = room->shape(in_parts);
+    Question question = extender_.QuestionAbout(now_, pod, nodes);
+    question.claims = room != nullptr;
+    // Behind kube-scheduler a pod without GPUs would fit everywhere.
+    if (in_parts) question.behind_scheduler = false;
+    const auto reasons = ReasonsFor(*now_.policy->engine, now_.snapshot, question);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (!judged(nodes[i], reasons[i])) return;
+    }
   }
-  return false;
+}
+
+bool Inquiry::WouldFit(const PodRequest& pod, ClaimRoom* room) const {
+  if (!pod.refusal.empty()) return false;
+  bool fits = false;
+  JudgeNodes(pod, room, [&](NodeIndex node, Reason reason) {
+    fits = reason == Reason::kFits &&
+           (room == nullptr || room->Has(now_.snapshot->node(node)) || room->ran_out());
+    return !fits;
+  });
+  return fits;
+}
+
+PodExplanation Inquiry::ExplainClaims(const PodRequest& pod, ClaimRoom& room) const {
+  ClaimsJudged judged{.asks = AskText(room.claims()), .nodes = now_.snapshot->size()};
+  JudgeNodes(pod, &room, [&](NodeIndex index, Reason reason) {
+    const Node& node = now_.snapshot->node(index);
+    const bool fits = reason == Reason::kFits, has = room.Has(node);
+    judged.too_long = room.ran_out();
+    const std::string lacking = has && fits ? LackOf(node, pod) : "";
+    if (has && fits && lacking.empty()) ++judged.fitting;
+    if (has && fits && !lacking.empty()) ++judged.against["had too little of " + lacking];
+    if (has && !fits) ++judged.against[std::string(PredicateOf(reason))];
+    if (has || !fits || judged.too_long) return !judged.too_long;
+    auto lack = room.LackOn(node);
+    if (lack && (!judged.lack || lack->left > judged.lack->left)) {
+      judged.lack = std::move(lack);
+      judged.nearest = node.spec().name;
+    }
+    return true;
+  });
+  PodExplanation told;
+  told.pod = pod.id;
+  told.priority = pod.priority;
+  told.nodes = judged.nodes;
+  told.fitting = judged.fitting;
+  told.line = LineOf(judged);
+  told.sentence = LineOf(told.line, RoomBehind(pod.id.full_name()));
+  return told;
 }
 
 Result<ClaimRoom> Inquiry::RoomOfClaims(const PodRequest& pod) const {

@@ -69,6 +69,9 @@ class Inquiry {
   // Whether Filter would find a node for the pod among all that there are. room: of its own claims
   // (RoomOfClaims); true too where that cannot be found out.
   [[nodiscard]] bool WouldFit(const PodRequest& pod, ClaimRoom* room = nullptr) const;
+  // Of a pod whose own claims have no devices yet (RoomOfClaims): which nodes have what they ask
+  // for.
+  [[nodiscard]] PodExplanation ExplainClaims(const PodRequest& pod, ClaimRoom& room) const;
   // Of the claims of a pod that asks for no GPUs otherwise. Error: none is to get devices, or why
   // Berth cannot say.
   [[nodiscard]] Result<ClaimRoom> RoomOfClaims(const PodRequest& pod) const;
@@ -78,6 +81,10 @@ class Inquiry {
       ClaimRoom* room, const ClaimEnds& ends = {}) const;
 
  private:
+  // What Filter would say of each node, as long as it returns true. Whether the pod's own claims
+  // have devices there is for `room` to say.
+  using OnJudged = std::function<bool(NodeIndex node, Reason reason)>;
+  void JudgeNodes(const PodRequest& pod, ClaimRoom* room, const OnJudged& judged) const;
   // limits: they outlive the ask, as pods do.
   [[nodiscard]] WhatIfAsk AskAbout(std::span<const PodRequest> pods, const NodeEdits& nodes,
                                    const EvictionLimits& limits,

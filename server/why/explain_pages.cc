@@ -245,7 +245,7 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
   return report;
 }
 
-// Of a pod that is kube-scheduler's alone; what it asks for is not known, so no node is judged.
+// Of a pod that is kube-scheduler's alone; what it asks for beside GPUs by claims is not known.
 wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
                               const WaitingPod& waiting) {
   const PodRequest& pod = *waiting.pod;
@@ -255,6 +255,11 @@ wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
   report.told.line = {{OfSchedulerAlone(pod)}};
   const std::string meant = MeantResource(waiting.scheduler_said, *now.snapshot);
   if (!meant.empty()) report.told.line = {{meant}};
+  if (const auto claiming = live.waiting.FindClaiming(pod.id.uid)) {
+    const Inquiry inquiry(live.extender, now);
+    auto room = inquiry.RoomOfClaims(*claiming->pod);
+    if (room) report.told = inquiry.ExplainClaims(*claiming->pod, *room);
+  }
   report.told.sentence = LineOf(report.told.line, RoomBehind(pod.id.full_name()));
   report.scheduler = pod.scheduler;
   TakeWaiting(waiting, report);

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "cluster/node/mig_use.h"
+#include "scoring/explain/claim_words.h"
 #include "scoring/mig/mig_plan.h"
 #include "server/why/explain_json.h"
 
@@ -169,6 +170,7 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
                         " of " + std::to_string(other.amount) + " " + other.name + " free",
                     other.amount == 0});
   }
+  for (std::string& text : PartsHeldOn(facts.node)) told.push_back({std::move(text)});
   for (const MigFree& free : facts.mig) {
     told.push_back({"MIG " + free.profile + ": " + std::to_string(free.free) +
                     (facts.spec().mig->dynamic ? " can be created" : " free")});

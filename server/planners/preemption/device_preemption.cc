@@ -168,7 +168,8 @@ bool DevicePreemption::HasRoom(const DeviceRoom& room, const PodRequest& pod) co
   if (!claims) return true;  // they have devices by now, or are others' to allocate
   const Extender::Moment now = parts_.extender.Now();
   const Node* const node = now.snapshot->FindNode(room.node);
-  return node != nullptr && Fits(*node, claims->shape()) && claims->Has(*node);
+  return node != nullptr && Fits(*node, claims->shape(claims->InParts(*node))) &&
+         claims->Has(*node);
 }
 
 bool DevicePreemption::Hold(const DeviceRoom& room, const PodRequest& pod) const {

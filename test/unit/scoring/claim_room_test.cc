@@ -38,6 +38,12 @@ DeviceClaim Asks(std::int64_t count, const std::string& selector = "true",
   return {{{"r", {want}}}};
 }
 
+DeviceClaim AsksMemory(std::int64_t memory, std::int64_t count = 1) {
+  DeviceClaim claim = Asks(count);
+  claim.requests[0].wants[0].capacity = {{"memory", memory}};
+  return claim;
+}
+
 // Nodes of four GPUs of DRA each, two in each NUMA node, and their pods.
 class ClaimRoomTest : public testing::Test {
  protected:
@@ -46,17 +52,28 @@ class ClaimRoomTest : public testing::Test {
     std::vector<int> gpus;
     std::string claim;  // in the namespace default
     bool by_name = false;
+    std::int64_t part = 0;  // of the memory of each; 0: all of it
   };
   void Add(const std::string& name, const std::vector<Held>& pods) {
     NodeSpec spec = ANode(name).Gpus(4).Spec();
     spec.by_claims = {{"nvidia.com/gpu", {0, 1, 2, 3}}};
+    if (is_shared_) {  // Berth does not count these
+      spec.gpus.clear();
+      spec.by_claims.clear();
+    }
     auto claims = std::make_shared<std::vector<ClaimedGpu>>();
     for (const Held& held : pods) {
       const std::string uid = held.by_name ? held.pod.Request().id.uid : "";
       for (const int gpu : held.gpus) {
         const std::string device = "gpu-" + std::to_string(gpu);
         claims->push_back({"default/" + held.claim, device, "", gpu, "", -1, uid});
-        devices_[name].taken.emplace(name, device);
+        if (held.part == 0) {
+          devices_[name].taken.emplace(name, device);
+          continue;
+        }
+        claims->back().shared = true;
+        claims->back().parts = {{"memory", held.part}};
+        AddUses(devices_[name].parts[{name, device}], {{"memory", held.part}});
       }
     }
     Node node(std::make_shared<const NodeSpec>(spec), {}, claims);
@@ -97,6 +114,7 @@ class ClaimRoomTest : public testing::Test {
   }
 
   std::vector<std::shared_ptr<const Node>> nodes_;
+  bool is_shared_ = false;  // GPUs of nodes added from now on: of 80 of memory
 
  private:
   void Publish(const std::string& name) {
@@ -110,6 +128,11 @@ class ClaimRoomTest : public testing::Test {
                              .taints = {},
                              .consumes = {}};
       device.seen.SetAttribute("numaNode", std::int64_t{i / 2});
+      if (is_shared_) {
+        device.divisible = true;
+        device.capacity = std::make_shared<const DeviceCapacities>(
+            DeviceCapacities{{.name = "memory", .there_is = 80}});
+      }
       slice->devices.push_back(std::move(device));
     }
     devices_[name].pools = GatherPools({std::move(slice)});
@@ -134,12 +157,14 @@ TEST_F(ClaimRoomTest, IsWhatIsFreeAndWhatPodsLeaveThatHaveTheirClaimAlone) {
 
 TEST_F(ClaimRoomTest, IsNotKnownOfClaimsForOtherThanANumberOfGpus) {
   Add("n", {});
-  EXPECT_EQ(Victims(Asks(1, "true", "mig")), "its claims do not ask for a number of whole GPUs");
+  EXPECT_EQ(Victims(Asks(1, "true", "mig")),
+            "its claims do not ask for a number of GPUs or parts of GPUs");
   EXPECT_EQ(Victims(Asks(1, "no CEL (")).substr(0, 22), "a selector is not read");
   DeviceClaim all = Asks(1);
   all.requests[0].wants[0].all = true;
-  EXPECT_EQ(Victims(all), "its claims do not ask for a number of whole GPUs");
-  EXPECT_EQ(Victims(Asks(1'000'000)), "its claims do not ask for a number of whole GPUs");
+  EXPECT_EQ(Victims(all), "its claims do not ask for a number of GPUs or parts of GPUs");
+  EXPECT_EQ(Victims(Asks(1'000'000)),
+            "its claims do not ask for a number of GPUs or parts of GPUs");
 }
 
 TEST_F(ClaimRoomTest, VictimsAreTheFewestOfTheLowestPriorityWhicheverWayTheyGotTheirGpus) {
@@ -193,6 +218,68 @@ TEST_F(ClaimRoomTest, NobodyIsToGoWhereThereIsRoomOrThePodIsNotLetIn) {
 TEST_F(ClaimRoomTest, AGangGoesWholeOrNotAtAll) {
   Add("n", {{Low("a", "ca").Gang("g"), {0, 1}, "ca"}, {Low("b", "cb").Gang("g"), {2, 3}, "cb"}});
   EXPECT_EQ(Victims(Asks(1)), "n: uid-a uid-b");
+}
+
+class PartsRoomTest : public ClaimRoomTest {
+ protected:
+  PartsRoomTest() { is_shared_ = true; }
+};
+
+TEST_F(PartsRoomTest, IsWhatIsLeftOfEachAndWhatPodsGiveBack) {
+  Add("n", {{Low("a", "ca"), {0, 1, 2}, "ca", false, 60},
+            {Low("b", "cb"), {3}, "cb", false, 50},
+            {Low("c", "cc"), {3}, "cc", false, 20}});
+  const auto has = [this](const DeviceClaim& claim, std::vector<std::string> gone) {
+    auto room = ClaimRoom::Make({claim}, FindClass, Offers(), {});
+    return room->Has(*nodes_[0], WithoutPods(*nodes_[0], gone));
+  };
+  EXPECT_TRUE(has(AsksMemory(20), {}));
+  EXPECT_FALSE(has(AsksMemory(21), {}));
+  EXPECT_TRUE(has(AsksMemory(30), {"uid-c"}));
+  EXPECT_FALSE(has(AsksMemory(31), {"uid-c"}));
+  EXPECT_TRUE(has(AsksMemory(60), {"uid-b"}));
+  EXPECT_TRUE(has(Asks(1), {"uid-b", "uid-c"})) << "all of it";
+  EXPECT_FALSE(has(Asks(1), {"uid-b"}));
+  EXPECT_TRUE(has(AsksMemory(70, 3), {"uid-a"}));
+  EXPECT_FALSE(has(AsksMemory(81), {"uid-a", "uid-b", "uid-c"}));
+}
+
+TEST_F(PartsRoomTest, VictimsAreTheFewestWhosePartsSuffice) {
+  Add("n", {{Low("a", "ca"), {0}, "ca", false, 40},
+            {Low("b", "cb"), {0}, "cb", false, 40},
+            {Low("c", "cc"), {1}, "cc", false, 70},
+            {Low("d", "cd").Priority(9), {2}, "cd", false, 80},
+            {Low("e", "ce").Priority(200), {3}, "ce", false, 50}});
+  EXPECT_EQ(Victims(AsksMemory(30)), "wait") << "of gpu-3 there is room";
+  EXPECT_EQ(Victims(AsksMemory(40)), "n: uid-a");
+  EXPECT_EQ(Victims(AsksMemory(41)), "n: uid-c") << "one, not two";
+  EXPECT_EQ(Victims(Asks(1)), "n: uid-c") << "all of a GPU";
+  EXPECT_EQ(Victims(AsksMemory(50, 2)), "n: uid-a uid-b uid-c");
+  EXPECT_EQ(Victims(AsksMemory(50, 3)), "n: uid-a uid-b uid-c uid-d");
+  EXPECT_EQ(Victims(AsksMemory(50, 4)), "nowhere") << "uid-e stays";
+  EXPECT_EQ(Victims(AsksMemory(81)), "nowhere") << "no GPU has so much";
+  EXPECT_EQ(Victims(AsksMemory(60), APod("p").Priority(100).Cpu(1000)), "nowhere");
+}
+
+TEST_F(PartsRoomTest, WhoseEndGivesNothingBackStays) {
+  Add("n", {{Low("a", "shared"), {0, 1, 2, 3}, "shared", false, 30},
+            {Low("b", "shared"), {}, "shared"},
+            {Low("c", "cc"), {0}, "cc", false, 20},
+            {Low("d", "cd"), {0, 1, 2, 3}, "cd", false, 20}});
+  EXPECT_EQ(Victims(AsksMemory(50)), "n: uid-d");
+  EXPECT_EQ(Victims(AsksMemory(51)), "nowhere") << "two pods have the rest";
+  EXPECT_EQ(Victims(AsksMemory(50), APod("p").Priority(0)), "nowhere");
+}
+
+TEST_F(PartsRoomTest, OfAPartOfWhichTheNodeIsShortTheGpuWithMostLeftIsTold) {
+  Add("n", {{Low("a", "ca"), {0, 1}, "ca", false, 60}, {Low("b", "cb"), {2, 3}, "cb", false, 50}});
+  const auto lack = [this](const DeviceClaim& claim) {
+    auto found = ClaimRoom::Make({claim}, FindClass, Offers(), {})->LackOn(*nodes_[0]);
+    return found ? found->device + " " + std::to_string(found->left) : "";
+  };
+  EXPECT_EQ(lack(AsksMemory(40)), "gpu-2 30");
+  EXPECT_EQ(lack(AsksMemory(30)), "");
+  EXPECT_EQ(lack(AsksMemory(90)), "") << "no GPU has so much";
 }
 
 }  // namespace
