@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/quantity.h"
+#include "base/text.h"
 
 namespace berth::wire {
 namespace {
@@ -211,6 +212,7 @@ class PodSets {
   // spec.pytorchReplicaSpecs, spec.mpiReplicaSpecs, ...: pods by role.
   Status ReadRoles(const Json* spec) {
     if (spec == nullptr || !spec->is_object()) return {};
+    std::int64_t first = 0;
     for (const auto& [key, roles] : spec->items()) {
       if (!key.ends_with("ReplicaSpecs") || !roles.is_object()) continue;
       for (const auto& [role, of] : roles.items()) {
@@ -220,6 +222,7 @@ class PodSets {
         std::ranges::transform(lower, lower.begin(), [](char c) {
           return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
         });
+        if (lower != "launcher") first += replicas;
         BERTH_TRY_STATUS(Add({.name = name_ + "-" + lower,
                               .count = replicas,
                               .labels = {{"training.kubeflow.org/job-name", name_},
@@ -230,6 +233,12 @@ class PodSets {
                               .owner_name = name_},
                              &of, path));
       }
+    }
+    if (WordOf(spec, "launcherCreationPolicy") != "WaitForWorkersReady") return {};
+    for (PodSet& set : pods_.sets) {
+      set.at_first = first;
+      set.late = "the launcher comes when the workers run; leave it out of the gang, and count " +
+                 CountText(first, "worker");
     }
     return {};
   }
@@ -324,6 +333,8 @@ class PodSets {
     constexpr std::int64_t kMib = std::int64_t{1} << 20;
     const std::string type = WordOf(spec, "type");
     const std::int64_t percent = type == "Python" || type == "R" ? 40 : 10;
+    constexpr const char* kBatch = "spark.kubernetes.allocation.batch.size";
+    const auto batch = Quantity::Parse(WordOf(FieldOf(spec, "sparkConf"), kBatch));
     for (const std::string role : {"driver", "executor"}) {
       const std::string path = path_ + ".spec." + role;
       const Json* const of = FieldOf(spec, role.c_str());
@@ -360,7 +371,10 @@ class PodSets {
                                        {"sparkoperator.k8s.io/app-name", name_}},
                             .owner_kind = is_driver ? "" : "Pod",
                             .owner_api = "v1",
-                            .owner_name = name_ + "-driver"});
+                            .owner_name = name_ + "-driver",
+                            .at_first = batch ? batch->Value() : 10,  // as Spark has it
+                            .late = std::string("Spark makes its executors in batches; set ") +
+                                    kBatch + " in sparkConf to their number"});
     }
     return {};
   }
@@ -418,6 +432,41 @@ std::string PlannedUid(std::string_view name) { return "plan-" + std::string(nam
 Result<std::optional<ObjectPods>> PodsOf(const Json& object, std::string_view kind,
                                          const std::string& path, std::int64_t most) {
   return PodSets(object, path, most).Of(kind);
+}
+
+// Each role of each slice is one. Its spec is the role's, or in the role.
+Status ForEachSet(const Json& object, const std::string& path, std::size_t most,
+                  const std::function<Status(const Json& set)>& take) {
+  const Json* const spec = FieldOf(object, "spec");
+  const Json* const said = FieldOf(spec, "slices");
+  const Json& roles = ItemsOf(spec, "roles");
+  const bool is_count = said == nullptr || said->is_number_unsigned();
+  const std::uint64_t slices = said == nullptr || !is_count ? 1 : said->get<std::uint64_t>();
+  if (!is_count || slices > most / std::max<std::size_t>(roles.size(), 1)) {
+    return Invalid(path + ".spec.slices: want a number, and at most " + std::to_string(most) +
+                   " roles in all, got " +
+                   (said == nullptr ? "more" : JsonText(*said).substr(0, 100)));
+  }
+  for (std::uint64_t slice = 0; slice < slices; ++slice) {
+    for (const Json& role : roles) {
+      const Json* const inner = FieldOf(role, "spec");
+      const Json* const of = FieldOf(object, "metadata");
+      const std::string name =
+          WordOf(of, "name") + "-" + std::to_string(slice) + "-" + WordOf(&role, "name");
+      const Json set = {{"apiVersion", "leaderworkerset.x-k8s.io/v1"},
+                        {"metadata", {{"name", name}, {"namespace", WordOf(of, "namespace")}}},
+                        {"spec", inner == nullptr ? role : *inner}};
+      BERTH_TRY_STATUS(take(set));
+    }
+  }
+  return {};
+}
+
+std::string WhyLate(const PodSet& set, const Json& pod, std::optional<int> minimum) {
+  const Json* const names = FieldOf(FieldOf(pod, "metadata"), "annotations");
+  const bool is_late = set.at_first && minimum.value_or(1) > *set.at_first;
+  if (!is_late || FieldOf(names, "berth.dev/gang-by") == nullptr) return "";
+  return "its gang never gathers: " + set.late;
 }
 
 }  // namespace berth::wire

@@ -11,6 +11,7 @@
 //   RayCluster, RayJob, RayService   a head, and replicas times numOfHosts of each group of workers
 //   TrainJob              spec.trainer.numNodes, as the JobSet that its runtime makes
 //   SparkApplication      a driver, and spec.executor.instances
+//   DisaggregatedSet      a LeaderWorkerSet for each role of each slice
 //   Job of batch.DOMAIN   replicas of each task, which start together as its PodGroup of
 //                         scheduling.DOMAIN has it
 //
@@ -22,6 +23,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +48,9 @@ struct PodSet {
   std::string scheduler = {};                                    // if the template names none
   bool on_each_node = false;
   bool at_once = false;  // a StatefulSet that does not wait for one pod before it makes the next
+  // So many pods there are before some of these run, and what to do for a gang of more. Empty: all.
+  std::optional<std::int64_t> at_first = {};
+  std::string late = {};
 };
 
 struct ObjectPods {
@@ -64,6 +69,11 @@ std::string PlannedUid(std::string_view name);
 // no pods of that kind are known. Error: kInvalidArgument with the path of the field.
 Result<std::optional<ObjectPods>> PodsOf(const Json& object, std::string_view kind,
                                          const std::string& path, std::int64_t most);
+// The LeaderWorkerSets of a DisaggregatedSet, at most so many. Error: there are more, or `take`'s.
+Status ForEachSet(const Json& object, const std::string& path, std::size_t most,
+                  const std::function<Status(const Json& set)>& take);
+// Why a gang of so many, which the pod names after its owner, never gathers; "" = it does.
+std::string WhyLate(const PodSet& set, const Json& pod, std::optional<int> minimum);
 
 // Fields of objects that somebody wrote: of whatever type, and perhaps not there.
 

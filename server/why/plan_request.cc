@@ -98,6 +98,10 @@ class PlanReader {
 
   Status Read(const Json& object, const std::string& path, const std::string& kind) {
     if (kind == "Pod") return ReadPod(object, path);
+    if (kind == "DisaggregatedSet") {
+      const auto read = [&](const Json& set) { return Read(set, path, "LeaderWorkerSet"); };
+      return ForEachSet(object, path, kMostPlannedPods, read);
+    }
     BERTH_TRY(const std::optional<ObjectPods> pods, PodsOf(object, kind, path, kMostPlannedPods));
     if (!pods || !pods->unknown.empty()) {
       LeaveOut(kind, object, pods ? pods->unknown : "Berth does not know what pods it makes");
@@ -183,6 +187,7 @@ class PlanReader {
     const bool in_vain =
         gang.minimum.value_or(1) > 1 && (!of_set || (set.count > 1 && !set.at_once));
     if (decoded.pod.refusal.empty() && in_vain) decoded.pod.refusal = CureOf(gang.one_by_one);
+    if (decoded.pod.refusal.empty()) decoded.pod.refusal = WhyLate(set, pod, gang.minimum);
     const auto notes = NotesOf(pod, decoded);
     if (set.on_each_node) {
       decoded.pod.id.name = set.name;

@@ -310,6 +310,72 @@ TEST(PlanRequests, AGangWhosePodsAreMadeOneByOneNeverStarts) {
   EXPECT_TRUE(Read(set).pods[0].refusal.starts_with("its JobSet starts its jobs one by one"));
 }
 
+// The others wait for pods that are made when they run.
+TEST(PlanRequests, AGangOfMorePodsThanAreMadeAtFirstNeverStarts) {
+  Json mpi = {{"mpiReplicaSpecs",
+               {{"Launcher", {{"replicas", 1}, {"template", TemplateOf(0)}}},
+                {"Worker", {{"replicas", 2}, {"template", TemplateOf(8)}}}}}};
+  const auto refusals = [&mpi](const char* size) {
+    for (Json& role : mpi["mpiReplicaSpecs"]) {
+      role["template"]["metadata"]["annotations"] = {{"berth.dev/gang-by", "owner"},
+                                                     {"berth.dev/gang-size", size}};
+    }
+    Names texts;
+    for (const PodRequest& pod : Read(ObjectOf("kubeflow.org/v2beta1", "MPIJob", mpi)).pods) {
+      texts.push_back(pod.refusal);
+    }
+    return texts;
+  };
+  EXPECT_EQ(refusals("3"), Names(3));
+  mpi["launcherCreationPolicy"] = "WaitForWorkersReady";
+  EXPECT_EQ(refusals("3"), Names(3,
+                                 "its gang never gathers: the launcher comes when the workers "
+                                 "run; leave it out of the gang, and count 2 workers"));
+  EXPECT_EQ(refusals("2"), Names(3)) << "the launcher comes later";
+
+  Json spark = {{"executor",
+                 {{"instances", 12},
+                  {"annotations",
+                   {{"berth.dev/gang-by", "spark-app-selector"}, {"berth.dev/gang-size", "12"}}}}}};
+  const auto of_spark = [&spark] {
+    return Read(ObjectOf("sparkoperator.k8s.io/v1beta2", "SparkApplication", spark));
+  };
+  EXPECT_EQ(of_spark().pods[0].refusal, "");
+  EXPECT_EQ(of_spark().pods[1].refusal,
+            "its gang never gathers: Spark makes its executors in batches; set "
+            "spark.kubernetes.allocation.batch.size in sparkConf to their number");
+  spark["sparkConf"]["spark.kubernetes.allocation.batch.size"] = "12";
+  EXPECT_EQ(of_spark().pods[1].refusal, "");
+}
+
+TEST(PlanRequests, ADisaggregatedSetStandsForTheLeaderWorkerSetsOfItsRoles) {
+  Json role = {{"replicas", 1},
+               {"leaderWorkerTemplate", {{"size", 2}, {"workerTemplate", TemplateOf(8)}}}};
+  role["leaderWorkerTemplate"]["workerTemplate"]["metadata"]["annotations"]["berth.dev/gang-by"] =
+      "leaderworkerset.sigs.k8s.io/group-key";
+  Json inline_role = role;
+  inline_role["name"] = "decode";
+  Json set = {{"slices", 2},
+              {"roles", Json::array({{{"name", "prefill"}, {"spec", role}}, inline_role})}};
+  const std::string api = "disaggregatedset.x-k8s.io/v1";
+  const PlanRequest plan = Read(ObjectOf(api, "DisaggregatedSet", set));
+  Names sources;
+  for (const auto& source : plan.sources) sources.push_back(source.what);
+  EXPECT_EQ(sources,
+            (Names{"LeaderWorkerSet team/w-0-prefill", "LeaderWorkerSet team/w-0-decode",
+                   "LeaderWorkerSet team/w-1-prefill", "LeaderWorkerSet team/w-1-decode"}));
+  ASSERT_EQ(plan.pods.size(), 8u);
+  EXPECT_EQ(plan.pods[0].gang, plan.pods[1].gang);
+  EXPECT_EQ(plan.pods[0].gang.minimum, 2);
+  EXPECT_NE(plan.pods[1].gang.id, plan.pods[2].gang.id);
+  set["slices"] = 5'001;
+  EXPECT_EQ(ErrorOf(ObjectOf(api, "DisaggregatedSet", set)),
+            "pods[0].spec.slices: want a number, and at most 10000 roles in all, got 5001");
+  set["slices"] = "x";
+  EXPECT_EQ(ErrorOf(ObjectOf(api, "DisaggregatedSet", set)),
+            "pods[0].spec.slices: want a number, and at most 10000 roles in all, got \"x\"");
+}
+
 TEST(PlanRequests, ALeaderWorkerSetStandsForItsGroups) {
   const Json both = {
       {"size", 3}, {"leaderTemplate", TemplateOf(1)}, {"workerTemplate", TemplateOf(8)}};
