@@ -103,6 +103,29 @@ TEST_F(GangAfterFilterTest, ANodeToWhichAMemberIsNotBoundWhileOthersAreHeldIsLef
   EXPECT_EQ(bound_.size(), 2U);
 }
 
+// kube-scheduler puts a member aside that another extender refuses, and may hear of nothing that
+// would bring it back.
+TEST_F(GangAfterFilterTest, AMemberThatWasToldItsNodeAndIsNotBoundIsWoken) {
+  for (const char* node : {"n", "m", "k"}) Add(ANode(node).Gpus(1));
+  const APod a = Two("a"), b = Two("b");
+  Arrive({a, b});
+  Place(b);
+  const std::string first = Filter(a);
+  Pass(seconds(10));
+  EXPECT_EQ(waker_.names, Names());
+  std::string node = first;
+  for (std::size_t times = 1; times <= 2; ++times) {
+    for (int i = 0; i < 3; ++i) Pass(seconds(1));
+    EXPECT_EQ(waker_.names, Names(times, "a")) << "once, until it comes";
+    node = Filter(a);
+    Pass(seconds(8));
+  }
+  EXPECT_NE(node, first);
+  EXPECT_EQ(AnswerTo("b"), "") << "the other one stays held";
+  Bind(a, node);
+  EXPECT_EQ(bound_.size(), 2U);
+}
+
 TEST_F(GangAfterFilterTest, AsksAtTheSameMomentDoNotCount) {
   for (const char* node : {"n", "m", "k"}) Add(ANode(node).Gpus(1));
   Arrive({Two("a"), Two("b")});

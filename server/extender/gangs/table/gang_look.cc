@@ -134,13 +134,22 @@ bool GangTable::Tend(Engine& engine, Unit& unit, const Roster& roster, Instant n
 // member that was held a back-off, so it is for members that the plan needs, and once.
 void GangTable::Nudge(Unit& unit, const Roster& roster, Instant now, GangActions& actions) {
   GangPlanned& plan = unit.plan;
-  if (unit.roll.began || plan.nudged || plan.phase != GangPlanned::Phase::kPlanned) return;
-  if (now - plan.touched < gangs::kNudgeAfter) return;
+  if (plan.phase != GangPlanned::Phase::kPlanned) return;
+  // One that was told its node and is not bound there was refused by somebody after filter, or is
+  // still on its way, and then the wake is for nothing. When it comes again its node is out soon.
+  for (const auto& [uid, member] : plan.members) {
+    const bool is_late = member.asks > 0 && now - member.answered >= gangs::kNudgeAfter;
+    if (!is_late || !member.needs_bind()) continue;
+    if (unit.wait.asleep.emplace(uid, member.pod->id).second)
+      actions.wakes.push_back(member.pod->id);
+  }
+  if (unit.roll.began || plan.nudged || now - plan.touched < gangs::kNudgeAfter) return;
   std::int64_t missing = unit.roll.needs - roster.placed.pods;
   bool sleeps = false;
   for (const auto& [uid, member] : plan.members) {
     if (!member.needs_bind()) --missing;
-    sleeps = sleeps || (member.needs_bind() && unit.wait.asleep.contains(uid));
+    const bool is_woken = member.asks == 0 || now - member.answered >= 2 * gangs::kNudgeAfter;
+    sleeps = sleeps || (member.needs_bind() && is_woken && unit.wait.asleep.contains(uid));
   }
   if (missing <= 0 || !sleeps) return;
   for (auto& [uid, member] : plan.members) {
