@@ -20,7 +20,10 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cluster/values/alike.h"
+#include "scoring/admission.h"
 #include "scoring/gangs/gang_plan.h"
+#include "scoring/groups/group_domains.h"
 
 namespace berth {
 namespace {
@@ -246,15 +249,48 @@ std::string GroupsText(const GangPart& part) {
 
 }  // namespace
 
+namespace {
+
+// Why those pods, all of one kind, are not in one domain of that level: "rack r1, the one with the
+// most, has room for 1 of its 2 pods"; "" = several kinds, or there is room by now.
+std::string WhySpread(const Snapshot& snapshot, const DomainTree& tree,
+                      const TopologyLevels& levels, std::size_t level,
+                      const std::vector<std::shared_ptr<const PodRecord>>& pods) {
+  const PodRequest& first = pods.front()->pod;
+  const auto is_other = [&first](const auto& pod) { return !SamePodKind(pod->pod, first); };
+  if (std::ranges::any_of(pods, is_other)) return "";
+  std::set<std::string_view> own;
+  for (const auto& pod : pods) own.insert(pod->pod.id.uid);
+  const auto is_own = [&own](const PodRecord& held) { return own.contains(held.pod.id.uid); };
+  std::map<TopologyDomain, std::int64_t> room;
+  for (NodeIndex node = 0; node < snapshot.size(); ++node) {
+    const TopologyDomain domain = tree.DomainOf(node, level);
+    if (!tree.named(domain) || Admits(snapshot.node(node).spec(), first) != Reason::kFits) continue;
+    room[domain] += PodsThatFit(snapshot.node(node).Without(is_own), first);
+  }
+  if (room.empty()) return ", and no node that takes them has a label of that level";
+  const auto most = std::ranges::max_element(room, {}, [](const auto& of) { return of.second; });
+  if (most->second >= std::ssize(pods)) return "";
+  return ", and " + DomainName(snapshot, levels, tree, most->first) +
+         ", the one with the most, has room for " + std::to_string(most->second) + " of its " +
+         CountText(std::ssize(pods), "pod");
+}
+
+}  // namespace
+
 std::vector<std::string> WishTexts(const Snapshot& snapshot, const DomainTree& tree,
-                                   const TopologyLevels& levels, const Gang& gang) {
+                                   const TopologyLevels& levels, const PodRequest& member) {
   std::vector<std::string> texts;
-  for (const GangPart& part : gang.parts) {
+  std::vector<GangPart> parts = member.gang.parts;
+  if (parts.empty() && member.domain.preferred) parts = {{{}, *member.domain.preferred, true}};
+  for (const GangPart& part : parts) {
     if (!part.preferred) continue;
     std::set<TopologyDomain> domains;
+    std::vector<std::shared_ptr<const PodRecord>> pods;
     snapshot.ForEachPod([&](const auto& pod, NodeIndex node) {
-      const bool is_of = pod->pod.gang.id == gang.id && part.Has(pod->pod.role);
-      if (is_of) domains.insert(tree.DomainOf(node, part.level));
+      if (pod->pod.gang.id != member.gang.id || !part.Has(pod->pod.role)) return;
+      domains.insert(tree.DomainOf(node, part.level));
+      pods.push_back(pod);
     });
     if (domains.empty()) continue;
     const std::string& level = levels[part.level].name;
@@ -265,7 +301,9 @@ std::vector<std::string> WishTexts(const Snapshot& snapshot, const DomainTree& t
     }
     const bool is_met = domains.size() == 1 && tree.named(*domains.begin());
     texts.push_back(GroupsText(part) + (is_met ? ": in " : ": spread over ") + Listed(names) +
-                    (is_met ? ", as preferred" : "; one " + level + " is preferred"));
+                    (is_met ? ", as preferred"
+                            : "; one " + level + " is preferred" +
+                                  WhySpread(snapshot, tree, levels, part.level, pods)));
   }
   return texts;
 }

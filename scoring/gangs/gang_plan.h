@@ -101,10 +101,11 @@ struct GangShortage {
 std::string PartText(const Planning& with, const TopologyLevels& levels, const GangAsk& ask,
                      const GangShortage& shortage);
 
-// Where the parts are that prefer a domain, and have a place: "group decode: in rack r1, as
-// preferred", "group decode: spread over rack r1, rack r2; one rack is preferred".
+// Where of the pod's gang those are that prefer a domain, and have a place: "group decode: in rack
+// r1, as preferred", "group decode: spread over rack r1, rack r2; one rack is preferred, and rack
+// r1, the one with the most, has room for 1 of its 2 pods".
 std::vector<std::string> WishTexts(const Snapshot& snapshot, const DomainTree& tree,
-                                   const TopologyLevels& levels, const Gang& gang);
+                                   const TopologyLevels& levels, const PodRequest& member);
 
 // The domain that the pod's gang as a whole asks for, and those of its parts.
 void AskForDomains(const PodRequest& pod, GangAsk& ask);

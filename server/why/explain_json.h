@@ -41,7 +41,8 @@ struct PodReport {
 
 // Whether the gang as a whole keeps its members waiting.
 inline bool Waits(const GangView& gang) {
-  return gang.state != "whole" && gang.state != "begun" && gang.state != "alone";
+  if (gang.state == "begun") return !gang.why.empty();
+  return gang.state != "whole" && gang.state != "alone";
 }
 
 struct GangMemberReport {

@@ -108,17 +108,6 @@ std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
   return AgeAt(std::chrono::system_clock::now(), *created);
 }
 
-// A pod on a node that is known; nullptr: none has that name.
-std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::string_view space,
-                                             std::string_view name) {
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    for (const auto& pod : snapshot.node(i).pods()) {
-      if (pod->pod.id.name == name && pod->pod.id.namespace_name == space) return pod;
-    }
-  }
-  return nullptr;
-}
-
 constexpr std::size_t kOfGang = 3;  // parts at least
 
 // Why a gang waits: of several facts the last ones are left out first.
@@ -146,8 +135,11 @@ std::vector<LinePart> PartsBefore(const wire::PodReport& report,
   if (report.gated) return {{"scheduling gates hold it back"}};
   if (!report.gang || !wire::Waits(*report.gang)) return {};
   const GangView& gang = *report.gang;
-  const auto of_gang = [&gang](const std::string& name) {
-    return "its gang" + name + " is " + std::string(gang.state);
+  const bool is_beyond = (gang.state == "planned" || gang.state == "committing") &&
+                         !report.told.placed && gang.planned + gang.placed >= gang.minimum;
+  const auto of_gang = [&gang, is_beyond](const std::string& name) {
+    if (is_beyond) return "its gang" + name + " starts without it";
+    return "its gang" + name + (gang.state == "begun" ? " has " : " is ") + std::string(gang.state);
   };
   std::string holds;
   if (!report.holders.most.empty()) {
@@ -191,11 +183,15 @@ std::string SentenceOf(const GangView& gang) {
                                       " that must start together exist"
                                 : CountText(there, "pod") + " exist, and " +
                                       std::to_string(gang.minimum) + " must start together";
-  std::vector<LinePart> line = {{std::string(gang.state)}, {exist, 0, ": "}};
+  std::vector<LinePart> line = {{std::string(gang.state)}};
+  // Where all are there that is no news, and takes the room of what is.
+  const bool is_news = gang.state != "waiting" || gang.why.empty() || there < gang.minimum;
+  if (is_news) line.push_back({exist, 0, ": "});
   // What a gang that gathers says first is how many exist.
-  const std::size_t known = gang.state == "gathering" && !unknown ? gang.why.find("; ") : 0;
-  if (known == 0) AddWhy(gang.why, "; ", line);
-  if (known != 0 && known != std::string::npos) AddWhy(gang.why.substr(known + 2), "; ", line);
+  std::string why = gang.why;
+  const std::string first = std::to_string(there) + " of " + CountText(gang.minimum, "pod");
+  if (why.starts_with(first + " exist")) why.erase(0, first.size() + std::size(" exist; ") - 1);
+  if (!why.empty()) AddWhy(why, is_news ? "; " : ": ", line);
   return LineOf(line, RoomBehind(gang.id.text()));
 }
 
@@ -233,9 +229,11 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
     report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
   }
   if (waiting) TakeWaiting(*waiting, report);
+  if (waiting && report.gang) AddRollout(*waiting, *now.snapshot, *report.gang);
   // Whose end would help: not where nothing does, and on nodes of the member that has no place.
-  if (report.gang && report.gang->state == "waiting" && !report.gang->never &&
-      !report.told.placed) {
+  const bool lacks_room = report.gang && wire::Waits(*report.gang) && report.gang->planned == 0 &&
+                          report.gang->missing() <= 0 && !report.gang->never;
+  if (lacks_room && !report.told.placed) {
     const auto lacking = report.gang->lacks.empty()
                              ? std::nullopt
                              : live.waiting.FindNamed(pod.id.namespace_name, report.gang->lacks);
@@ -401,21 +399,19 @@ HttpResponse ExplainNodePage(const Live& live, const std::string& path, const st
 HttpResponse ExplainGangPage(const Live& live, const std::string& path, const std::string& query) {
   if (auto unready = NotReady(live)) return *std::move(unready);
   const std::string_view full = NameIn(path, 2);
-  const auto views = live.gangs.Views(std::chrono::steady_clock::now());
-  const auto found =
-      std::ranges::find(views, full, [](const GangView& view) { return view.id.full_name(); });
-  if (found == views.end()) {
-    return http::ErrorResponse(404, "gang " + std::string(full) + " is not known");
-  }
-  wire::GangReport report{.gang = *found, .members = {}, .sentence = {}};
   const std::vector<WaitingPod> listed = live.waiting.Everybody();
   const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
-  const PodRecords placed = PlacedMembers(live, *now.snapshot, found->id);
-  const auto first = ListMembers(listed, placed, found->id, found->lacks, report.members);
-  report.sentence = SentenceOf(*found);
+  std::optional<GangView> found = FindGang(live, *now.snapshot, listed, full);
+  if (!found) return http::ErrorResponse(404, "gang " + std::string(full) + " is not known");
+  wire::GangReport report{.gang = *std::move(found), .members = {}, .sentence = {}};
+  const GangId& id = report.gang.id;
+  const PodRecords placed = PlacedMembers(live, *now.snapshot, id);
+  const auto first = ListMembers(listed, placed, id, report.gang.lacks, report.members);
+  if (first) AddRollout(*first, *now.snapshot, report.gang);
+  report.sentence = SentenceOf(report.gang);
   if (!placed.empty()) {
     report.wishes = WishTexts(*now.snapshot, *live.domains.Of(now.snapshot), live.domains.levels(),
-                              placed.front()->pod.gang);
+                              placed.front()->pod);
   }
   if (first) {
     report.waiting = ReportOn(live, now, *first->pod, first);
@@ -469,6 +465,7 @@ HttpResponse WaitingPage(const Live& live, const std::string&, const std::string
     auto gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
     if (gang && !wire::Waits(*gang)) gang.reset();
     if (gang && !gangs.insert(gang->id).second) continue;  // it has its line
+    if (gang) AddRollout(waiting, *now.snapshot, *gang);
     if (report.units.size() == report.kMost) {
       ++report.beyond;
       continue;

@@ -68,4 +68,47 @@ std::string TextOf(const RoomAdvice& advice) {
   return RoomSentence(advice.name, advice.is_gang, advice.moves);
 }
 
+std::optional<GangView> FindGang(const Live& live, const Snapshot& snapshot,
+                                 std::span<const WaitingPod> listed, std::string_view full) {
+  const Instant now = std::chrono::steady_clock::now();
+  for (GangView& view : live.gangs.Views(now)) {
+    if (view.id.full_name() == full) return std::move(view);
+  }
+  const auto is_of_it = [full](const PodRequest& pod) {
+    return !pod.gang.empty() && pod.gang.id.full_name() == full;
+  };
+  std::shared_ptr<const PodRequest> one;
+  for (const WaitingPod& waiting : listed) {
+    if (is_of_it(*waiting.pod)) one = waiting.pod;
+  }
+  snapshot.ForEachPod([&](const auto& held, NodeIndex) {
+    if (is_of_it(held->pod)) one = std::make_shared<const PodRequest>(held->pod);
+  });
+  return one == nullptr ? std::nullopt : live.gangs.ViewOfOthers(*one, now);
+}
+
+void AddRollout(const WaitingPod& waiting, const Snapshot& snapshot, GangView& gang) {
+  if (gang.missing() <= 0 || gang.placed > 0 || waiting.replica_set.empty()) return;
+  const PodLife own{.replica_set = waiting.replica_set};
+  bool has_older = false;
+  snapshot.ForEachPod([&](const auto& held, NodeIndex) {
+    has_older = has_older || (held->life.deployment() == own.deployment() &&
+                              held->life.replica_set != own.replica_set &&
+                              held->pod.id.namespace_name == waiting.pod->id.namespace_name);
+  });
+  if (!has_older) return;
+  gang.why += "; set maxSurge of Deployment " + std::string(own.deployment()) +
+              " to 100%: its rolling update waits for these pods";
+}
+
+std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::string_view space,
+                                             std::string_view name) {
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& pod : snapshot.node(i).pods()) {
+      if (pod->pod.id.name == name && pod->pod.id.namespace_name == space) return pod;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace berth

@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -132,5 +133,17 @@ std::optional<RoomAdvice> AdviseRoom(const Live& live, const Extender::Moment& n
 
 // As RoomSentence.
 std::string TextOf(const RoomAdvice& advice);
+
+// By its full name. Of one of which nothing is kept, since all of its pods run or are gated, as its
+// pods say.
+std::optional<GangView> FindGang(const Live& live, const Snapshot& snapshot,
+                                 std::span<const WaitingPod> listed, std::string_view full);
+// A rolling update of a Deployment whose ReplicaSets are gangs makes the next pod of the new one
+// when the pods that it has made run, and they wait for that pod: says so, with the cure.
+void AddRollout(const WaitingPod& waiting, const Snapshot& snapshot, GangView& gang);
+
+// A pod on a node that is known; nullptr: none has that name.
+std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::string_view space,
+                                             std::string_view name);
 
 }  // namespace berth

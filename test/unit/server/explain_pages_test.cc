@@ -310,10 +310,9 @@ TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
   const Json told = Json::parse(ExplainGangPage(live_, "/debug/gangs/default/train", "").body);
   EXPECT_EQ(told["version"], 1);
   EXPECT_EQ(told["state"], "waiting");
-  EXPECT_EQ(
-      told["sentence"],
-      "waiting: 3 of 3 pods that must start together exist; never on these nodes: its pods ask "
-      "for 12 GPUs, and the nodes that they accept have 4");
+  EXPECT_EQ(told["sentence"],
+            "waiting: never on these nodes: its pods ask "
+            "for 12 GPUs, and the nodes that they accept have 4");
   EXPECT_NE(
       told["why"].get<std::string>().find("; needs room for 3 pods with 4 GPUs each, has room "
                                           "for 1"),
@@ -324,6 +323,76 @@ TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
   EXPECT_EQ(told["waiting_member"]["pod"], "default/a");
   const std::string text = ExplainGangPage(live_, "/debug/gangs/default/train", "text").body;
   EXPECT_TRUE(text.starts_with("berth:default/train: waiting: ")) << text;
+}
+
+TEST_F(ExplainGangs, AMemberOfAGangThatLostMoreThanOneIsToldWhatItLacks) {
+  const APod a = Member("a").Whole(2);
+  const PodBound bound{a.Request(), a.On("n1", {0, 1}), false};
+  ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{bound}));
+  Waits(Member("b"));
+  Ask(Member("b"));
+  EXPECT_EQ(Pod("default/b")["sentence"],
+            "its gang default/train has begun: 2 of 3 pods exist; alone, it fits 1 of 2 nodes now");
+  const auto sentence = [this] {
+    return Json::parse(ExplainGangPage(live_, "/debug/gangs/default/train", "").body)["sentence"];
+  };
+  EXPECT_EQ(sentence(), "begun: 2 of 3 pods that must start together exist");
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 4), "n2"), "");
+  Waits(Member("c"));
+  Ask(Member("c"));
+  EXPECT_EQ(sentence(),
+            "begun: 3 of 3 pods that must start together exist; never on these nodes: its pods ask "
+            "for 8 GPUs, and the nodes that they accept have 4");
+  EXPECT_EQ(Pod("default/b")["sentence"],
+            "its gang default/train has begun: never on these nodes: its pods ask for 8 GPUs, and "
+            "the nodes that they accept have 4");
+}
+
+TEST_F(ExplainGangs, OneOfWhichNobodyWaitsIsFoundByItsPods) {
+  const std::string path = "/debug/gangs/default/train";
+  EXPECT_EQ(ExplainGangPage(live_, path, "").status, 404);
+  Waits(Member("a").Request(), std::chrono::seconds(60), true);
+  const std::string text = ExplainGangPage(live_, path, "text").body;
+  EXPECT_TRUE(
+      text.starts_with("berth:default/train: gathering: 0 of 3 pods that must start "
+                       "together exist; scheduling gates hold back a\n"))
+      << text;
+  EXPECT_NE(text.find("default/a  gated"), std::string::npos) << text;
+}
+
+// Each waits for the other: the Deployment makes the next pod when this one runs.
+TEST_F(ExplainGangs, ARolloutThatMakesItsPodsBitByBitIsToldItsCure) {
+  const auto of = [](const std::string& name, const std::string& set) {
+    return APod(name).Whole(1).Gang("berth:default/" + set).GangSize(2);
+  };
+  const auto waits = [this](const APod& pod, const std::string& set) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod.Request()), .replica_set = set});
+    Ask(pod);
+  };
+  waits(of("new", "web-b"), "web-b");
+  const auto sentence = [this] { return Pod("default/new")["sentence"].get<std::string>(); };
+  EXPECT_EQ(sentence().find("rolling update"), std::string::npos);
+  const APod old = of("old", "web-a");
+  PodBound bound{old.Request(), old.On("n1", {0}), false};
+  bound.life.replica_set = "web-a";
+  ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{bound}));
+  EXPECT_TRUE(sentence().starts_with(
+      "its gang default/web-b is gathering: 1 of 2 pods exist; set maxSurge of Deployment web to "
+      "100%: its rolling update waits for these pods"))
+      << sentence();
+}
+
+TEST_F(ExplainGangs, OneBeyondTheMinimumIsToldThatTheOthersStart) {
+  const auto member = [](const std::string& name) {
+    APod pod(name);
+    pod.Whole(2).Gang("berth:default/train").GangSize(4).GangMinimum(2);
+    return pod;
+  };
+  for (const char* name : {"a", "b", "c", "d"}) Waits(member(name));
+  Ask(member("a"));
+  EXPECT_EQ(Pod("default/d")["sentence"],
+            "its gang default/train starts without it; alone, it fits none of 2 nodes; 2 nodes had "
+            "too few idle GPUs");
 }
 
 }  // namespace

@@ -313,7 +313,7 @@ TEST_F(GangGroundTest, TheMemberThatNoNodeTakesNowIsNamedWithItsReason) {
   const GangView view = View();
   EXPECT_EQ(view.lacks, "c");
   EXPECT_FALSE(view.never);
-  EXPECT_NE(view.why.find("; c fits no node now: 1 node had too few idle GPUs"), std::string::npos)
+  EXPECT_TRUE(view.why.starts_with("c fits no node now: 1 node had too few idle GPUs; needs room "))
       << view.why;
 }
 
@@ -424,6 +424,36 @@ TEST_F(GangGroundTest, TheLauncherThatIsNotThereIsNamed) {
   Arrive({Member("x").Labelled({{"training.kubeflow.org/job-role", "launcher"}})});
   Pass(seconds(6));
   EXPECT_EQ(why().find("launcher"), std::string::npos) << why();
+}
+
+TEST_F(GangGroundTest, MembersThatGatesHoldBackAreNamed) {
+  Add(ANode("n").Gpus(8));
+  Arrive({a_, b_});
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(c_.Request()), .gated = true});
+  Pass(seconds(1));
+  EXPECT_EQ(View().why, "2 of 3 pods exist; scheduling gates hold back c");
+  Arrive(c_);
+  Pass(seconds(6));
+  EXPECT_EQ(View().why.find("gates"), std::string::npos);
+}
+
+// Nobody waits for them, so nothing is kept of them.
+TEST_F(GangGroundTest, GangsWhosePodsAllRunOrAreGatedAreToldToo) {
+  Add(ANode("n").Gpus(8));
+  const auto of = [this](const APod& pod) {
+    return gangs_.ViewOfOthers(pod.Request(), clock_.Now());
+  };
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(c_.Request()), .gated = true});
+  EXPECT_EQ(of(c_)->state, "gathering");
+  EXPECT_EQ(of(c_)->why, "0 of 3 pods exist; scheduling gates hold back c");
+  ShowBound(a_, "n", {0});
+  ShowBound(b_, "n", {1});
+  EXPECT_EQ(of(c_)->state, "whole") << "nobody waits";
+  EXPECT_EQ(of(c_)->placed, 2);
+  ShowBound(c_, "n", {2});
+  EXPECT_EQ(of(a_)->state, "whole");
+  EXPECT_EQ(of(a_)->placed, 3);
+  EXPECT_FALSE(of(APod("x").Whole(1).Gang("kai:default/t").GangSize(2))) << "not in these words";
 }
 
 TEST_F(GangGroundTest, ANodeWhereVictimsArePartOfAGangIsLeftOutOfPreempt) {

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/text.h"
 #include "cluster/values/alike.h"
 #include "scoring/gangs/gang_plan.h"
 #include "server/extender/gangs/roster/gang_limits.h"
@@ -26,15 +27,19 @@ std::size_t KindsOf(std::span<const std::shared_ptr<const PodRequest>> pods) {
   return kinds.size();
 }
 
-// Which pods a gang that gathers lacks, where that can be told: those of a role; the launcher of an
-// MPIJob, whose pods say whether they are workers.
+// Which pods a gang that gathers lacks, where that can be told: those of a role; those that are
+// there and gated; the launcher of an MPIJob, whose pods say whether they are workers.
 std::string WhoLacks(const Gang& gang, const GangCount& there,
-                     std::span<const std::shared_ptr<const PodRequest>> waiting) {
+                     std::span<const std::shared_ptr<const PodRequest>> waiting,
+                     const std::vector<WaitingPod>& gated) {
   std::string text;
   for (const GangRole& role : MissingRoles(gang, there.roles)) {
     text += (text.empty() ? "; " : ", ") + std::to_string(role.minimum) + " of role " + role.name +
             (role.minimum == 1 ? " is missing" : " are missing");
   }
+  std::vector<std::string> held;
+  for (const WaitingPod& pod : gated) held.push_back(pod.pod->id.name);
+  if (!held.empty()) text += "; scheduling gates hold back " + Listed(held);
   const auto is_worker = [](const std::shared_ptr<const PodRequest>& pod) {
     const std::string* const role = pod->labels == nullptr
                                         ? nullptr
@@ -140,7 +145,7 @@ std::string GangRosters::Apart(const GangUnit& unit, const PodRequest& pod,
   return say_so ? apart : "";
 }
 
-void GangRosters::Note(GangUnit& unit, const GangRoster& roster, Instant now) {
+void GangRosters::Note(GangUnit& unit, const GangRoster& roster, Instant now) const {
   GangRoll& roll = unit.roll;
   const std::int64_t members = roster.all.pods;
   if (members > 0) roll.had_members = now;
@@ -185,7 +190,9 @@ void GangRosters::Note(GangUnit& unit, const GangRoster& roster, Instant now) {
     roll.needs = std::max<std::int64_t>(roll.needs - roll.ended, 1);
   }
   roll.gathers = roll.Missing(roster.all) > 0;
-  roll.lacks = roll.gathers ? WhoLacks(roll.says, roster.all, roster.waiting) : "";
+  roll.lacks = roll.gathers ? WhoLacks(roll.says, roster.all, roster.waiting,
+                                       parts_.waiting.WaitingMembers(roll.says.id, true))
+                            : "";
   roll.contradicts = roster.contradicts;
   roll.wants_devices = std::ranges::any_of(
       roster.waiting,
@@ -193,7 +200,7 @@ void GangRosters::Note(GangUnit& unit, const GangRoster& roster, Instant now) {
   unit.wait.objection = Objection(*settings(), unit);
 }
 
-GangRoster GangRosters::Count(GangUnit& unit, Instant now) {
+GangRoster GangRosters::Count(GangUnit& unit, Instant now) const {
   GangRoster roster = Read(unit, nullptr);
   Note(unit, roster, now);
   GangWait& wait = unit.wait;

@@ -90,9 +90,9 @@ class GangRosters {
   [[nodiscard]] GangRoster Read(const GangUnit& unit,
                                 const std::shared_ptr<const PodRequest>& asker) const
       BERTH_REQUIRES(unit.mutex);
-  void Note(GangUnit& unit, const GangRoster& roster, Instant now) BERTH_REQUIRES(unit.mutex);
+  void Note(GangUnit& unit, const GangRoster& roster, Instant now) const BERTH_REQUIRES(unit.mutex);
   // Notes the members that there are, and forgets what was kept of others.
-  GangRoster Count(GangUnit& unit, Instant now) BERTH_REQUIRES(unit.mutex);
+  GangRoster Count(GangUnit& unit, Instant now) const BERTH_REQUIRES(unit.mutex);
 
   // Why the pod does not count among those of the scheduler: others say another size; "" = it does.
   [[nodiscard]] std::string Apart(const GangUnit& unit, const PodRequest& pod,
@@ -130,6 +130,8 @@ struct GangView {
   std::string why;         // it waits, in a sentence
   std::string lacks = {};  // the name of its member that has no place; "" = nobody knows one
   bool never = false;      // GangLack::for_good
+
+  [[nodiscard]] std::int64_t missing() const { return minimum - placed - waiting; }  // pods
 };
 
 GangView ViewOf(const GangUnit& unit, Instant now) BERTH_REQUIRES(unit.mutex);

@@ -30,7 +30,9 @@ std::string Seconds(Duration time) {
 // "needs room for 4 pods with 8 GPUs each, has room for 1 in leaf l7".
 std::string ShortageOf(const GangWait& wait, std::int64_t missing) {
   return "needs room for " + CountText(missing, "pod") +
-         (wait.shortage_ask.empty() ? " together" : " with " + wait.shortage_ask + " each") +
+         (wait.shortage_ask.empty()
+              ? missing == 1 ? "" : " together"
+              : " with " + wait.shortage_ask + (missing == 1 ? "" : " each")) +
          // It may have it, and not where they may go.
          (wait.shortage->fits < missing ? ", has room for " + std::to_string(wait.shortage->fits)
                                         : "") +
@@ -60,6 +62,7 @@ std::map<std::string, std::string, std::less<>> NotBrought(const GangPlanned& pl
 std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) {
   const GangWait& wait = unit.wait;
   const std::int64_t members = view.placed + view.waiting;
+  if (unit.roll.is_remnant(now)) return "";  // each of its pods goes by itself
   if (unit.roll.gathers) {
     const std::string there =
         std::to_string(members) + " of " + CountText(view.minimum, "pod") + " exist";
@@ -90,10 +93,8 @@ std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) 
   if (wait.shortage && !wait.shortage->part)
     lacks_room = ShortageOf(wait, view.minimum - view.placed);
   std::vector<std::string> facts = {lacks_room, wait.lack.text, out};
-  // Where no node takes one of its pods the number of places says nothing.
-  const bool has_none = wait.shortage && wait.shortage->fits == 0 && !wait.lack.text.empty();
-  const bool of_all = wait.lack.member.empty();
-  if (wait.lack.for_good || has_none || of_all) std::swap(facts[0], facts[1]);
+  // The cause before the number of places, which says less.
+  if (!wait.lack.text.empty()) std::swap(facts[0], facts[1]);
   std::erase(facts, "");
   const std::string why = Join(facts, "; ");
   if (why.empty() && wait.asked.empty()) return "kube-scheduler has not asked Berth about its pods";

@@ -282,6 +282,17 @@ std::vector<GangView> GangTable::Views(Instant now) const {
   return views;
 }
 
+std::optional<GangView> GangTable::ViewOfOthers(const PodRequest& member, Instant now) const {
+  if (!Takes(*rosters_.settings(), member)) return std::nullopt;
+  Unit unit;
+  const MutexLock lock(unit.mutex);
+  unit.Heed(member);
+  unit.roll.since = now;
+  if (parts_.groups != nullptr) parts_.groups->Update(unit.roll.says);
+  (void)rosters_.Count(unit, now);
+  return berth::ViewOf(unit, now);
+}
+
 std::string GangTable::Apart(const PodRequest& pod) const {
   const std::shared_ptr<Unit> unit = Find(pod.gang.id);
   if (unit == nullptr) return "";

@@ -242,17 +242,19 @@ class PreferredParts : public GangPartsTest {
  protected:
   // Where the gang is, once its pods are on the nodes of the plan.
   std::vector<std::string> Told() {
-    Gang gang;
-    gang.id = GangId::Of("default/gang");
-    gang.parts = ask_.parts;
+    PodRequest member;
+    member.gang.id = GangId::Of("default/gang");
+    member.gang.parts = ask_.parts;
+    member.domain = domain_;
     Transaction placed(snapshot_);
     const auto plan = Plan();
     if (!plan) return {"no plan"};
     for (const GangPlan::Place& place : plan->places) {
       (void)placed.Put(ask_.members[place.member].pod, place.placement);
     }
-    return WishTexts(*placed.now(), *tree_, kLevels, gang);
+    return WishTexts(*placed.now(), *tree_, kLevels, member);
   }
+  DomainAsk domain_;
 };
 
 // As near together as can be takes one block, in which no rack has room for the two.
@@ -274,7 +276,17 @@ TEST_F(PreferredParts, StartAllTheSameWhereNoneHas) {
   ask_.parts = {{{"decode"}, kRack, true}};
   EXPECT_EQ(Nodes(), "a b c");
   EXPECT_EQ(Told(), std::vector<std::string>{
-                        "group decode: spread over rack r1, rack r2; one rack is preferred"});
+                        "group decode: spread over rack r1, rack r2; one rack is preferred, and "
+                        "rack r1, the one with the most, has room for 1 of its 2 pods"});
+}
+
+TEST_F(PreferredParts, AreToldWhyAlsoWhereTheWholeGangPrefersADomain) {
+  On({In("a", "x", "r1"), In("b", "x", "r2")});
+  Add("decode", 2, 8, 2);
+  domain_.preferred = kRack;
+  EXPECT_EQ(Told(), std::vector<std::string>{
+                        "all pods: spread over rack r1, rack r2; one rack is preferred, and rack "
+                        "r1, the one with the most, has room for 1 of its 2 pods"});
 }
 
 // A pod more that starts is worth more than a rack.
