@@ -370,8 +370,7 @@ class WhatIfPlanner {
       if (!told_.pods[i].placement) PlaceAlone(i);
     }
     if (!ask_.explains || told_.wishes.size() >= kMostWhys) return;
-    for (const std::string& wish :
-         WishTexts(*transaction_.now(), *tree_, ask_.levels, first)) {
+    for (const std::string& wish : WishTexts(*transaction_.now(), *tree_, ask_.levels, first)) {
       told_.wishes.push_back("gang " + id.full_name() + ": " + wish);
     }
   }
