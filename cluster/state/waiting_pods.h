@@ -159,7 +159,8 @@ class WaitingPods {
   // The waiting pod has the place of one of them there, if there was one.
   void Replaces(const std::string& uid, std::string_view node) BERTH_EXCLUDES(mutex_);
 
-  // The members of the gang, of whichever scheduler, without gates or with them. Sorted by UID. A gang is read
+  // The members of the gang, of whichever scheduler, without gates, or its gated pods. Sorted by
+  // UID. A gang is read
   // with its pod: PodGroups::Update tells what its object says now.
   [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang, bool gated = false) const
       BERTH_EXCLUDES(mutex_);

@@ -164,7 +164,7 @@ class GangTable {
   // That one of them; nullopt: it is none of them.
   [[nodiscard]] std::optional<GangView> View(const GangId& gang, Instant now) const
       BERTH_EXCLUDES(mutex_);
-  // Of one of which nothing is kept, by one of its pods, which run or are gated; nullopt: it does
+  // Of a gang that is none of them, by one of its pods, which run or are gated; nullopt: it does
   // not start whole.
   [[nodiscard]] std::optional<GangView> ViewOfOthers(const PodRequest& member, Instant now) const;
 
