@@ -160,8 +160,7 @@ class WaitingPods {
   void Replaces(const std::string& uid, std::string_view node) BERTH_EXCLUDES(mutex_);
 
   // The members of the gang, of whichever scheduler, without gates, or its gated pods. Sorted by
-  // UID. A gang is read
-  // with its pod: PodGroups::Update tells what its object says now.
+  // UID. A gang is read with its pod: PodGroups::Update tells what its object says now.
   [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang, bool gated = false) const
       BERTH_EXCLUDES(mutex_);
   // Any of them; nullptr: it has none without gates.

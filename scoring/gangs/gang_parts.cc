@@ -247,10 +247,6 @@ std::string GroupsText(const GangPart& part) {
   return (part.roles.size() == 1 ? "group " : "groups ") + Listed(part.roles);
 }
 
-}  // namespace
-
-namespace {
-
 // Why those pods, all of one kind, are not in one domain of that level: "rack r1, the one with the
 // most, has room for 1 of its 2 pods"; "" = several kinds, or there is room by now.
 std::string WhySpread(const Snapshot& snapshot, const DomainTree& tree,

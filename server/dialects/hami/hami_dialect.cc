@@ -299,7 +299,7 @@ class HamiNode final : public wire::NodeReading {
         register_(ParseHamiRegister(register_text_)),
         gives_devices_(gives_devices),
         product_(facts.product),
-        offered_mib_(facts.Resource(kHamiMemoryResource).allocatable),
+        offered_mib_(facts.Resource(kHamiMemoryResource).capacity),
         mig_(ReadMig(facts, gives_devices)),
         others_(mig_ && gives_devices ? mig_->others.size() : 0) {}
 
