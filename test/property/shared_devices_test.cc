@@ -214,7 +214,7 @@ class Driver {
     const auto model = models_.find(running.placement.node);
     if (model == models_.end() || !running.pod.shape.wants_gpu()) return Apply(bound);
     bound.pod = WithoutGpus(running.pod);
-    bound.placement = {.node = running.placement.node};
+    bound.placement = {.node = running.placement.node, .grants = {}};
     // Two pods with one claim: neither gives anything back.
     const bool shares = !model->second.claims.empty() && random_.Chance(10);
     const std::string other = shares ? model->second.claims.begin()->first : "";
@@ -359,7 +359,7 @@ class Driver {
     ++tally_.fitted;
     ++users_[ClaimOf(pod)];
     open_.Put({{ClaimOf(pod), {.allocated = true, .node = *node}}}, false);
-    PodBound bound{.pod = pod, .placement = {.node = *node}};
+    PodBound bound{.pod = pod, .placement = {.node = *node, .grants = {}}};
     bound.life.started = clock_.Wall();
     Apply(bound);
   }
