@@ -475,6 +475,8 @@ std::string_view MistakenFor(std::string_view text) {
   return is;
 }
 
+constexpr const char* kSomethingElse = "something else: ";
+
 // What a text is that begins like JSON and is none.
 std::string WrongJson(const std::string& text) {
   const Status checked = CheckJson(text);
@@ -490,7 +492,7 @@ std::string WrongJson(const std::string& text) {
     return "several JSON documents, as kubectl writes with --watch and shells with >>; join them "
            "in one List";
   }
-  return "something else: " + wrong;
+  return kSomethingElse + wrong;
 }
 
 Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
@@ -535,7 +537,10 @@ std::string WrongText(const std::string& text) {
   if (const std::string_view is = MistakenFor(text); !is.empty()) return std::string(is);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos || (text[begin] != '{' && text[begin] != '[')) return "";
-  if (!CheckJson(text)) return WrongJson(text);
+  if (!CheckJson(text)) {
+    std::string is = WrongJson(text);
+    return is.starts_with(kSomethingElse) ? "" : is;  // YAML may begin like that too
+  }
   return IsWatchEvent(Json::parse(text, nullptr, false)) ? kWatchEvent : "";
 }
 

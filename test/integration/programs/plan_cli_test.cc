@@ -313,6 +313,17 @@ TEST_F(PlanCommands, WrongFlagsAndFilesAreAFailure) {
   }
 }
 
+// YAML may begin as JSON does.
+TEST_F(PlanCommands, YamlInBracesIsRead) {
+  const std::string job = folder_.WriteText(
+      "braces.yaml",
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: one, namespace: team}, spec: {template: "
+      "{spec: {containers: [{name: main, resources: {limits: {nvidia.com/gpu: 1}}}]}}}}\n");
+  const std::string server = "http://127.0.0.1:" + std::to_string(port_);
+  const Outcome told = RunPlan({"-f", job, "--server", server});
+  EXPECT_TRUE(told.out.starts_with("Job team/one: fits on ")) << told.out << told.err;
+}
+
 TEST_F(PlanCommands, ManyPlansLeaveStateAndCountersAsTheyWere) {
   RawClient client = berth_.Connect();
   berth::test::Ask(client, "filter", ArgsFor("1", 2));
