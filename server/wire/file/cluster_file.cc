@@ -475,8 +475,6 @@ std::string_view MistakenFor(std::string_view text) {
   return is;
 }
 
-constexpr const char* kSomethingElse = "something else: ";
-
 // What a text is that begins like JSON and is none.
 std::string WrongJson(const std::string& text) {
   const Status checked = CheckJson(text);
@@ -492,7 +490,7 @@ std::string WrongJson(const std::string& text) {
     return "several JSON documents, as kubectl writes with --watch and shells with >>; join them "
            "in one List";
   }
-  return kSomethingElse + wrong;
+  return "something else: " + wrong;
 }
 
 Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
@@ -537,9 +535,8 @@ std::string WrongText(const std::string& text) {
   if (const std::string_view is = MistakenFor(text); !is.empty()) return std::string(is);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos || (text[begin] != '{' && text[begin] != '[')) return "";
-  if (!CheckJson(text)) {
-    std::string is = WrongJson(text);
-    return is.starts_with(kSomethingElse) ? "" : is;  // YAML may begin like that too
+  if (std::string is = CheckJson(text) ? "" : WrongJson(text); !is.empty()) {
+    return is.starts_with("something else: ") ? "" : is;  // YAML may begin like that too
   }
   return IsWatchEvent(Json::parse(text, nullptr, false)) ? kWatchEvent : "";
 }
