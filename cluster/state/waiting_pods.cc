@@ -426,13 +426,24 @@ void WaitingPods::Replaces(const std::string& uid, std::string_view node) {
   if (replaced != ending_.end()) ending_.erase(replaced);
 }
 
-std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang, bool gated) const {
+std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang) const {
   std::vector<WaitingPod> members;
   const MutexLock lock(mutex_);
   const auto unit = by_gang_.find(gang);
   if (unit == by_gang_.end()) return members;
   for (const auto& [uid, entry] : unit->second.members) {
-    if (entry->pod.gated == gated) members.push_back(entry->pod);
+    if (!entry->pod.gated) members.push_back(entry->pod);
+  }
+  return members;
+}
+
+std::vector<std::shared_ptr<const PodRequest>> WaitingPods::GatedMembers(const GangId& gang) const {
+  std::vector<std::shared_ptr<const PodRequest>> members;
+  const MutexLock lock(mutex_);
+  const auto unit = by_gang_.find(gang);
+  if (unit == by_gang_.end()) return members;
+  for (const auto& [uid, entry] : unit->second.members) {
+    if (entry->pod.gated) members.push_back(entry->pod.pod);
   }
   return members;
 }

@@ -159,10 +159,13 @@ class WaitingPods {
   // The waiting pod has the place of one of them there, if there was one.
   void Replaces(const std::string& uid, std::string_view node) BERTH_EXCLUDES(mutex_);
 
-  // The members of the gang, of whichever scheduler, without gates, or its gated pods. Sorted by
-  // UID. A gang is read with its pod: PodGroups::Update tells what its object says now.
-  [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang, bool gated = false) const
+  // The members of the gang, of whichever scheduler, without gates. Sorted by UID. A gang is read
+  // with its pod: PodGroups::Update tells what its object says now.
+  [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang) const
       BERTH_EXCLUDES(mutex_);
+  // Those of its pods that gates hold back. Sorted by UID.
+  [[nodiscard]] std::vector<std::shared_ptr<const PodRequest>> GatedMembers(
+      const GangId& gang) const BERTH_EXCLUDES(mutex_);
   // Any of them; nullptr: it has none without gates.
   [[nodiscard]] std::shared_ptr<const PodRequest> AnyMember(const GangId& gang) const
       BERTH_EXCLUDES(mutex_);

@@ -314,18 +314,20 @@ class EndingSearch {
 
 PreemptionOutlook OutlookOf(const PreemptionAsk& ask) { return Search(ask).Find(); }
 
+bool IsOfOtherReplicaSet(const PodRecord& held, std::string_view space, const PodLife& own) {
+  return held.life.deployment() == own.deployment() && held.life.replica_set != own.replica_set &&
+         held.pod.id.namespace_name == space;
+}
+
 std::optional<RolloutBlock> FindRolloutBlock(const Snapshot& snapshot, const PodRequest& pod,
                                              std::string_view replica_set) {
   const PodLife own{.replica_set = std::string(replica_set)};
   if (replica_set.empty() || !pod.gang.empty()) return std::nullopt;
-  const auto is_older = [&](const PodRecord& held) {
-    return held.life.deployment() == own.deployment() && held.life.replica_set != replica_set &&
-           held.pod.id.namespace_name == pod.id.namespace_name && !held.leaving;
-  };
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     for (const auto& held : node.pods()) {
-      if (!is_older(*held) || Admits(node.spec(), pod) != Reason::kFits) continue;
+      if (held->leaving || !IsOfOtherReplicaSet(*held, pod.id.namespace_name, own)) continue;
+      if (Admits(node.spec(), pod) != Reason::kFits) continue;
       const auto ends = [&held](const PodRecord& one) { return one.pod.id == held->pod.id; };
       if (!Fits(node.Without(ends), pod.shape)) continue;
       return RolloutBlock{std::string(own.deployment()), held->pod.id.full_name(),

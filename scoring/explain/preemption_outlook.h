@@ -60,6 +60,9 @@ struct RolloutBlock {
   std::string node;
 };
 
+// Whether a pod of that namespace is of another ReplicaSet of the same Deployment.
+bool IsOfOtherReplicaSet(const PodRecord& held, std::string_view space, const PodLife& own);
+
 // replica_set: the pod's own (PodLife). Requires: it fits no node, and nobody is evicted for it.
 std::optional<RolloutBlock> FindRolloutBlock(const Snapshot& snapshot, const PodRequest& pod,
                                              std::string_view replica_set);

@@ -2,6 +2,7 @@
 #include "server/extender/inquiry.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <optional>
 #include <unordered_map>
@@ -91,11 +92,12 @@ RoomUnits Inquiry::WouldMakeRoom(std::span<const PodRequest> pods, const RoomGoa
 
 void Inquiry::JudgeNodes(const PodRequest& asked, ClaimRoom* room, const OnJudged& judged) const {
   PodRequest pod = asked;
+  std::array<std::vector<NodeIndex>, 2> all;  // whole / in parts
+  for (NodeIndex node = 0; node < now_.snapshot->size(); ++node) {
+    all[room != nullptr && room->InParts(now_.snapshot->node(node)) ? 1 : 0].push_back(node);
+  }
   for (const bool in_parts : {false, true}) {
-    std::vector<NodeIndex> nodes = UpTo<NodeIndex>(now_.snapshot->size());
-    std::erase_if(nodes, [&](NodeIndex node) {
-      return (room != nullptr && room->InParts(now_.snapshot->node(node))) != in_parts;
-    });
+    const std::vector<NodeIndex>& nodes = all[in_parts ? 1 : 0];
     if (nodes.empty()) continue;
     if (room != nullptr) pod.shape = room->shape(in_parts);
     Question question = extender_.QuestionAbout(now_, pod, nodes);

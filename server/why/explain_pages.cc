@@ -465,11 +465,11 @@ HttpResponse WaitingPage(const Live& live, const std::string&, const std::string
     auto gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
     if (gang && !wire::Waits(*gang)) gang.reset();
     if (gang && !gangs.insert(gang->id).second) continue;  // it has its line
-    if (gang) AddRollout(waiting, *now.snapshot, *gang);
     if (report.units.size() == report.kMost) {
       ++report.beyond;
       continue;
     }
+    if (gang) AddRollout(waiting, *now.snapshot, *gang);
     report.units.push_back(
         {.name = gang ? gang->id.full_name() : pod.id.full_name(),
          .is_gang = gang.has_value(),

@@ -90,15 +90,14 @@ std::optional<GangView> FindGang(const Live& live, const Snapshot& snapshot,
 void AddRollout(const WaitingPod& waiting, const Snapshot& snapshot, GangView& gang) {
   if (gang.missing() <= 0 || gang.placed > 0 || waiting.replica_set.empty()) return;
   const PodLife own{.replica_set = waiting.replica_set};
-  bool has_older = false;
-  snapshot.ForEachPod([&](const auto& held, NodeIndex) {
-    has_older = has_older || (held->life.deployment() == own.deployment() &&
-                              held->life.replica_set != own.replica_set &&
-                              held->pod.id.namespace_name == waiting.pod->id.namespace_name);
-  });
-  if (!has_older) return;
-  gang.why += "; set maxSurge of Deployment " + std::string(own.deployment()) +
-              " to 100%: its rolling update waits for these pods";
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& held : snapshot.node(i).pods()) {
+      if (!IsOfOtherReplicaSet(*held, waiting.pod->id.namespace_name, own)) continue;
+      gang.why += "; set maxSurge of Deployment " + std::string(own.deployment()) +
+                  " to 100%: its rolling update waits for these pods";
+      return;
+    }
+  }
 }
 
 std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::string_view space,

@@ -447,16 +447,20 @@ Status ForEachSet(const Json& object, const std::string& path, std::size_t most,
                    " roles in all, got " +
                    (said == nullptr ? "more" : JsonText(*said).substr(0, 100)));
   }
+  // A role may be large: it is copied once for all slices.
+  const Json* const of = FieldOf(object, "metadata");
+  std::vector<Json> sets;
+  for (const Json& role : roles) {
+    const Json* const inner = FieldOf(role, "spec");
+    sets.push_back({{"apiVersion", "leaderworkerset.x-k8s.io/v1"},
+                    {"metadata", {{"namespace", WordOf(of, "namespace")}}},
+                    {"spec", inner == nullptr ? role : *inner}});
+  }
   for (std::uint64_t slice = 0; slice < slices; ++slice) {
-    for (const Json& role : roles) {
-      const Json* const inner = FieldOf(role, "spec");
-      const Json* const of = FieldOf(object, "metadata");
-      const std::string name =
-          WordOf(of, "name") + "-" + std::to_string(slice) + "-" + WordOf(&role, "name");
-      const Json set = {{"apiVersion", "leaderworkerset.x-k8s.io/v1"},
-                        {"metadata", {{"name", name}, {"namespace", WordOf(of, "namespace")}}},
-                        {"spec", inner == nullptr ? role : *inner}};
-      BERTH_TRY_STATUS(take(set));
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      sets[i]["metadata"]["name"] =
+          WordOf(of, "name") + "-" + std::to_string(slice) + "-" + WordOf(&roles[i], "name");
+      BERTH_TRY_STATUS(take(sets[i]));
     }
   }
   return {};

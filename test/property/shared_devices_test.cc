@@ -27,6 +27,7 @@
 #include "scoring/explain/other_limits.h"
 #include "server/extender/extender.h"
 #include "server/extender/inquiry.h"
+#include "test/support/drawn.h"
 #include "test/support/wire_fixture.h"
 #include "test/support/worlds.h"
 
@@ -459,7 +460,7 @@ class Driver {
 
 TEST(SharedDevices, FilterExplainAndPreemptSayTheSameAndNothingIsGivenTwice) {
   const char* const asked = std::getenv("BERTH_SHARED_WORLDS");
-  const int worlds = asked == nullptr ? 40 : std::atoi(asked);
+  const int worlds = asked == nullptr ? Drawn(40) : std::atoi(asked);
   Tally tally;
   for (int seed = 1; seed <= worlds && !HasFailure(); ++seed) {
     Driver(static_cast<std::uint64_t>(seed), tally).Run(60);

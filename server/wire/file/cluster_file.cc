@@ -535,10 +535,10 @@ std::string WrongText(const std::string& text) {
   if (const std::string_view is = MistakenFor(text); !is.empty()) return std::string(is);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos || (text[begin] != '{' && text[begin] != '[')) return "";
-  if (std::string is = CheckJson(text) ? "" : WrongJson(text); !is.empty()) {
-    return is.starts_with("something else: ") ? "" : is;  // YAML may begin like that too
-  }
-  return IsWatchEvent(Json::parse(text, nullptr, false)) ? kWatchEvent : "";
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_discarded()) return IsWatchEvent(json) ? kWatchEvent : "";
+  std::string is = WrongJson(text);
+  return is.starts_with("something else: ") ? "" : is;  // YAML may begin like that too
 }
 
 // Documents of YAML are items of one List, and so are the elements of a list of JSON.

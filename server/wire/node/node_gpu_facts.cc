@@ -51,12 +51,16 @@ std::int64_t LabelledMib(const Labels& labels, const GpuVendor& vendor, std::str
   return gpus > 0 ? *bytes / gpus >> 20 : 0;
 }
 
-// Where the memory of a partition is not said it is its part of the GPU's: of the label if that is
-// about the whole GPU, which the catalogue shows.
+// Whether the label is about a part: half of the GPU or less, by the catalogue.
+bool IsOfPart(std::int64_t labelled, std::int64_t catalogued) {
+  return labelled > 0 && labelled <= catalogued / 2;
+}
+
+// Where the memory of a partition is not said it is its part of the GPU's.
 std::int64_t PartitionMib(std::int64_t labelled, std::int64_t catalogued, int parts) {
   if (parts == 0 || catalogued == 0) return 0;
-  const bool of_part = labelled > 0 && labelled <= catalogued / 2;
-  return of_part ? labelled : (labelled > 0 ? labelled : catalogued) / parts;
+  if (IsOfPart(labelled, catalogued)) return labelled;
+  return (labelled > 0 ? labelled : catalogued) / parts;
 }
 
 // Parts of an AMD GPU at most, where nobody says how it is partitioned: its plugin offers nothing
@@ -85,8 +89,8 @@ void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const Device
       memory_said ? facts.memory_mib : LabelledMib(labels, vendor, facts.problem);
   const std::int64_t catalogued = CataloguedMemoryMib(facts.model);
   const bool unsaid = partitioning.empty() && vendor.name == "amd" && MostParts(facts.model) > 0;
-  const bool has_part = labelled > 0 && labelled <= catalogued / 2;
-  if (unsaid && (has_part || DevicesOf(counted) > kMostOnAmds)) parts = MostParts(facts.model);
+  const bool has_parts = IsOfPart(labelled, catalogued) || DevicesOf(counted) > kMostOnAmds;
+  if (unsaid && has_parts) parts = MostParts(facts.model);
   facts.parts = facts.parts || parts != 1;
   if (memory_said) return;
   if (!facts.parts) {

@@ -131,6 +131,16 @@ class InterposerTest : public testing::Test {
     EXPECT_TRUE(given) << given.error().message;
     return given.value_or(Names{});
   }
+  // The agent begins anew, so that the plugin does; a pod whose plan is g1 comes meanwhile.
+  void AdmitWhileThePluginStartsAnew() {
+    plugin_->Follow(folder_ + "/berth/kubelet.sock", kGpu, "gpu.sock");
+    End();
+    Begin(false);
+    ASSERT_TRUE(Eventually([this] { return kubelet_->Endpoint(kGpu) == kOurs; }));
+    ASSERT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 4; }));
+    Bind("a", 1, Plan({"g1"}));
+    EXPECT_EQ(Admit("a", 1), Names{"g1"});
+  }
 
   std::string folder_;
   Log log_{LogLevel::kError};
@@ -436,27 +446,15 @@ TEST_F(InterposerTest, ADeviceThatIsHeldGoesByThePluginsWordOnceItSaysSomething)
 }
 
 TEST_F(InterposerTest, WhileAPluginStartsAnewForUsItsDevicesAreNotMissedAndPodsWait) {
-  plugin_->Follow(folder_ + "/berth/kubelet.sock", kGpu, "gpu.sock");
   plugin_->is_slow_to_start = true;
-  End();
-  Begin(false);
-  ASSERT_TRUE(Eventually([this] { return kubelet_->Endpoint(kGpu) == kOurs; }));
-  ASSERT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 4; }));
-  Bind("a", 1, Plan({"g1"}));
-  EXPECT_EQ(Admit("a", 1), Names{"g1"});
+  AdmitWhileThePluginStartsAnew();
   ASSERT_TRUE(Eventually([this] { return plugin_->restarts == 1; }));
   EXPECT_EQ(kubelet_->Allocatable(kGpu), 4U);
 }
 
 TEST_F(InterposerTest, APodWhosePluginStartsAnewForUsWhileItAnswersGetsItsDevices) {
-  plugin_->Follow(folder_ + "/berth/kubelet.sock", kGpu, "gpu.sock");
   plugin_->stops_in_allocate = true;
-  End();
-  Begin(false);
-  ASSERT_TRUE(Eventually([this] { return kubelet_->Endpoint(kGpu) == kOurs; }));
-  ASSERT_TRUE(Eventually([this] { return kubelet_->Allocatable(kGpu) == 4; }));
-  Bind("a", 1, Plan({"g1"}));
-  EXPECT_EQ(Admit("a", 1), Names{"g1"});
+  AdmitWhileThePluginStartsAnew();
   EXPECT_EQ(plugin_->allocations, 2);
 }
 

@@ -31,14 +31,14 @@ std::size_t KindsOf(std::span<const std::shared_ptr<const PodRequest>> pods) {
 // there and gated; the launcher of an MPIJob, whose pods say whether they are workers.
 std::string WhoLacks(const Gang& gang, const GangCount& there,
                      std::span<const std::shared_ptr<const PodRequest>> waiting,
-                     const std::vector<WaitingPod>& gated) {
+                     std::span<const std::shared_ptr<const PodRequest>> gated) {
   std::string text;
   for (const GangRole& role : MissingRoles(gang, there.roles)) {
     text += (text.empty() ? "; " : ", ") + std::to_string(role.minimum) + " of role " + role.name +
             (role.minimum == 1 ? " is missing" : " are missing");
   }
   std::vector<std::string> held;
-  for (const WaitingPod& pod : gated) held.push_back(pod.pod->id.name);
+  for (const auto& pod : gated) held.push_back(pod->id.name);
   if (!held.empty()) text += "; scheduling gates hold back " + Listed(held);
   const auto is_worker = [](const std::shared_ptr<const PodRequest>& pod) {
     const std::string* const role = pod->labels == nullptr
@@ -191,7 +191,7 @@ void GangRosters::Note(GangUnit& unit, const GangRoster& roster, Instant now) co
   }
   roll.gathers = roll.Missing(roster.all) > 0;
   roll.lacks = roll.gathers ? WhoLacks(roll.says, roster.all, roster.waiting,
-                                       parts_.waiting.WaitingMembers(roll.says.id, true))
+                                       parts_.waiting.GatedMembers(roll.says.id))
                             : "";
   roll.contradicts = roster.contradicts;
   roll.wants_devices = std::ranges::any_of(
