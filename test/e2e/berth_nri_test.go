@@ -16,13 +16,19 @@ import (
 // startNodeWithNri is a machine with 2 GPUs whose containerd gives containers the devices that the annotations name.
 func startNodeWithNri(t *testing.T) (cluster, *harness.Machine, *harness.Inside) {
 	t.Helper()
+	return startNodeWithPlugin(t, "nri", "label", "node", "t4", nriLabel+"="+harness.CdiVendor)
+}
+
+// startNodeWithPlugin is the same for an NRI plugin, and for how kubectl has the node say that the plugin is there.
+func startNodeWithPlugin(t *testing.T, name string, says ...string) (cluster, *harness.Machine, *harness.Inside) {
+	t.Helper()
 	needBerth(t)
 	needNodes(t)
 	c := cluster{Plane: harness.NewPlane(t)}
 	machine := c.StartNode(harness.MachineOptions{Name: "t4", GPUs: "2"})
 	machine.WriteCdi()
-	plugin := machine.StartNri()
-	c.Kubectl("label", "node", "t4", nriLabel+"="+harness.CdiVendor)
+	plugin := machine.StartNri(name)
+	c.Kubectl(says...)
 	c.berth = c.StartBerth("")
 	c.scheduler = c.StartScheduler(harness.ShippedExtenders(t, c.berth.URL)...)
 	return c, machine, plugin
@@ -76,7 +82,7 @@ func TestNodeGivesAContainerItsGpuWhenTheNriPluginIsBack(t *testing.T) {
 	c.CreatePods(pod)
 	c.WaitBound(30 * time.Second)
 	wantSeen(t, machine, "early", "main", "")
-	machine.StartNri()
+	machine.StartNri("nri")
 	wantSeen(t, machine, "early", "main", machine.GPUID(0))
 }
 
@@ -98,4 +104,53 @@ func TestNodeNamesTheCdiDeviceThatItDoesNotHave(t *testing.T) {
 		events := c.Kubectl("get", "events", "--field-selector=involvedObject.name=wrong", "-o", "jsonpath={.items[*].message}")
 		return contains(events, "unresolvable CDI devices nvidia.com/gpu=GPU-t4-0")
 	})
+}
+
+// Shares whose memory NVIDIA's driver limits: containers of one compute mode come onto one GPU, those of another onto
+// another, and each has the GPU that Berth chose, also when its container is created anew.
+func TestNodeGivesFractionsTheGpuThatBerthNames(t *testing.T) {
+	c, machine, plugin := startNodeWithPlugin(t, "fractions", "patch", "node", "t4", "--subresource=status", "--type=strategic", "-p",
+		`{"status":{"conditions":[{"type":"gpu-fractioning.nvidia.com/Ready","status":"True"}]}}`)
+	share := func(name, request, mode string, args ...string) *v1.Pod {
+		pod := harness.Work(name, harness.Ask{"berth.dev/gpu-memory-mib": "0"}, args...)
+		pod.Annotations[fractionOfMain] = request
+		pod.Annotations["nvidia.com/container.main.gpu-compute.mode"] = mode
+		pod.Spec.Containers = append(pod.Spec.Containers, harness.WorkContainer("beside", nil))
+		return pod
+	}
+	of := map[string]string{}
+	gpuOf := func(name string) string {
+		c.WaitRunning(time.Minute)
+		devices, err := harness.DevicesOf(c.Pod(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		of[name] = machine.GPUID(devices.Containers["main"].GPUs[0].Index)
+		wantSeen(t, machine, name, "main", of[name])
+		wantSeen(t, machine, name, "beside", "")
+		return of[name]
+	}
+	for _, pod := range []*v1.Pod{share("one", "30Gi", "time-slicing"), share("two", "30Gi", "time-slicing"), share("other", "10Gi", "sm-sharing")} {
+		c.CreatePods(pod)
+		gpuOf(pod.Name)
+	}
+	if of["one"] != of["two"] || of["one"] == of["other"] {
+		t.Errorf("want one and two on one GPU, and other, which shares in another way, on the other: %v", of)
+	}
+	// A GPU with 60 of 80 GiB taken, and one of the other mode.
+	full := share("full", "30Gi", "time-slicing")
+	c.CreatePods(full)
+	harness.Eventually(t, "the pod for which no GPU has room to be refused", 30*time.Second, func() error {
+		return contains(c.Kubectl("describe", "pod", "full"), "FailedScheduling")
+	})
+	c.Kubectl("delete", "pod", "full", "two", "--force")
+	// Without the plugin a container sees no GPU; made anew beside it, it has its own.
+	plugin.Kill()
+	again := share("again", "30Gi", "time-slicing", "1", "1")
+	again.Spec.RestartPolicy = v1.RestartPolicyAlways
+	c.CreatePods(again)
+	c.WaitBound(30 * time.Second)
+	wantSeen(t, machine, "again", "main", "")
+	machine.StartNri("fractions")
+	wantSeen(t, machine, "again", "main", of["one"])
 }

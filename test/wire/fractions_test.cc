@@ -95,6 +95,11 @@ TEST(Fractions, ThatNobodyCouldGiveAreRefusedInPlainWords) {
   EXPECT_EQ(
       refusal({{request, "8Gi"}, {kOfMain + "gpu-compute.mode", "mps"}}),
       "annotation " + kOfMain + "gpu-compute.mode: want time-slicing or sm-sharing, got \"mps\"");
+  // The agent lets no container with an empty one be created.
+  EXPECT_EQ(
+      refusal({{request, "8Gi"}, {kOfMain + "gpu-compute.mode", " "}}),
+      "annotation " + kOfMain + "gpu-compute.mode: want time-slicing or sm-sharing, got \"\"");
+  EXPECT_EQ(refusal({{request, "8Gi"}, {kOfMain + "gpu-compute.mode", " sm-sharing "}}), "");
   EXPECT_EQ(refusal({{"nvidia.com/container.other.gpu-memory.request", "8Gi"}}),
             "annotation nvidia.com/container.other.gpu-memory.request: the pod has no container of "
             "that name");

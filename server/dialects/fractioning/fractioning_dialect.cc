@@ -214,7 +214,7 @@ class FractionsDialect final : public wire::Dialect {
     const std::string* const said = parts.Annotation(key);
     const std::string_view mode = said == nullptr ? "" : Trimmed(*said);
     pod.shape.share_mode = mode == "sm-sharing" ? ShareMode::kSmSharing : ShareMode::kTimeSlicing;
-    if (mode.empty() || mode == "time-slicing" || mode == "sm-sharing") return {};
+    if (said == nullptr || mode == "time-slicing" || mode == "sm-sharing") return {};
     pod.shape.share_mode = ShareMode::kReserved;  // once it runs: unlike all others
     return wire::WrongAnnotation(key, wire::WantedText("time-slicing or sm-sharing", mode));
   }
