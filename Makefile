@@ -6,6 +6,9 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 BIN := build/release/bin
+# arm64 is built by a cross compiler, in build/arm64, with Debian's packages of it in build/sysroot-arm64.
+SYSTEM := $(shell dpkg --print-architecture)
+ARCH ?= $(SYSTEM)
 # Where the shared data sets are; tests and benches that need them say so when they are not there.
 export BERTH_DATA ?= $(abspath ../shared/data)
 
@@ -25,7 +28,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help quick build lab demo docs pictures test image release sanitize fuzz soak bench bench-guard lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel room-trials replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help quick build sysroot lab demo docs pictures test image release sanitize fuzz soak bench bench-guard lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e bench-node cel room-trials replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,10 +56,22 @@ quick: ## The tests of each change: unit, wire and arch, in build/dev (clang, de
 	@cmake --build --preset dev -j $(JOBS) --target quick_tests
 	@ctest --preset dev -j $(JOBS) -L '^(unit|wire|arch)$$' -LE '^long$$'
 
-build: ## Optimised build in build/release/, binaries in build/release/bin/
+build: ## Optimised build in build/release/, binaries in build/release/bin/; ARCH=arm64: in build/arm64/, by a cross compiler
 	$(call install,$(PACKAGES))
-	@cmake --preset release $(if $(VERSION),-DBERTH_VERSION='$(VERSION)') >/dev/null
-	@cmake --build --preset release -j $(JOBS) --target berth berth-replay berth-node
+	@for arch in $(ARCH); do \
+	  preset=release; \
+	  if [[ $$arch != $(SYSTEM) ]]; then \
+	    $(MAKE) --no-print-directory sysroot ARCH="$$arch"; \
+	    preset=$$arch; \
+	  fi; \
+	  cmake --preset "$$preset" $(if $(VERSION),-DBERTH_VERSION='$(VERSION)') >/dev/null; \
+	  cmake --build --preset "$$preset" -j $(JOBS) --target berth berth-replay berth-node; \
+	done
+
+sysroot:
+	$(call install,g++-aarch64-linux-gnu)
+	@[[ '$(SYSTEM) $(ARCH)' == 'amd64 arm64' ]] || { echo "want ARCH=arm64 on amd64, got $(ARCH) on $(SYSTEM)" >&2; exit 2; }
+	@release/sysroot.sh $(ARCH) build/sysroot-$(ARCH) libc6-dev libstdc++-12-dev $(filter %-dev,$(PACKAGES))
 
 demo: ## Berth beside kube-scheduler and FGD: live page, bars, a report of plots; TRACE=dir takes openb CSV files, SEED=n
 	$(call install,$(PACKAGES))
@@ -134,15 +149,16 @@ e2e-demo: build ## A control plane with Berth in front and two nodes that run po
 e2e-demo-stop: ## Stop what e2e-demo left running
 	@$(E2E)/program.sh demo -stop build/e2e-demo
 
-image: ## The image, without docker: dist/berth-TAG-linux-ARCH.oci.tar; IMAGE=registry/berth (berth) TAG=tag (dev)
+image: ## The image, without docker: dist/berth-TAG-linux-ARCH.oci.tar; IMAGE=registry/berth (berth) TAG=tag (dev) ARCH="amd64 arm64"
 	@$(MAKE) --no-print-directory build VERSION="$$(release/version.sh)"
-	@release/image.sh '$(or $(IMAGE),berth):$(or $(TAG),dev)' $(BIN) \
-	  "dist/berth-$(or $(TAG),dev)-linux-$$(dpkg --print-architecture).oci.tar"
+	@release/image.sh '$(or $(IMAGE),berth):$(or $(TAG),dev)' \
+	  'dist/berth-$(or $(TAG),dev)-linux$(if $(word 2,$(ARCH)),,-$(ARCH)).oci.tar' \
+	  $(foreach arch,$(ARCH),build/$(if $(filter $(SYSTEM),$(arch)),release,$(arch))/bin)
 	@ls -s --block-size=KiB dist/*.oci.tar
 
-release: ## The files of a release, or of this commit, in dist/; VERSION=x.y.z IMAGE=registry/berth URL=where they will be
+release: ## The files of a release, or of this commit, in dist/; VERSION=x.y.z IMAGE=registry/berth URL=where they will be ARCH="amd64 arm64"
 	$(call install,$(PACKAGES))
-	@release/release.sh '$(VERSION)' '$(IMAGE)' '$(URL)'
+	@release/release.sh '$(VERSION)' '$(IMAGE)' '$(URL)' $(ARCH)
 
 sanitize: ## All tests of one process under address+undefined, those with threads under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))

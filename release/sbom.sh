@@ -4,8 +4,8 @@
 #
 #   sbom.sh VERSION PROGRAM...
 #
-# Versions are those that are installed here, so run it where the programs were built. Needs dpkg, ldd and sha256sum; asks
-# nothing of the network. Licenses are in /usr/share/doc/PACKAGE/copyright of each package and not repeated.
+# Versions are those that are installed here, or in the packages of sysroot.sh, so run it where the programs were built. Needs
+# dpkg, readelf and sha256sum; asks nothing of the network. Licenses are in /usr/share/doc/PACKAGE/copyright of each package and not repeated.
 set -euo pipefail
 
 fail() { echo "sbom.sh: $*" >&2; exit 1; }
@@ -16,14 +16,15 @@ shift
 # shellcheck source=release/packages.sh
 . "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
-declare -A packages=()
+declare -A relation_of=()
+built_for "$1"
 libraries=$(libraries_of "$@")
 for library in $libraries; do
   package=$(package_of "$library")
-  packages[$package]=DYNAMIC_LINK
+  relation_of[$package]=DYNAMIC_LINK
 done
 for package in "${compiled_in[@]}"; do
-  if dpkg-query -W "$package" >/dev/null 2>&1; then packages[$package]=CONTAINS; fi
+  if packages -W "$package" >/dev/null 2>&1; then relation_of[$package]=CONTAINS; fi
 done
 
 created=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)
@@ -42,18 +43,18 @@ cat <<END
      "filesAnalyzed": false, "licenseConcluded": "Apache-2.0", "licenseDeclared": "Apache-2.0", "copyrightText": "NOASSERTION"}
 END
 relations=$'    {"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-berth"}'
-for package in $(printf '%s\n' "${!packages[@]}" | LC_ALL=C sort); do
-  installed=$(dpkg-query -W -f '${Version}' "$package")
-  architecture=$(dpkg-query -W -f '${Architecture}' "$package")
+for package in $(printf '%s\n' "${!relation_of[@]}" | LC_ALL=C sort); do
+  # shellcheck disable=SC2016  # dpkg's words
+  read -r installed of < <(packages -W -f '${Version} ${Architecture}\n' "$package")
   id=SPDXRef-${package//[^A-Za-z0-9.-]/-}
   in_url=${installed//+/%2B}
   cat <<END
     ,{"SPDXID": "$id", "name": "$package", "versionInfo": "$installed", "downloadLocation": "NOASSERTION",
       "filesAnalyzed": false, "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION", "copyrightText": "NOASSERTION",
       "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
-        "referenceLocator": "pkg:deb/debian/${package//+/%2B}@${in_url//:/%3A}?arch=$architecture&distro=$distribution"}]}
+        "referenceLocator": "pkg:deb/debian/${package//+/%2B}@${in_url//:/%3A}?arch=$of&distro=$distribution"}]}
 END
-  relations+=$',\n    {"spdxElementId": "SPDXRef-berth", "relationshipType": "'${packages[$package]}$'", "relatedSpdxElement": "'$id$'"}'
+  relations+=$',\n    {"spdxElementId": "SPDXRef-berth", "relationshipType": "'${relation_of[$package]}$'", "relatedSpdxElement": "'$id$'"}'
 done
 cat <<END
   ],

@@ -23,7 +23,7 @@ const shippedImage = "registry.example.com/berth:e2e"
 func makeImage(t *testing.T) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "berth.oci.tar")
-	if out, err := exec.Command("release/image.sh", shippedImage, os.Getenv("BERTH_BIN"), file).CombinedOutput(); err != nil {
+	if out, err := exec.Command("release/image.sh", shippedImage, file, os.Getenv("BERTH_BIN")).CombinedOutput(); err != nil {
 		t.Fatalf("release/image.sh: %v\n%s", err, out)
 	}
 	archive, err := os.ReadFile(file)
