@@ -200,8 +200,7 @@ class Choice {
   }
 
   // Every set of GPUs that are idle or can be made so, and are linked as the pod asks, or given
-  // together by the Topology Manager. Requires: the node's links are known, since the pod fits the
-  // emptied node.
+  // together by the Topology Manager. Requires: known links, since the pod fits the emptied node.
   void SearchLinked(const Node& emptied, int wanted) {
     emptied_ = IdleGpus(emptied);
     const GpuMask free = emptied_ & AcceptedGpus(node_.spec(), shape_);

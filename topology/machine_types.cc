@@ -57,8 +57,7 @@ constexpr std::string_view kDocOciShapes =
     "docs.oracle.com, Compute Shapes, as of 2025-02-13 (jacklty/oci_doc_crawler)";
 constexpr std::string_view kDocOciShapesLater = "docs.oracle.com, Compute Shapes, a later copy";
 
-// Without labels of GPUs, the size, plan or flavor is the machine type. Disks and networks are left
-// out.
+// Without labels of GPUs, the size, plan or flavor is the machine type. No disks and networks.
 constexpr std::string_view kDocDigitalOcean =
     "docs.digitalocean.com, release notes of GPU Droplets; slugs of /v2/sizes";
 constexpr std::string_view kDocLinode = "techdocs.akamai.com, GPUs on LKE; IDs of /v4/linode/types";

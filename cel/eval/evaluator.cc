@@ -11,8 +11,7 @@
 namespace berth::cel {
 namespace {
 
-// Kubernetes' account of costs breaks off the whole evaluation where a version is looked up in a
-// set.
+// Kubernetes' account of costs ends the evaluation where a version is looked up in a set.
 bool BreaksOff(const Node& call, Args args) { return call.in_set && args[0].is(Kind::kVersion); }
 
 bool IsKey(const Value& value) {

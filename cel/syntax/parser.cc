@@ -19,8 +19,7 @@ tl::unexpected<Failure> Refused(std::string why) {
   return Fail(FailureKind::kRefused, std::move(why));
 }
 
-// Of one expression. Every function reads from the current token on, and leaves behind what it
-// read.
+// Of one expression. Every function reads from the current token on, and leaves that behind.
 class Parser {
  public:
   Parser(std::vector<Token> tokens, Arena& constants)

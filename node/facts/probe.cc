@@ -76,8 +76,7 @@ std::string AddressOf(const Properties& node) {
                     location >> 3 & 0x1f, location & 7);
 }
 
-// How many links are bonded. The kernel gives the bandwidth of one as the least, that of all as the
-// most.
+// How many links are bonded: the kernel's least bandwidth is that of one, its most that of all.
 std::uint8_t BondedLinks(const Properties& link) {
   const std::int64_t one = ValueOf(link, "min_bandwidth"), all = ValueOf(link, "max_bandwidth");
   const std::int64_t links = one > 0 ? all / one : 1;

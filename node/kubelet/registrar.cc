@@ -127,8 +127,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLinks = "berth/run/";  // from the kubelet's folder
 constexpr const char* kLinkPrefix = "back-";
 
-// What a registration lasts as long as: "1795430000000000001-1795430000000000002"; "" = there is
-// none of them.
+// As long as this a registration lasts: "1795430000000000001-1795430000000000002"; "" = none.
 std::string SocketsNow(const std::string& folder, const PluginAddress& plugin) {
   const std::int64_t plugins = MadeAt(folder + "/" + plugin.endpoint);
   const std::int64_t kubelets = MadeAt(folder + "/" + kKubeletSocket);

@@ -50,8 +50,7 @@ class ListIndex {
   std::multimap<std::string, const ListedPod*> pods_;
 };
 
-// The container whose turn it is; "" = none with that many. `strict`: only the first that has none
-// yet counts.
+// The container whose turn it is; "" = none with that many. `strict`: the first without any alone.
 std::string TurnOf(const OwnPod& pod, const ListedPod* listed, const PreferredQuestion& question,
                    bool strict, const WasServed& was_served) {
   for (const OwnContainer& container : pod.containers) {

@@ -53,8 +53,7 @@ class SetRater {
     std::int64_t free_units = 0;
   };
 
-  // What the DevicePicker takes of the GPUs that suit some request; 0: nothing, or that is not
-  // known.
+  // What the DevicePicker takes of the GPUs that suit some request; 0: nothing, or not known.
   [[nodiscard]] GpuMask PickFor(const RequestShape& gpus, const NodeQuestion& question) const;
   [[nodiscard]] GpuMask GpusOf(std::span<const PickedDevice> set) const;
   void FindMig(const std::string& pool, const std::string& device, Facts& facts) const;

@@ -18,8 +18,7 @@ bool FitsIn(const Node& node, const PodRequest& pod) {
   return Fits(node, pod.shape) && LackOf(node, pod).empty();
 }
 
-// The pod's number among those of its controller, which makes them in this order; empty: it has
-// none.
+// The pod's number among those of its controller, which makes them in this order; empty: none.
 std::optional<std::int64_t> NumberOf(const PodRequest& pod) {
   if (pod.labels == nullptr || pod.controller.empty()) return std::nullopt;
   for (const char* key :

@@ -15,8 +15,7 @@ std::chrono::minutes InMinutes(Duration time) {
   return std::chrono::floor<std::chrono::minutes>(time);
 }
 
-// The pods that end by then and without whose end the pod would not fit. Those with the fewest GPUs
-// are the first to stay.
+// The pods that end by then and have to. Those with the fewest GPUs are the first to stay.
 std::vector<const PodRecord*> HaveToEnd(const Node& node, const PodRequest& pod, WallTime then,
                                         const PodEnds& ends) {
   std::vector<const PodRecord*> gone;

@@ -230,8 +230,7 @@ class NearSearch {
     return snapshot_.node(question_.candidates[at]);
   }
 
-  // A lower bound, by what can be counted. Of a node that is closed a change of the pod alone
-  // helps.
+  // A lower bound, by what can be counted. Of a closed node a change of the pod alone helps.
   [[nodiscard]] Distance LeastOf(std::size_t at, bool is_open) const {
     const Node& node = NodeOf(at);
     const Reason reason = reasons_[at];

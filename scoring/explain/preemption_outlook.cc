@@ -256,8 +256,7 @@ class EndingSearch {
     }));
   }
 
-  // Those that are ending first, then those that hold most of what is missing, the larger ones
-  // first.
+  // Those that are ending, then those that hold most of what is missing, the larger ones first.
   [[nodiscard]] Pods ByCoverage() const {
     Pods order(pods_.rbegin(), pods_.rend());
     std::ranges::stable_sort(order, [this](Pod a, Pod b) {

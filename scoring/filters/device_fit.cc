@@ -76,9 +76,8 @@ Reason CheckWhole(const Node& node, int wanted, const RequestShape& shape) {
   return std::popcount(FreeGpus(node, shape)) < wanted ? Reason::kGpusBusy : Reason::kFits;
 }
 
-// A node whose GPUs have several users, or one each where a mask has no room for all of them. The
-// device plugin is asked by each container for itself: several of one place each are as good as
-// several pods.
+// A node whose GPUs have several users, or one each where a mask has no room for all of them. Each
+// container asks the device plugin for itself: several of one place each are as several pods.
 Reason CheckPlaces(const Node& node, const RequestShape& shape) {
   const NodeSpec& spec = node.spec();
   const int wanted = shape.gpu_count();

@@ -133,8 +133,7 @@ tl::expected<GangPlan, GangShortage> PlanAfterEvictions(const Planning& with, co
 namespace {
 
 // Nodes on which nobody is evicted for the pod: kube-scheduler has room there by its own count, so
-// that it names no victims; or others have room kept there, and whose comes free first nobody could
-// say. Sorted.
+// that it names no victims; or others have room kept there, which may come free later. Sorted.
 std::vector<NodeIndex> NotCleared(const Snapshot& snapshot, const PodRequest& pod,
                                   const Reservations& kept) {
   std::vector<NodeIndex> nodes;

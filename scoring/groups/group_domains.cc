@@ -328,8 +328,7 @@ TopologyDomain DomainAround(const DomainTree& tree, const DomainAsk& ask, NodeIn
   return DomainTree::kCluster;
 }
 
-// For the first member of a group: the GPUs that are free on most of the nodes that the others may
-// use.
+// For the first member of a group: the GPUs that are free on most nodes that the others may use.
 GpuMask PlannedRails(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
                      int gpus, NodeIndex node) {
   std::size_t level = 0;

@@ -73,8 +73,7 @@ class MigPlanner {
 
   bool Place(std::size_t device) {
     if (device == devices_.size()) return true;
-    // If all following devices are alike, it does not matter to them which device of a row this one
-    // takes.
+    // If all following devices are alike, they do not mind which device of a row this one takes.
     const bool any_will_do = devices_.back().rows == devices_[device].rows;
     for (const int row : devices_[device].rows) {
       for (const MigStart& candidate : CandidatesFor(row)) {

@@ -74,8 +74,7 @@ double OptimisticMean(std::span<const double> values, double optimism) {
   return least - optimism * std::log(sum / count);
 }
 
-// Draws indices by weight, by the inverse of the distribution: a mix that changes a little changes
-// few draws.
+// Draws indices by weight, by the inverse of the distribution: small changes change few draws.
 class Wheel {
  public:
   explicit Wheel(std::span<const double> weights) {

@@ -112,8 +112,7 @@ Result<KubectlTunnel> KubectlTunnel::Open(const KubectlTarget& target) {
     before = "Forwarding from ";
   } else {
     tunnel.prefix_ = "/api/v1/namespaces/" + space + "/services/" + name + ":debug/proxy";
-    // Nobody else on this machine can reach more by it than Berth's pages, and while they are
-    // asked.
+    // Nobody else on this machine reaches more by it than Berth's pages, and while it runs.
     arguments.insert(arguments.end(), {"proxy", "--port=0", "--address=127.0.0.1",
                                        "--accept-paths=^" + tunnel.prefix_ + "/"});
     before = "Starting to serve on ";

@@ -98,8 +98,7 @@ Result<SeenCluster> SeeCluster(const ServerAddress& at) {
   return seen;
 }
 
-// A kind of cluster: what a Node of it shows, how Berth is registered, what the agent needs
-// (docs/clusters.md).
+// A kind of cluster (docs/clusters.md): what its Nodes show, how Berth and its agent are set up.
 struct ClusterKind {
   const char *name, *label, *text;  // text: in the kubelet's version, the system or providerID
   const char* door = "";            // to its own scheduler; empty: a second scheduler

@@ -296,8 +296,7 @@ std::size_t Extender::SettleOverdue() {
   for (const ClusterState::Doubt& overdue : parts_.state.Overdue(parts_.clock.Now())) {
     const PodId& id = overdue.pod;
     if (!under_way_.BeginToAsk(id.uid)) continue;
-    // Also when the binder throws: an entry that stayed would make every later bind of the pod
-    // wait.
+    // Also when the binder throws: with an entry that stayed every later bind of the pod waits.
     const Cleanup end([&] { CarryOnWith(under_way_.End(id.uid)); });
     const auto doubt = parts_.state.DoubtAbout(id.uid);
     if (!doubt || doubt->number != overdue.number) continue;  // a bind has come and gone meanwhile

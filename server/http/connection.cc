@@ -131,9 +131,8 @@ Duration Connection::TransferTime(Duration grace, std::size_t bytes) const {
   return grace + std::chrono::duration_cast<Duration>(seconds);
 }
 
-// The timer fires at least once per shortest limit and checks the deadline. A new deadline
-// therefore never lies before the next check, and setting one costs a store instead of a system
-// call.
+// The timer fires at least once per shortest limit and checks the deadline. So a new deadline
+// never lies before the next check, and setting one costs a store instead of a system call.
 void Connection::StartTimer() {
   Duration look = std::min(
       {options_.header_timeout, options_.idle_timeout, options_.body_grace, options_.write_grace});
@@ -384,8 +383,7 @@ void Connection::BeginLinger() {
   StartTimer();  // this limit may be shorter than those of the options
 }
 
-// TLS calls back with the client's close_notify or at its first other byte: in both cases the
-// connection is over.
+// TLS calls back with the client's close_notify or at its first other byte: the connection is over.
 void Connection::OnGoodbye(const ErrorCode&, std::size_t) {
   if (state_ != State::kClosed) StopSending();
 }

@@ -125,8 +125,7 @@ void Connection::OnHeaderBytes() {
   }
 }
 
-// Refuses garbage before its deadline: checks the first bytes, and again the first line once it is
-// complete.
+// Refuses garbage before its deadline: checks the first bytes, and again the whole first line.
 std::optional<Refusal> Connection::CheckBeginning(std::string_view bytes) {
   const bool has_line = bytes.find('\n') != std::string_view::npos;
   if (first_line_checked_ || (searched_ > 0 && !has_line) || bytes == "\r") {

@@ -18,12 +18,10 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Clients that connect in one burst wait here until they are accepted; the kernel cuts it to
-// net.core.somaxconn.
+// Clients of one burst wait here to be accepted; the kernel cuts it to net.core.somaxconn.
 constexpr int kBacklog = 4096;
 
-// Without descriptors (or memory) accept fails at once, again and again: a pause keeps it from
-// spinning.
+// Without descriptors (or memory) accept fails at once each time: a pause keeps it from spinning.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 Error CannotListen(const std::string& text, const error_code& code) {

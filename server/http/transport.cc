@@ -148,8 +148,7 @@ class TlsTransport final : public Transport {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
   };
 
-  // Tries until it need not wait. The outcome is posted: a callback that begins the next operation
-  // does not nest.
+  // Tries until it need not wait. The outcome is posted, so that callbacks do not nest.
   template <class Operation>
   void Do(Operation operation, Callback callback) {
     std::size_t count = 0;
@@ -219,8 +218,7 @@ tl::unexpected<Error> CannotUse(std::string_view option, const std::string& path
   return Invalid(std::string(option) + ": cannot use " + path + ": " + code.message());
 }
 
-// The context's settings that do not depend on files. TLS 1.2 is what Go, and so Kubernetes, starts
-// at.
+// The context's settings that do not depend on files. Go, and so Kubernetes, starts at TLS 1.2.
 Status Configure(asio::ssl::context& context) {
   error_code code;
   context.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |

@@ -30,8 +30,7 @@ namespace {
 
 // Of the nodes of one model, or of one vendor.
 struct Totals {
-  // GPUs; one with nothing on it is idle, and of one that is claimed a ResourceClaim holds a part
-  // or all.
+  // GPUs; one with nothing on it is idle, one that is claimed belongs to a ResourceClaim in part.
   double allocated = 0, free = 0, unhealthy = 0, idle = 0, claimed = 0;
   // Places on GPUs with several users; the bytes are of those whose memory is known.
   double taken = 0, open = 0, missing = 0, taken_bytes = 0, open_bytes = 0;

@@ -95,8 +95,7 @@ ConfigReading ConfigFile::Read() {
   const bool is_new = seen_ != before;
   if (!text) return {hash, is_new, tl::unexpected(text.error())};
   if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
-    // Nothing stands for the defaults when the service starts; here it is a file that is being
-    // written, or was lost.
+    // At the start nothing stands for the defaults; here the file is being written, or was lost.
     return {hash, is_new, Invalid(path_ + ":1: want a configuration, got an empty file")};
   }
   return {hash, is_new, Load(*text)};

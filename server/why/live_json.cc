@@ -183,8 +183,7 @@ void AppendText(std::string& out, std::string_view key, std::string_view text) {
   AppendString(out, text);
 }
 
-// Places on GPUs with several users, by the node's position: [[3, 5, 16, 4]] is 5 of 16 taken, on 4
-// GPUs.
+// Places on shared GPUs, by the node's position: [[3, 5, 16, 4]] is 5 of 16 taken, on 4 GPUs.
 void AppendShared(std::string& out, const std::vector<const Node*>& nodes) {
   out += ",\"shared\":[";
   bool is_first = true;

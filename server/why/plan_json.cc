@@ -159,8 +159,7 @@ std::string SentenceOf(const GrowthReport& report) {
   return text;
 }
 
-// "1 more node takes 3 pods (24 GPUs), 2 to 3 take 5 (40 GPUs)". node: "more node", or "node" of a
-// pool that has none.
+// "1 more node takes 3 pods (24 GPUs), 2 to 3 take 5 (40 GPUs)". node: "more node", or "node".
 std::string TakenText(const std::vector<Taken>& taken, const std::string& node) {
   std::string text;
   for (std::size_t i = 0; i < taken.size();) {

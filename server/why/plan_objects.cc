@@ -327,8 +327,7 @@ class PodSets {
     return bytes ? std::min(bytes->Value(), std::int64_t{1} << 60) : unsaid;
   }
 
-  // A driver, and the executors with which it begins. Beside the heap a container has a share of
-  // it, of Python and R more.
+  // A driver, and the executors with which it begins. Beside the heap there is a share of it.
   Status ReadSpark(const Json* spec) {
     constexpr std::int64_t kMib = std::int64_t{1} << 20;
     const std::string type = WordOf(spec, "type");

@@ -46,8 +46,7 @@ Graph GraphOf(const Wiring& wiring) {
   return graph;
 }
 
-// Calls visit(set) for every set of `size` of the free GPUs; there are at most
-// kMaxTableGpus.
+// Calls visit(set) for every set of `size` of the free GPUs; there are at most kMaxTableGpus.
 template <class Visit>
 void ForEachSet(GpuMask free, int size, Visit visit) {
   std::array<GpuMask, kMaxTableGpus> bits{};

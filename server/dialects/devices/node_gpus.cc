@@ -14,8 +14,7 @@
 // Each place has its part of the memory. Of MPS the places beyond its most clients on a GPU do not
 // count: 48, and 60 from driver 610 on. (NVIDIA, Multi-Process Service, Client-Server Connection
 // Limits; the device plugin refuses more than 48: cmd/mps-control-daemon/mps/device.go at b5b9ab7.)
-// Of several resources Berth chooses GPUs of that of wire::CountedOf. (Labels as GPU Feature
-// Discovery 0.20 writes them.)
+// Of several resources Berth chooses GPUs of that of wire::CountedOf. (Labels: GFD 0.20.)
 #include <algorithm>
 #include <memory>
 
@@ -129,9 +128,8 @@ void FillPlaces(const NodeFacts& facts, const GpuInventory& found, GpuDraft& dra
                    "; Berth ignores the others");
 }
 
-// Whether two resources are never the same GPUs: of known vendors, each of whose plugins offers a
-// device by one name. NVIDIA's leaves names over that it offered before, and of AWS' devices the
-// cores have names too.
+// Whether two resources are never the same GPUs: of known vendors whose plugins offer a device by
+// one name. NVIDIA's leaves names over, and of AWS' devices the cores have names too.
 bool AreOtherGpus(std::string_view one, std::string_view other) {
   const GpuVendor *const first = FindGpuVendor(one), *const second = FindGpuVendor(other);
   if (first == nullptr || second == nullptr) return false;

@@ -361,8 +361,7 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::vector<Open>& open,
       written.push_back({open[i].pod, open[i].path, **std::move(claim), {}, nullptr});
       continue;
     }
-    // Without an answer it may be allocated all the same: the watch will show it, and until then
-    // its devices are held.
+    // Without an answer it may be allocated: until the watch shows it, its devices are held.
     const bool unknown = claim && claim->error().code == Errc::kUnavailable;
     if (unknown) write.Unanswered();
     if (!(began && unknown)) parts_.claims.devices().Release(NameOfClaim(open[i].claim));

@@ -35,8 +35,7 @@ constexpr std::string_view kDisaggregated = "disaggregatedset.x-k8s.io/";
 constexpr std::array kAnnotations = {kGangBy, kJobSetExclusive, kJobSetSelector, kLwsSize,
                                      kLwsExclusive};
 
-// Labels that stand for a controller, and its word in the configuration. JobSets come first: their
-// pods are of Jobs as well.
+// Labels of a controller, and its word in the configuration. Pods of JobSets are of Jobs as well.
 struct Controller {
   std::string_view word;
   std::array<std::string_view, 5> labels;
@@ -162,8 +161,7 @@ Result<std::optional<NamedGang>> NameByController(const PodParts& parts,
                                                   std::span<const std::string> controllers) {
   for (const Controller& controller : kControllers) {
     if (std::ranges::find(controllers, controller.word) == controllers.end()) continue;
-    // All pods of a Job are alike: without GPUs there is nothing to start together. A JobSet may
-    // have a driver without GPUs.
+    // Pods of a Job are alike: without GPUs none starts together. A JobSet's driver may have none.
     if (controller.word == "job" && !AsksForGpus(parts)) continue;
     BERTH_TRY(std::optional<NamedGang> named, controller.name(parts));
     if (named) return named;

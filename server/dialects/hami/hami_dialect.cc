@@ -354,8 +354,7 @@ class HamiNode final : public wire::NodeReading {
     return registered / offered_mib_;
   }
 
-  // Its agent writes scores where a setting says so, and NUMA nodes always. The links stay those of
-  // the product.
+  // Where its agent writes no scores: NUMA nodes, and the links of the product.
   std::optional<wire::AnnouncedLinks> NumaAlone() {
     auto gpus = register_ && others_ > 1 ? ReadRegister(*register_)
                                          : Result<Registered>(tl::unexpected(Error()));
@@ -478,8 +477,7 @@ class HamiDialect final : public wire::Dialect {
     return {};
   }
 
-  // Such a pod asks in HAMi's terms (nvidia.com/gpu with nvidia.com/gpumem) for any profile with so
-  // much memory.
+  // Such a pod asks in HAMi's terms, for any profile with as much as nvidia.com/gpumem.
   [[nodiscard]] Status ReadGrants(std::string_view key, const std::string& text,
                                   const wire::PodParts& asked,
                                   wire::ObservedPod& observed) const override {

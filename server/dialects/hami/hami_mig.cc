@@ -148,8 +148,7 @@ Status ReadAllocation(const Json& json, const std::string& path, MigGrant& grant
   return {};
 }
 
-// The register has MiB as NVML says them, the catalogue may have them from a print in hundredths of
-// GiB.
+// The register has MiB as NVML says them, the catalogue perhaps from hundredths of GiB.
 bool IsMemoryOf(const MigRow& known, int memory_mib) {
   constexpr int kPrintedMib = 6;
   return memory_mib == 0 || std::abs(known.memory_mib - memory_mib) <= kPrintedMib;

@@ -43,8 +43,7 @@ Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules
   return placements;
 }
 
-// Where a pod is by the API server, and what it says that it was given there. References: valid
-// during the call.
+// Where a pod is by the API server, and what it was given there. References: valid in the call.
 struct There {
   const Placement* placement = nullptr;  // nullptr = bound nowhere
   const std::shared_ptr<const GivenDevices>& given;

@@ -103,8 +103,7 @@ Result<PodTruth> FindPod(ApiClient& client, const wire::PodRules& rules, const P
   return truth;
 }
 
-// What counts is what it holds and which gang it is of: the pod itself is asked for when it is
-// needed.
+// What counts is what it holds and its gang: the pod itself is asked for when it is needed.
 std::string NoteOfBind(const BindOrder& order) {
   const Placement& placement = order.placement;
   if (placement.grants.empty() && placement.mig.empty() && placement.places == 0) return kNoDevices;

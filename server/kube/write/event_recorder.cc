@@ -49,8 +49,7 @@ void EventRecorder::Record(const GangNews& news) {
        "gang " + news.gang.name + ": " + news.text, clock_.Wall(), instance_});
 }
 
-// Not a warning: kube-scheduler warns of such a pod already, and this makes room for what it cannot
-// know.
+// Not a warning: kube-scheduler warns of such a pod already, and cannot know this.
 void EventRecorder::Record(const PodWaits& news) {
   Put({news.pod, false, "WaitsForGpus", news.sentence, clock_.Wall(), instance_});
 }

@@ -26,8 +26,7 @@ simdjson::ondemand::parser& Parser() {
   return parser;
 }
 
-// Calls read(key, value) for each non-null field of the text's one object. The key as written is
-// only good for IsField.
+// Calls read(key, value) for each non-null field of the text's one object, with a key for IsField.
 template <class Read>
 Status ForEachTopField(std::string_view text, std::size_t capacity, Read read) {
   BERTH_TRY_STATUS(CheckJson(text));

@@ -85,8 +85,7 @@ bool Reads(const Dialects& dialects, const std::string& annotation) {
          annotation.starts_with("resource.kubernetes.io/");
 }
 
-// Returns whether nothing of it stays: what kube-scheduler said of a pod does, and which GPUs are
-// unhealthy.
+// Returns whether nothing stays of it. What kube-scheduler said, and unhealthy GPUs, do.
 bool SlimMessage(const Json& condition, Json& message) {
   if (TextIn(condition, {"type"}) == "PodScheduled") return false;
   const auto gpus = NamedGpus(message.is_string() ? message.get_ref<const std::string&>() : "");

@@ -320,8 +320,7 @@ class PodReader {
     });
   }
 
-  // The name comes first, as in all lists that the API server writes; a resource without one is
-  // nobody's.
+  // The name comes first, as in all lists of the API server; one without is nobody's.
   void ReadAllocated(object resource) {
     GivenKind kind = GivenKind::kOther;
     const auto is_gpus = [this](std::string_view name) { return rules_.CountsGpus(name); };
