@@ -104,6 +104,7 @@ struct NodeLine {
 std::vector<NodeLine> GpusLines(const NodeReport& facts) {
   std::vector<std::pair<std::string, std::string>> lines;  // what they are -> which
   const bool offers_none = OffersNoneOfItsGpus(facts.spec());
+  const bool changes = facts.spec().mig_trouble() == MigTrouble::kChanging;  // without a plugin
   for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
     const GpuFree& free = facts.node.gpus()[i];
     const bool open = facts.node.IsOpen(static_cast<int>(i)),
@@ -111,7 +112,9 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
     const std::vector<std::string>& held_by = facts.gpus[i].held_by;
     std::string is = healthy ? "" : foreign ? "given by another scheduler" : "unhealthy";
     if (healthy && held_by.empty()) {
-      is = open ? "idle" : offers_none ? "not offered" : "closed in place of an unhealthy one";
+      is = open                     ? "idle"
+           : offers_none || changes ? "not offered"
+                                    : "closed in place of an unhealthy one";
       if (!free.idle()) is = "used by a pod whose GPUs are unknown";
     }
     if (!held_by.empty()) is += (is.empty() ? "held by " : "; held by ") + Join(held_by, ", ");
@@ -151,7 +154,7 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
   if (offers_none) {
     told.push_back(
         {LackText(facts.node, {}, Reason::kNoGpuOffered), facts.spec().beside.in_slices == 0});
-  } else if (facts.missing > 0) {
+  } else if (facts.missing > 0 && !changes) {
     told.push_back({CountText(facts.missing, "GPU") + (facts.missing == 1 ? " is" : " are") +
                         " unhealthy; nobody says which",
                     true});

@@ -24,8 +24,7 @@ FoundLabel FirstOf(const Labels& labels, std::span<const std::string_view> keys)
   return {};
 }
 
-// NVIDIA's labels, which stand in the configuration unless others do, say nothing of the GPUs of
-// another vendor.
+// NVIDIA's labels, which the configuration has by default, say nothing of other vendors' GPUs.
 const std::string* ConfiguredLabel(const Labels& labels, const std::string& key,
                                    std::string_view nvidias, const GpuVendor* vendor) {
   const bool of_other = vendor != nullptr && vendor->name != kNvidiaVendor && key == nvidias;
@@ -88,9 +87,12 @@ void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const Device
   const std::int64_t labelled =
       memory_said ? facts.memory_mib : LabelledMib(labels, vendor, facts.problem);
   const std::int64_t catalogued = CataloguedMemoryMib(facts.model);
-  const bool unsaid = partitioning.empty() && vendor.name == "amd" && MostParts(facts.model) > 0;
-  const bool has_parts = IsOfPart(labelled, catalogued) || DevicesOf(counted) > kMostOnAmds;
-  if (unsaid && has_parts) parts = MostParts(facts.model);
+  // AMD's plugin has given parts the name of whole GPUs (ROCm/gpu-operator#382).
+  const bool unsaid = partitioning.empty();
+  const bool may = vendor.name == "amd" && (!unsaid || MostParts(facts.model) > 0);
+  const bool by_memory = unsaid && IsOfPart(labelled, catalogued);
+  const bool has_parts = by_memory || DevicesOf(counted) > kMostOnAmds;
+  if (parts == 1 && may && has_parts) parts = MostParts(facts.model);
   facts.parts = facts.parts || parts != 1;
   if (memory_said) return;
   if (!facts.parts) {
@@ -109,8 +111,7 @@ struct MachineGpus {
   int gpus = 0;
 };
 
-// By which the makers of nodes say how many they have: GKE, Karpenter on Azure and elsewhere, EKS,
-// ACK, CoreWeave.
+// How many a node has, as GKE, Karpenter on Azure and elsewhere, EKS, ACK and CoreWeave say it.
 bool SaysHowMany(std::string_view key) {
   return key == "cloud.google.com/gke-accelerator-count" ||
          key == "karpenter.azure.com/sku-gpu-count" || key.ends_with("/instance-gpu-count") ||
@@ -161,21 +162,15 @@ int LabelledGpus(const Labels& labels, const GpuVendor& vendor) {
 }
 
 bool IsGpuMachine(const Labels& labels, const MachineTypes& types) {
-  // Of clouds, and of what the GPU operators of NVIDIA and AMD look for.
-  constexpr std::array<std::string_view, 10> kKeys = {
-      "cloud.google.com/gke-accelerator",
-      "kubernetes.azure.com/accelerator",
-      "nvidia.com/gpu",
-      "nvidia.com/gpu.count",
-      "nvidia.com/gpu.present",
-      "nvidia.com/gpu.product",
-      "feature.node.kubernetes.io/pci-10de.present",
-      "feature.node.kubernetes.io/pci-0300_10de.present",
-      "feature.node.kubernetes.io/pci-0302_10de.present",
-      "feature.node.kubernetes.io/amd-gpu"};
+  // Of clouds, and of what the operators of NVIDIA, AMD and Habana look for.
+  constexpr auto kEnds = std::to_array<std::string_view>(
+      {"/gke-accelerator", "azure.com/accelerator", "nvidia.com/gpu", "nvidia.com/gpu.count",
+       "nvidia.com/gpu.present", "nvidia.com/gpu.product", "10de.present", "1da3.present", "/gaudi",
+       "/amd-gpu", "/amd-vgpu", "/instance-accelerator-count"});
   const auto says_so = [&](const auto& label) {
-    const auto& [key, value] = label;
-    const bool counts = std::ranges::find(kKeys, key) != kKeys.end() || SaysHowMany(key);
+    const std::string &key = label.first, &value = label.second;
+    const auto ends = [&key](std::string_view end) { return key.ends_with(end); };
+    const bool counts = std::ranges::any_of(kEnds, ends) || SaysHowMany(key);
     return counts && !value.empty() && value != "false" && value != "0";
   };
   return std::ranges::any_of(labels, says_so) ||
