@@ -13,11 +13,12 @@ inline constexpr std::int64_t kMostGpuPrice = 1'000'000;  // in an hour, in any 
 
 template <OneOf<GpuSpec> V>
 constexpr auto MembersOf(V& value) {
-  auto& [uuid, memory_mib, healthy, most_users, cores, capability, foreign] = value;
+  auto& [uuid, memory_mib, healthy, most_users, cores, unit_mib, capability, foreign] = value;
   return std::tuple(OfRole<Role::kIdentity>(uuid, AtFront("uuid")),
                     OfKind(memory_mib, AtFront("memory_mib")), OfKind(healthy, AtFront("healthy")),
                     OfKind(most_users, WhenSet("most_users", kMaxGpuPlaces)),
                     OfKind(cores, WhenSet("cores", kMostCores, 100)),
+                    OfKind(unit_mib, WhenSet("unit_mib", kMostMemoryUnit, 1)),
                     OfKind(capability, WhenSet("capability", kMostCapability)),
                     OfKind(foreign, WhenSet("foreign")));
 }

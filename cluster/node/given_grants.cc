@@ -114,15 +114,16 @@ bool LeavesOpen(const DeviceGrant& grant) {
 
 void Complete(DeviceGrant& grant, const GpuSpec& gpu) {
   grant.milli = MilliOf(gpu, grant.milli);
-  if (grant.memory_milli > 0) {
-    grant.memory_mib += gpu.memory_mib * grant.memory_milli / kMilliPerGpu;
-    if (grant.milli == 0) grant.milli = grant.memory_milli;
-    grant.memory_milli = 0;
+  grant.memory_mib = MibOf(gpu, grant.memory_mib);
+  const int part = std::exchange(grant.memory_milli, 0);
+  if (part > 0 && part <= kMilliPerGpu) {
+    grant.memory_mib += gpu.memory_mib * part / kMilliPerGpu;
+    if (grant.milli == 0) grant.milli = part;
   } else if (grant.memory_mib == 0) {
     grant.memory_mib = gpu.memory_mib * grant.milli / kMilliPerGpu;
   }
   if (grant.milli == 0) {
-    const auto filled = GrantOfShare(gpu, grant.gpu, {0, grant.memory_mib});
+    const auto filled = GrantOfShare(gpu, grant.gpu, {0, grant.memory_mib / gpu.unit_mib});
     grant.milli = filled ? filled->milli : kMilliPerGpu;
   }
 }

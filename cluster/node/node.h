@@ -84,7 +84,8 @@ struct GpuPlaces {
 inline constexpr std::int64_t kMostCpuMilli = 1'000'000'000'000;
 inline constexpr std::int64_t kMostMemoryBytes = std::int64_t{1} << 60;
 
-inline constexpr int kMostCores = 10'000;  // GpuSpec::cores
+inline constexpr int kMostCores = 10'000;        // GpuSpec::cores
+inline constexpr int kMostMemoryUnit = 1 << 16;  // GpuSpec::unit_mib
 
 struct GpuSpec {
   std::string uuid;             // empty = not known
@@ -93,6 +94,8 @@ struct GpuSpec {
   int most_users = 0;  // pods that its agent serves on it at a time; 0 = any number
   // Percent of compute that its agent gives of it in all, to pods that ask in percent.
   int cores = 100;
+  // MiB of each unit in which its agent, and pods that ask it for memory, count memory.
+  int unit_mib = 1;
   int capability = 0;    // of compute (CapabilityNumber); 0 = not known
   bool foreign = false;  // another scheduler gives it: not healthy here, and not out of order
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
@@ -224,6 +227,8 @@ struct NodeSpec {
     return !other_gpus.empty() && std::holds_alternative<WholeGpus>(shape.gpus) &&
            FindOther(other_gpus, shape.gpu_resource) != nullptr;
   }
+  // GpuSpec::unit_mib of its GPUs, which have one agent.
+  [[nodiscard]] int unit_mib() const { return gpus.empty() ? 1 : gpus.front().unit_mib; }
   // Whether it offers GPUs of any kind, given out or not.
   [[nodiscard]] bool has_gpus() const { return !gpus.empty() || places.count > 0 || mig.known(); }
   // Whether who asks for a GPU gets a part of one: a place, or a partition or MIG device that
@@ -256,20 +261,23 @@ inline int MilliOf(const GpuSpec& spec, int asked) {
   return spec.cores <= 100 ? asked : (asked * 100 + spec.cores - 1) / spec.cores;
 }
 
+// MiB of what a pod asked of its agent as memory.
+inline std::int64_t MibOf(const GpuSpec& spec, std::int64_t asked) { return asked * spec.unit_mib; }
+
 // What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty if the
 // GPU can never hold it: too small, or asked by memory that is unknown. Of several GPUs it is one
 // of the shares. Inline: the innermost step of every evaluation.
 inline std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu,
                                                const GpuShare& share) {
-  DeviceGrant grant{gpu, MilliOf(spec, share.milli), share.memory_mib};
+  DeviceGrant grant{gpu, MilliOf(spec, share.milli), MibOf(spec, share.memory_mib)};
   if (share.memory_milli > 0) {
     if (spec.memory_mib == 0) return std::nullopt;
     grant.memory_mib = spec.memory_mib * share.memory_milli / kMilliPerGpu;
     if (share.milli == 0) grant.milli = share.memory_milli;
   } else if (share.memory_mib > 0) {
-    if (share.memory_mib > spec.memory_mib) return std::nullopt;  // also where it is not known (0)
+    if (grant.memory_mib > spec.memory_mib) return std::nullopt;  // also where it is not known (0)
     if (share.milli == 0) {
-      const std::int64_t up = share.memory_mib * kMilliPerGpu + spec.memory_mib - 1;
+      const std::int64_t up = grant.memory_mib * kMilliPerGpu + spec.memory_mib - 1;
       grant.milli = static_cast<int>(up / spec.memory_mib);
     }
   } else {

@@ -62,7 +62,7 @@ void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
   for (const std::string& model : gpu_models) digester.Add(model);
   for (const GpuSpec& gpu : gpus) {
     digester.Add(gpu.uuid.empty(), gpu.memory_mib, gpu.healthy, gpu.most_users, gpu.cores,
-                 gpu.capability, gpu.foreign);
+                 gpu.unit_mib, gpu.capability, gpu.foreign);
   }
   // Names and what is like it: `name`, `labels`, `named_gpus_condition`, `ready_since`, `agents`,
   // the rest of `beside`. What depends on the pod and not its shape (scoring/admission.h):

@@ -26,7 +26,9 @@ struct DeviceGrant {
   // the node that is (given_grants.h).
   std::string uuid = {};
   // Thousandths of the GPU's memory, on top of memory_mib, as long as the GPU is not known.
+  // kAsAsked: none, and the amounts are the pod's, in the units of the GPU's agent.
   int memory_milli = 0;
+  static constexpr int kAsAsked = kMilliPerGpu + 1;
   // Of a share: those that have a part of it.
   ContainerMask containers = 0;
   friend bool operator==(const DeviceGrant&, const DeviceGrant&) = default;

@@ -18,8 +18,7 @@ NodeConstraints ConstraintsOf(const PodRequest& pod) {
   return pod.constraints == nullptr ? NodeConstraints() : *pod.constraints;
 }
 
-// The largest of low..high that fits; low - 1: none does. fits: once it does not, nothing larger
-// does.
+// The largest of low..high that fits, low - 1 if none does. fits: false for all beyond some value.
 template <class Fits>
 std::int64_t Largest(std::int64_t low, std::int64_t high, Fits fits) {
   std::int64_t best = low - 1;
@@ -76,7 +75,8 @@ std::string SmallerShare(const RequestShape& shape, const GpuShare& share, const
     return instead(milli, " thousandths of a GPU", share.milli);
   }
   if (const auto memory = LessOf(&GpuShare::memory_mib, shape, node); memory > 0) {
-    return instead(memory, " MiB of a GPU", share.memory_mib);
+    const char* const of = node.spec().unit_mib() == 1 ? " MiB of a GPU" : " units of memory";
+    return instead(memory, of, share.memory_mib);
   }
   if (const auto memory = LessOf(&GpuShare::memory_milli, shape, node); memory > 0) {
     return instead(memory, " thousandths of a GPU's memory", share.memory_milli);

@@ -110,9 +110,14 @@ std::string LinkText(const Node& node, const RequestShape& shape) {
   return idle + "; " + shortage;
 }
 
+std::string AskedMibText(std::int64_t asked, int unit) {
+  const std::string mib = std::to_string(asked * unit);
+  return unit == 1 ? mib : mib + " (" + std::to_string(asked) + " x " + std::to_string(unit) + ")";
+}
+
 std::string ShareText(const Node& node, const RequestShape& shape) {
   const auto& share = std::get<GpuShare>(shape.gpus);
-  int milli = 0, needed = kMilliPerGpu;  // of compute
+  int milli = 0, needed = kMilliPerGpu, unit = node.spec().unit_mib();
   std::int64_t memory_mib = 0;
   const GpuMask kept = node.KeptFrom(shape);
   for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
@@ -129,13 +134,12 @@ std::string ShareText(const Node& node, const RequestShape& shape) {
   if (share.milli > 0) {
     text += std::to_string(milli) + " thousandths, needs " + std::to_string(share.milli);
   }
-  const bool by_memory = share.memory_mib > 0 || share.memory_milli > 0;
-  if (by_memory) {
+  if (share.memory_mib > 0 || share.memory_milli > 0) {
     text += (share.milli > 0 ? "; " : "") + std::to_string(memory_mib) + " MiB, needs " +
-            (share.memory_mib > 0 ? std::to_string(share.memory_mib)
+            (share.memory_mib > 0 ? AskedMibText(share.memory_mib, unit)
                                   : std::to_string(share.memory_milli) + " thousandths of it");
   }
-  if (share.milli == 0 && share.memory_mib <= memory_mib && milli < needed) {
+  if (share.milli == 0 && share.memory_mib * unit <= memory_mib && milli < needed) {
     text += "; the compute that goes with it: " + std::to_string(std::max(milli, 0)) +
             " thousandths, needs " + std::to_string(needed);
   }
@@ -528,6 +532,9 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kNotItsOwn:
       if (!IsVgpu(spec)) return std::string(PredicateOf(reason));
       return "has vGPUs, which share a GPU with other virtual machines";
+    case Reason::kShareOfOtherAgent:
+      if (spec.places.count == 0 || spec.places.foreign) return std::string(PredicateOf(reason));
+      return "gives replicas of its GPUs and no other parts: ask for " + spec.gpu_resource;
     case Reason::kOnePlaceEach:
       return "shares its GPUs, and gives a container one replica";
     case Reason::kGpuTooSmall:

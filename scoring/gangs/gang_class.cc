@@ -178,7 +178,7 @@ bool Interchangeable(const Node& a, const Node& b) {
   const NodeSpec &x = a.spec(), &y = b.spec();
   const bool same_gpus = std::ranges::equal(x.gpus, y.gpus, [](const auto& g, const auto& h) {
     return g.memory_mib == h.memory_mib && g.healthy == h.healthy && g.most_users == h.most_users &&
-           g.capability == h.capability;
+           g.capability == h.capability && g.unit_mib == h.unit_mib;
   });
   return same_gpus && x.gpu_model == y.gpu_model && x.gpu_models == y.gpu_models &&
          x.ready == y.ready && x.links == y.links && x.mig == y.mig &&

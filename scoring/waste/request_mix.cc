@@ -10,8 +10,7 @@ namespace {
 constexpr double kLargestUnit = 1e12;
 constexpr double kForgotten = 1e-9;  // pods
 
-// The key that distinguishes classes. Links, disk, needs and wishes do not say how many GPUs will
-// be asked for.
+// The key of a class. Links, disk, needs and wishes do not say how many GPUs will be asked for.
 RequestShape KeyOf(RequestShape shape) {
   shape.memory_bytes = 0;
   shape.ephemeral_bytes = 0;
@@ -196,7 +195,7 @@ RequestShape WithCompute(RequestShape shape, const Snapshot& snapshot) {
     if (spec.gpus.empty() || !shape.Admits(spec.gpu_model)) continue;
     if (const auto grant = GrantOfShare(spec.gpus.front(), 0, asked)) {
       share->milli = grant->milli;
-      if (asked.memory_milli > 0) share->memory_mib = grant->memory_mib;
+      share->memory_mib = grant->memory_mib;
       break;
     }
   }

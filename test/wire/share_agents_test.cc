@@ -177,7 +177,8 @@ TEST(HamiShares, OfSeveralGpusAreOfAsManyCards) {
   const wire::ObservedPod observed = world.Observe(bound);
   EXPECT_EQ(observed.problem, "");
   EXPECT_EQ(observed.placement.grants,
-            (std::vector<DeviceGrant>{{0, 200, 12'000}, {1, 200, 12'000}}));
+            (std::vector<DeviceGrant>{{0, 200, 12'000, "", DeviceGrant::kAsAsked},
+                                      {1, 200, 12'000, "", DeviceGrant::kAsAsked}}));
   const Json three = PodAsking("c", {{"nvidia.com/gpu", "3"}, {"nvidia.com/gpumem", "1"}});
   EXPECT_EQ(world.Check(three), Reason::kTooFewGpus);
   const Json large = PodAsking("d", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "19000"}});
@@ -220,7 +221,11 @@ TEST(HamiShares, OfContainersThatNoGpuHasRoomForAreOfSeveral) {
   AgentWorld later(HamiNodeJson(), GivingHami());
   EXPECT_EQ(
       ReadAgain(later, pair, written).placement.grants,
-      (std::vector<DeviceGrant>{{.gpu = 0, .milli = 100, .memory_mib = 35'000, .containers = 3},
+      (std::vector<DeviceGrant>{{.gpu = 0,
+                                 .milli = 100,
+                                 .memory_mib = 35'000,
+                                 .memory_milli = DeviceGrant::kAsAsked,
+                                 .containers = 3},
                                 {.gpu = 1, .milli = 0, .memory_mib = 30'000, .containers = 4}}));
   EXPECT_EQ(later.Show(pair, "hami.io/vgpu-devices-allocated",
                        written.at("hami.io/vgpu-devices-allocated")),
@@ -512,6 +517,26 @@ TEST(VolcanoShares, OfContainersThatNoGpuHasRoomForAreOfSeveral) {
       Container("b", {{"volcano.sh/vgpu-number", "1"}, {"volcano.sh/vgpu-memory", "30000"}}));
   EXPECT_EQ(world.Bind(pair)["volcano.sh/vgpu-ids-new"],
             "GPU-a,NVIDIA,30000,30:;;GPU-b,NVIDIA,30000,0:");
+}
+
+TEST(VolcanoShares, AreCountedInTheUnitOfThePlugin) {  // gpuMemoryFactor 10
+  Json json = VolcanoNodeJson();
+  json["metadata"]["labels"]["nvidia.com/gpu.memory"] = "819200";
+  AgentWorld world(json);
+  EXPECT_EQ(world.node().spec().gpus[0].memory_mib, 819'200);
+  EXPECT_EQ(world.Bind(VolcanoPod("a", "20000"))["volcano.sh/vgpu-ids-new"],
+            "GPU-a,NVIDIA,20000,30:");
+  EXPECT_EQ(world.node().gpus()[0].memory_mib, 619'200);
+  EXPECT_EQ(
+      world.Show(VolcanoPod("b", "60000"), "volcano.sh/vgpu-ids-new", "GPU-a,NVIDIA,60000,30:"),
+      "");
+  EXPECT_EQ(world.node().gpus()[0].memory_mib, 19'200);
+  AgentWorld anew(json);  // after a restart, by what Berth wrote
+  EXPECT_EQ(anew.Show(VolcanoPod("a", "20000"), "berth.dev/devices",
+                      R"({"version":1,"node":"n1","containers":{"main":{"gpus":[)"
+                      R"({"index":0,"uuid":"GPU-a","milli":300,"memory_mib":20000}]}}})"),
+            "");
+  EXPECT_EQ(anew.node().gpus()[0], (GpuFree{.milli = 700, .users = 1, .memory_mib = 619'200}));
 }
 
 TEST(VolcanoShares, ThatThePluginWouldNotServeAreRefused) {

@@ -186,14 +186,14 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
                                         (meant.empty() ? "" : ", did you mean " + meant + "?"));
 }
 
-// "GPU-a,GPU-b": by index.
+// "GPU-a,GPU-b", or a line for each as nvidia-smi prints them: by index.
 Result<std::vector<std::string>> ReadUuids(std::string_view text) {
   std::vector<std::string> uuids;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view uuid = Trimmed(text.substr(begin, end - begin));
+  for (text = Trimmed(text); !text.empty();) {
+    const std::string_view uuid = NextPart(text, text.find(',') < text.find('\n') ? ',' : '\n');
     const std::string place = "[" + std::to_string(uuids.size()) + "]: ";
-    if (uuid.empty() || uuid.size() > kLongestUuid) {
+    if (uuid.empty() || uuid.size() > kLongestUuid ||
+        uuid.find_first_of(" ;\"'[]{}") != std::string_view::npos) {
       return Invalid(place + "want a UUID of 1.." + std::to_string(kLongestUuid) +
                      " characters, got \"" + std::string(uuid.substr(0, kLongestUuid)) + "\"");
     }
@@ -201,7 +201,7 @@ Result<std::vector<std::string>> ReadUuids(std::string_view text) {
       return Invalid(place + "\"" + std::string(uuid) + "\" is there twice");
     }
     uuids.emplace_back(uuid);
-    begin = end + 1;
+    text = Trimmed(text);
   }
   return uuids;
 }
@@ -260,15 +260,16 @@ class BerthNode final : public wire::NodeReading {
   const wire::NodeFacts facts_;
 };
 
-// What the request leaves open follows on the node (cluster/node/given_grants.h), whatever is
-// written.
+// What the request leaves open follows on the node alone (cluster/node/given_grants.h).
 void TakeAmounts(const RequestShape& shape, std::vector<DeviceGrant>& gpus) {
+  const int none = shape.share_agent.empty() ? 0 : DeviceGrant::kAsAsked;
   for (DeviceGrant& grant : gpus) {
     const GpuShare share = AskedOf(grant, shape);
     const bool says_memory = share.memory_mib > 0 || share.memory_milli > 0;
     grant.milli = share.milli;
     grant.memory_mib = share.memory_mib;
-    grant.memory_milli = says_memory ? share.memory_milli : share.milli;
+    const int part = says_memory ? share.memory_milli : share.milli;
+    grant.memory_milli = part > 0 || share.milli == 0 ? part : none;
   }
 }
 

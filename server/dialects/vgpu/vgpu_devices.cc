@@ -200,8 +200,10 @@ std::vector<VgpuDevice> VgpuDevicesOf(const PodRequest& pod, const Placement& pl
     const auto container = std::ranges::find(pod.containers, name, &ContainerAsk::name);
     if (container == pod.containers.end()) continue;
     for (const DeviceGrant& grant : grants) {
-      devices.push_back(
-          {container->index, node.UuidOf(grant.gpu), grant.memory_mib, CoresOf(container->gpus)});
+      const auto* const share = std::get_if<GpuShare>(&container->gpus);
+      const int unit = share != nullptr && share->memory_mib > 0 ? 1 : node.unit_mib();
+      devices.push_back({container->index, node.UuidOf(grant.gpu), grant.memory_mib / unit,
+                         CoresOf(container->gpus)});
     }
   }
   return devices;
@@ -211,7 +213,7 @@ std::string VgpuSegment(const std::vector<VgpuDevice>& devices, int container) {
   std::string segment;
   for (const VgpuDevice& device : devices) {
     if (device.container != container) continue;
-    segment += device.uuid + ",NVIDIA," + std::to_string(device.memory_mib) + "," +
+    segment += device.uuid + ",NVIDIA," + std::to_string(device.memory) + "," +
                std::to_string(device.cores) + ":";
   }
   return segment;

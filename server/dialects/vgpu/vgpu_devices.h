@@ -6,8 +6,7 @@
 //
 // A segment per container, with "UUID,vendor,MiB,cores:" per device. Cores are percent of the GPU's
 // compute; 0: no part of its own. HAMi ends each segment by ";", Volcano has it between them.
-// (HAMi at 0269521, pkg/util/util.go; Project-HAMi/volcano-vgpu-device-plugin at 0798272,
-// pkg/util/util.go.)
+// (HAMi at 0269521, Project-HAMi/volcano-vgpu-device-plugin at 0798272: pkg/util/util.go.)
 #pragma once
 
 #include <cstdint>
@@ -30,10 +29,8 @@ namespace berth::dialects {
 // How pods ask HAMi's and Volcano's agents for a part of a GPU: a number of GPUs, and of each of
 // them memory in MiB or in percent, and compute in percent ("cores"), per container.
 //
-//   GPUs, memory             that much memory of each; compute goes with it
-//   GPUs, memory, cores      both
-//   GPUs, percent            of the memory of each; compute goes with it
-//   GPUs, percent, cores     both
+//   GPUs, memory             that much memory of each; compute goes with it, or as "cores" say
+//   GPUs, percent            of the memory of each; compute in the same way
 //   GPUs, cores              all of the memory, so whole GPUs
 //   GPUs alone               whole ones
 //
@@ -58,22 +55,21 @@ void AddVgpuAsk(const VgpuWords& words, std::string_view resource, std::int64_t 
 Status ReadVgpuUuids(const wire::PodParts& parts, std::string_view use_key,
                      std::string_view nouse_key, RequestShape& shape);
 
-// The parts of such a list, without blanks; none of an annotation that is not there. Error:
-// kInvalidArgument with the key, beyond wire::kMostListed.
+// The parts of such a list, without blanks. Error: kInvalidArgument beyond wire::kMostListed.
 Result<std::set<std::string>> ListIn(const wire::PodParts& parts, std::string_view key);
 
 // Makes shares of the parts that containers ask for in these words. Error: kInvalidArgument with
 // the container and the resource.
 Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts);
 
-// What the container asks for in these words, before FindVgpuShares. Also where Berth refuses it.
+// What the container asks for in these words, refused or not. Requires: before FindVgpuShares.
 wire::RecordedAsk VgpuAskOf(const VgpuWords& words, const wire::ContainerSpec& container);
 
 // One device of one container.
 struct VgpuDevice {
   int container = 0;  // among all of the pod, init containers first
   std::string uuid;
-  std::int64_t memory_mib = 0;
+  std::int64_t memory = 0;  // in units of the agent (GpuSpec::unit_mib)
   int cores = 0;
 };
 

@@ -8,19 +8,16 @@
 //         mode (mig, mps) Berth gives none: where all are, the node is Volcano's scheduler's.
 //   pod   resources volcano.sh/vgpu-number with -memory, -memory-percentage, -cores
 //         (vgpu/vgpu_devices.h), of main containers: the plugin serves no others
-//   pod   annotations volcano.sh/vgpu-use-gpuuuid: GPU-a,GPU-b and vgpu-nouse-gpuuuid: GPU-c, and
-//         those of HAMi (hami/hami_dialect.h)
+//   pod   annotations volcano.sh/vgpu-use-gpuuuid and vgpu-nouse-gpuuuid, and those of HAMi
 //   pod   what Volcano's scheduler writes, and Berth with the Binding:
 //         volcano.sh/vgpu-node, volcano.sh/vgpu-time     node and unix seconds of the decision
-//         volcano.sh/vgpu-ids-new                        vgpu/vgpu_devices.h, a segment per main
-//                                                        container with ";" between them
+//         volcano.sh/vgpu-ids-new                        vgpu/vgpu_devices.h, of main containers
 //         volcano.sh/devices-to-allocate                 the same; the plugin empties the segments
 //         volcano.sh/bind-phase, volcano.sh/bind-time    "allocating", then success or failed
 //
 // Asked for so many devices, the plugin takes the pod of its node with the oldest vgpu-time that
-// has as many left to allocate, whichever pod it was asked for: one pod at a time may be on its way
-// to its devices (server/dialects/one_at_a_time.h). (Project-HAMi/volcano-vgpu-device-plugin at
-// 0798272, pkg/util/util.go.)
+// has as many left, whichever it was asked for: one pod at a time may be on its way
+// (server/dialects/one_at_a_time.h). (Project-HAMi/volcano-vgpu-device-plugin at 0798272.)
 #include <algorithm>
 #include <array>
 #include <string>
@@ -30,6 +27,7 @@
 #include "base/text.h"
 #include "server/dialects/registry.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
+#include "topology/gpu_model.h"
 
 namespace berth::dialects {
 namespace {
@@ -40,7 +38,7 @@ constexpr VgpuWords kVolcanoWords = {kVolcanoAgent, "volcano.sh/vgpu-number",
                                      "volcano.sh/vgpu-cores"};
 constexpr std::array kVolcanoResources = {kVolcanoWords.number, kVolcanoWords.memory,
                                           kVolcanoWords.percent, kVolcanoWords.cores};
-constexpr std::array kVolcanoNumber = {kVolcanoWords.number};
+constexpr std::array kVolcanoOffered = {kVolcanoWords.number, kVolcanoWords.memory};
 
 constexpr std::string_view kVolcanoRegister = "volcano.sh/node-vgpu-register";
 constexpr std::string_view kVolcanoIds = "volcano.sh/vgpu-ids-new";
@@ -58,6 +56,7 @@ constexpr std::array kVolcanoGrants = {kVolcanoIds};
 
 constexpr std::int64_t kMostGpuMib = std::int64_t{1} << 40;
 constexpr std::string_view kSharedMode = "hami-core";
+constexpr std::int64_t kMostListedUnits = 60'000;  // devices that the kubelet takes in one list
 
 struct VolcanoGpus {
   std::vector<GpuSpec> gpus;
@@ -104,8 +103,11 @@ Result<VolcanoGpus> ReadRegister(std::string_view text) {
 
 class VolcanoNode final : public wire::NodeReading {
  public:
-  VolcanoNode(std::string_view registered, wire::DeviceCount offered)
-      : read_(ReadRegister(registered)), offered_(std::move(offered)) {}
+  VolcanoNode(std::string_view registered, const wire::NodeFacts& facts)
+      : read_(ReadRegister(registered)),
+        offered_(facts.Resource(kVolcanoWords.number)),
+        memory_(facts.Resource(kVolcanoWords.memory)),
+        product_(facts.product) {}
 
   void CountGpus(wire::GpuDraft& draft) override {
     const bool is_left_over =  // since its plugin gave way to another
@@ -130,14 +132,47 @@ class VolcanoNode final : public wire::NodeReading {
           "restart Volcano's device plugin there: " + place + read_.error().message;
       return;
     }
+    CountMib(draft);
     draft.shared->gpus = std::move(read_->gpus);
     draft.shared->models = std::move(read_->models);
     CountRegistered(offered_.allocatable - read_->of_other_mode, draft);
   }
 
  private:
+  // The plugin registers memory in the unit by which pods ask for it (gpuMemoryFactor), known by
+  // what the GPUs have. Until October 2024 it registered MiB all the same, and offered units.
+  void CountMib(wire::GpuDraft& draft) {
+    std::int64_t known = 0, known_mib = 0, all = 0;
+    for (std::size_t i = 0; i < read_->gpus.size(); ++i) {
+      const std::string& model = read_->models[i];
+      std::int64_t has = product_.empty() || product_ == model ? draft.gpu_memory_mib : 0;
+      // A bare name has several sizes: an A100 has 40 or 80 GiB.
+      if (has == 0 && FindGpuModel(model) == nullptr) has = CataloguedMemoryMib(model);
+      all += read_->gpus[i].memory_mib;
+      if (has == 0 || read_->gpus[i].foreign) continue;
+      known += read_->gpus[i].memory_mib;
+      known_mib += has;
+    }
+    std::int64_t unit = known > 0 ? (known_mib + known / 2) / known : 1;
+    const bool has_units = unit > 1;
+    if (!has_units && memory_.allocatable > 0) {
+      unit = all / std::max(memory_.capacity, memory_.allocatable);
+    }
+    unit = std::clamp<std::int64_t>(unit, 1, kMostMemoryUnit);
+    for (GpuSpec& gpu : read_->gpus) {
+      gpu.unit_mib = static_cast<int>(unit);
+      if (has_units) gpu.memory_mib *= unit;
+    }
+    if (memory_.resource.empty() || memory_.allocatable > 0 || all <= kMostListedUnits) return;
+    draft.AddProblem("set gpuMemoryFactor of Volcano's device plugin to " +
+                     std::to_string((all * unit + kMostListedUnits - 1) / kMostListedUnits) +
+                     ", since of " + std::to_string(all) + " units the kubelet offers none as " +
+                     std::string(kVolcanoWords.memory));
+  }
+
   Result<VolcanoGpus> read_;
-  wire::DeviceCount offered_;
+  wire::DeviceCount offered_, memory_;
+  const std::string_view product_;
 };
 
 Status RefuseInitContainers(const wire::PodParts& parts) {
@@ -162,7 +197,7 @@ class VolcanoDialect final : public wire::Dialect {
     return {.of_nodes = kVolcanoNodeKeys,
             .of_pods = kVolcanoChoices,
             .resources = kVolcanoResources,
-            .node_resources = kVolcanoNumber,
+            .node_resources = kVolcanoOffered,
             .grants = kVolcanoGrants,
             .grants_of_own_nodes = true};
   }
@@ -170,9 +205,8 @@ class VolcanoDialect final : public wire::Dialect {
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
       const wire::NodeFacts& facts) const override {
     const std::string_view registered = facts.Annotation(kVolcanoRegister);
-    wire::DeviceCount offered = facts.Resource(kVolcanoWords.number);
-    if (registered.empty() && offered.capacity == 0) return nullptr;
-    return std::make_unique<VolcanoNode>(registered, std::move(offered));
+    if (registered.empty() && facts.Resource(kVolcanoWords.number).capacity == 0) return nullptr;
+    return std::make_unique<VolcanoNode>(registered, facts);
   }
 
   [[nodiscard]] Status AddAsk(std::string_view resource, std::int64_t amount,
