@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
-#include <numeric>
-
 namespace berth {
 
 std::size_t EditDistance(std::string_view a, std::string_view b) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/groups/disruption_budgets.h"
 
-#include <utility>
-
 namespace berth {
 
 bool PodDisruptionBudget::Covers(const PodRequest& pod) const {

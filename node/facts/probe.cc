@@ -144,17 +144,6 @@ class Kfd {
   std::map<std::int64_t, std::size_t> positions_;  // of a node in found_.gpus
 };
 
-}  // namespace
-
-FoundMachine ProbeAmdKfd(const std::string& sys_root) {
-  Kfd kfd(fs::path(sys_root) / "class/kfd/kfd/topology/nodes");
-  kfd.FindGpus();
-  kfd.FindLinks();
-  return std::move(kfd).Take();
-}
-
-namespace {
-
 constexpr std::size_t kMostInformationBytes = std::size_t{16} << 10;
 
 // "GPU-..." of the line "GPU UUID:  GPU-..."; "" where it is not there, or "GPU-????????-...", as
@@ -168,32 +157,6 @@ std::string UuidIn(std::string_view text) {
   }
   return "";
 }
-
-}  // namespace
-
-FoundMachine ProbeNvidiaProc(const std::string& proc_root) {
-  FoundMachine found;
-  std::error_code failed;
-  fs::directory_iterator at(proc_root + "/driver/nvidia/gpus", failed);
-  for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
-    if (found.gpus.size() == static_cast<std::size_t>(kMaxGpus)) {
-      found.gpus.clear();
-      found.problems.push_back("want at most " + std::to_string(kMaxGpus) +
-                               " GPUs in /proc/driver/nvidia/gpus, got more: none is described");
-      return found;
-    }
-    const auto text = ReadFile((at->path() / "information").string(), kMostInformationBytes);
-    FoundGpu& gpu = found.gpus.emplace_back();
-    gpu.pci = PciAddress(at->path().filename().string());
-    if (text) gpu.id = UuidIn(*text);
-    if (gpu.id.empty()) found.problems.push_back("GPU at " + gpu.pci + ": its UUID is not known");
-  }
-  std::ranges::sort(found.gpus, {}, &FoundGpu::pci);
-  for (std::size_t i = 0; i < found.gpus.size(); ++i) found.gpus[i].number = static_cast<int>(i);
-  return found;
-}
-
-namespace {
 
 using wire::Json;
 
@@ -346,7 +309,38 @@ void AddMig(const FoundMachine& found, NodeFacts& facts) {
   facts.annotations[std::string(wire::kMigAnnotation)] = MigAnnotation(found);
 }
 
+constexpr unsigned kMostSeconds = 20;
+
 }  // namespace
+
+FoundMachine ProbeAmdKfd(const std::string& sys_root) {
+  Kfd kfd(fs::path(sys_root) / "class/kfd/kfd/topology/nodes");
+  kfd.FindGpus();
+  kfd.FindLinks();
+  return std::move(kfd).Take();
+}
+
+FoundMachine ProbeNvidiaProc(const std::string& proc_root) {
+  FoundMachine found;
+  std::error_code failed;
+  fs::directory_iterator at(proc_root + "/driver/nvidia/gpus", failed);
+  for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
+    if (found.gpus.size() == static_cast<std::size_t>(kMaxGpus)) {
+      found.gpus.clear();
+      found.problems.push_back("want at most " + std::to_string(kMaxGpus) +
+                               " GPUs in /proc/driver/nvidia/gpus, got more: none is described");
+      return found;
+    }
+    const auto text = ReadFile((at->path() / "information").string(), kMostInformationBytes);
+    FoundGpu& gpu = found.gpus.emplace_back();
+    gpu.pci = PciAddress(at->path().filename().string());
+    if (text) gpu.id = UuidIn(*text);
+    if (gpu.id.empty()) found.problems.push_back("GPU at " + gpu.pci + ": its UUID is not known");
+  }
+  std::ranges::sort(found.gpus, {}, &FoundGpu::pci);
+  for (std::size_t i = 0; i < found.gpus.size(); ++i) found.gpus[i].number = static_cast<int>(i);
+  return found;
+}
 
 NodeFacts FactsOf(FoundMachine found, const PciTree& tree) {
   NodeFacts facts;
@@ -378,12 +372,6 @@ NodeFacts ProbeMachine(const ProbeRoots& roots) {
   if (facts.gpus.empty()) AddProblem("no GPU of NVIDIA or AMD was found", facts.problems);
   return facts;
 }
-
-namespace {
-
-constexpr unsigned kMostSeconds = 20;
-
-}  // namespace
 
 int PrintFacts(const ProbeRoots& roots) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -21,6 +21,24 @@ namespace {
 constexpr std::chrono::milliseconds kLongestWait = std::chrono::minutes(1);
 constexpr std::chrono::milliseconds kWithoutWatch = std::chrono::seconds(1);
 
+namespace fs = std::filesystem;
+
+Status Failed(const std::string& path, const std::error_code& code) {
+  return Fail(Errc::kUnavailable, path + ": " + code.message());
+}
+
+// In one step, so that there is always something at the path.
+Status LinkAnew(const std::string& path, const std::string& target) {
+  const std::string next = path + ".new";
+  std::error_code code;
+  fs::remove(next, code);
+  fs::create_symlink(target, next, code);
+  if (code) return Failed(next, code);
+  fs::rename(next, path, code);
+  if (code) return Failed(path, code);
+  return {};
+}
+
 }  // namespace
 
 FolderWatch::FolderWatch(const std::string& folder)
@@ -72,28 +90,6 @@ bool FolderWatch::KubeletIsNew() {
 }
 
 bool FolderWatch::KubeletIsThere() const { return Look() != Identity{}; }
-
-namespace {
-
-namespace fs = std::filesystem;
-
-Status Failed(const std::string& path, const std::error_code& code) {
-  return Fail(Errc::kUnavailable, path + ": " + code.message());
-}
-
-// In one step, so that there is always something at the path.
-Status LinkAnew(const std::string& path, const std::string& target) {
-  const std::string next = path + ".new";
-  std::error_code code;
-  fs::remove(next, code);
-  fs::create_symlink(target, next, code);
-  if (code) return Failed(next, code);
-  fs::rename(next, path, code);
-  if (code) return Failed(path, code);
-  return {};
-}
-
-}  // namespace
 
 AgentFolder::AgentFolder(std::string kubelet_folder) : folder_(std::move(kubelet_folder)) {}
 

@@ -69,6 +69,48 @@ std::string Quoted(std::string_view text) {
   return "\"" + std::string(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "") + "\"";
 }
 
+constexpr std::size_t kMostTextBytes = 300;
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLinks = "berth/run/";  // from the kubelet's folder
+constexpr const char* kLinkPrefix = "back-";
+
+// As long as this a registration lasts: "1795430000000000001-1795430000000000002"; "" = none.
+std::string SocketsNow(const std::string& folder, const PluginAddress& plugin) {
+  const std::int64_t plugins = MadeAt(folder + "/" + plugin.endpoint);
+  const std::int64_t kubelets = MadeAt(folder + "/" + kKubeletSocket);
+  if (plugins == 0 || kubelets == 0) return "";
+  return std::to_string(plugins) + "-" + std::to_string(kubelets);
+}
+
+// The plugin under a name that it never had; under its own where no link can be made.
+PluginAddress Renamed(PluginAddress plugin, const std::string& folder) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::string name = kLinks + (kLinkPrefix + std::to_string(now.count())) + ".sock";
+  std::error_code code;
+  fs::create_symlink("../../" + plugin.endpoint, folder + "/" + name, code);
+  if (!code) plugin.endpoint = name;
+  return plugin;
+}
+
+constexpr Duration kPause = std::chrono::milliseconds(10);
+
+// The kubelet answers 100 calls in a second, of all who ask together, and refuses the others.
+template <class Send>
+grpc::Status Patiently(Duration limit, Send send) {
+  const auto end = After(limit);
+  while (true) {
+    grpc::ClientContext context;
+    context.set_deadline(end);
+    const grpc::Status status = send(&context);
+    const bool again =
+        status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && After(kPause) < end;
+    if (!again) return status;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 }  // namespace
 
 Status RegisterWithKubelet(const std::string& kubelet_socket, const PluginAddress& plugin,
@@ -88,12 +130,6 @@ Status RegisterWithKubelet(const std::string& kubelet_socket, const PluginAddres
   if (!status.ok()) return tl::unexpected(CallFailed("Register", status));
   return {};
 }
-
-namespace {
-
-constexpr std::size_t kMostTextBytes = 300;
-
-}  // namespace
 
 std::shared_ptr<grpc::Channel> SocketChannel(const std::string& path) {
   grpc::ChannelArguments arguments;
@@ -119,33 +155,6 @@ Error CallFailed(const std::string& call, const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) code = Errc::kInvalidArgument;
   return {code, call + ": " + text.substr(0, std::min(text.size(), kMostTextBytes))};
 }
-
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char* kLinks = "berth/run/";  // from the kubelet's folder
-constexpr const char* kLinkPrefix = "back-";
-
-// As long as this a registration lasts: "1795430000000000001-1795430000000000002"; "" = none.
-std::string SocketsNow(const std::string& folder, const PluginAddress& plugin) {
-  const std::int64_t plugins = MadeAt(folder + "/" + plugin.endpoint);
-  const std::int64_t kubelets = MadeAt(folder + "/" + kKubeletSocket);
-  if (plugins == 0 || kubelets == 0) return "";
-  return std::to_string(plugins) + "-" + std::to_string(kubelets);
-}
-
-// The plugin under a name that it never had; under its own where no link can be made.
-PluginAddress Renamed(PluginAddress plugin, const std::string& folder) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const std::string name = kLinks + (kLinkPrefix + std::to_string(now.count())) + ".sock";
-  std::error_code code;
-  fs::create_symlink("../../" + plugin.endpoint, folder + "/" + name, code);
-  if (!code) plugin.endpoint = name;
-  return plugin;
-}
-
-}  // namespace
 
 std::int64_t MadeAt(const std::string& path) {
   struct stat found {};
@@ -174,27 +183,6 @@ void RemoveDirectLinks(const std::string& folder) {
     if (ours && entry.is_symlink(ignored)) fs::remove(entry.path(), ignored);
   }
 }
-
-namespace {
-
-constexpr Duration kPause = std::chrono::milliseconds(10);
-
-// The kubelet answers 100 calls in a second, of all who ask together, and refuses the others.
-template <class Send>
-grpc::Status Patiently(Duration limit, Send send) {
-  const auto end = After(limit);
-  while (true) {
-    grpc::ClientContext context;
-    context.set_deadline(end);
-    const grpc::Status status = send(&context);
-    const bool again =
-        status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && After(kPause) < end;
-    if (!again) return status;
-    std::this_thread::sleep_for(kPause);
-  }
-}
-
-}  // namespace
 
 KubeletPodResources::KubeletPodResources(const std::string& socket)
     : channel_(SocketChannel(socket)) {}

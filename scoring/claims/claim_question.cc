@@ -185,6 +185,30 @@ bool IsShared(const std::vector<ClaimedGpu>& claims, const std::string& device,
   });
 }
 
+// How many GPUs, or parts of them, the claims ask for; 0: other devices too, or not so many.
+int GpusAskedFor(const std::vector<DeviceClaim>& claims, const FindClass& find_class) {
+  std::int64_t count = 0;
+  for (const DeviceClaim& claim : claims) {
+    for (const DeviceRequest& request : claim.requests) {
+      if (request.first_available || request.wants.front().all) return 0;
+      const auto device_class = find_class(request.wants.front().device_class);
+      if (!device_class || !device_class->whole) return 0;
+      const std::int64_t wanted = request.wants.front().count;
+      if (wanted < 1 || wanted > kMaxGpusPerNode - count) return 0;
+      count += wanted;
+    }
+  }
+  return static_cast<int>(count);
+}
+
+bool AsksForParts(const std::vector<DeviceClaim>& claims) {
+  return std::ranges::any_of(claims, [](const DeviceClaim& claim) {
+    return std::ranges::any_of(claim.requests, [](const DeviceRequest& request) {
+      return !request.wants.front().capacity.empty();
+    });
+  });
+}
+
 }  // namespace
 
 Result<ClaimQuestion> ClaimQuestion::Make(std::vector<DeviceClaim> claims,
@@ -283,34 +307,6 @@ NodeQuestion ClaimQuestion::On(const DevicePools& pools, const std::set<DeviceNa
   };
   return node;
 }
-
-namespace {
-
-// How many GPUs, or parts of them, the claims ask for; 0: other devices too, or not so many.
-int GpusAskedFor(const std::vector<DeviceClaim>& claims, const FindClass& find_class) {
-  std::int64_t count = 0;
-  for (const DeviceClaim& claim : claims) {
-    for (const DeviceRequest& request : claim.requests) {
-      if (request.first_available || request.wants.front().all) return 0;
-      const auto device_class = find_class(request.wants.front().device_class);
-      if (!device_class || !device_class->whole) return 0;
-      const std::int64_t wanted = request.wants.front().count;
-      if (wanted < 1 || wanted > kMaxGpusPerNode - count) return 0;
-      count += wanted;
-    }
-  }
-  return static_cast<int>(count);
-}
-
-bool AsksForParts(const std::vector<DeviceClaim>& claims) {
-  return std::ranges::any_of(claims, [](const DeviceClaim& claim) {
-    return std::ranges::any_of(claim.requests, [](const DeviceRequest& request) {
-      return !request.wants.front().capacity.empty();
-    });
-  });
-}
-
-}  // namespace
 
 std::optional<RequestShape> WholeGpusOf(const std::vector<DeviceClaim>& claims,
                                         const FindClass& find_class, const RequestShape& pod) {

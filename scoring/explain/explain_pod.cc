@@ -2,7 +2,6 @@
 #include "scoring/explain/explain_pod.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <string_view>
 #include <utility>

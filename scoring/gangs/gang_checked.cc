@@ -2,11 +2,9 @@
 #include "scoring/gangs/gang_checked.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <limits>
 #include <map>
 #include <memory>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -105,33 +103,6 @@ tl::expected<GangPlan, GangShortage> PlanWith(const Planning& with, const GangAs
   return PlanGang({snapshot, with.tree, with.engine, with.room}, ask);
 }
 
-}  // namespace
-
-tl::expected<GangPlan, GangShortage> PlanAfterEvictions(const Planning& with, const GangAsk& ask,
-                                                        const EvictionLimits& limits) {
-  const PodRequest& least = std::ranges::min_element(ask.members, {}, [](const GangMember& member) {
-                              return member.pod.priority;
-                            })->pod;
-  const std::vector<Clearable> nodes = ClearableNodes(*with.snapshot, least, limits);
-  if (nodes.empty()) return PlanGang(with, ask);
-  const auto first = [&nodes](std::size_t count) { return std::span(nodes).first(count); };
-  std::size_t too_few = 0, enough = std::min(nodes.size(), ask.members.size());
-  auto plan = PlanWith(with, ask, first(enough));
-  while (!plan && enough < nodes.size()) {
-    too_few = std::exchange(enough, std::min(nodes.size(), enough * 2));
-    plan = PlanWith(with, ask, first(enough));
-  }
-  while (plan && enough - too_few > 1 && enough <= kMostNodesToSpare) {
-    const std::size_t middle = (too_few + enough) / 2;
-    auto smaller = PlanWith(with, ask, first(middle));
-    (smaller ? enough : too_few) = middle;
-    if (smaller) plan = std::move(smaller);
-  }
-  return plan;
-}
-
-namespace {
-
 // Nodes on which nobody is evicted for the pod: kube-scheduler has room there by its own count, so
 // that it names no victims; or others have room kept there, which may come free later. Sorted.
 std::vector<NodeIndex> NotCleared(const Snapshot& snapshot, const PodRequest& pod,
@@ -202,6 +173,29 @@ class AfterClearing final : public BesideKept {
 };
 
 }  // namespace
+
+tl::expected<GangPlan, GangShortage> PlanAfterEvictions(const Planning& with, const GangAsk& ask,
+                                                        const EvictionLimits& limits) {
+  const PodRequest& least = std::ranges::min_element(ask.members, {}, [](const GangMember& member) {
+                              return member.pod.priority;
+                            })->pod;
+  const std::vector<Clearable> nodes = ClearableNodes(*with.snapshot, least, limits);
+  if (nodes.empty()) return PlanGang(with, ask);
+  const auto first = [&nodes](std::size_t count) { return std::span(nodes).first(count); };
+  std::size_t too_few = 0, enough = std::min(nodes.size(), ask.members.size());
+  auto plan = PlanWith(with, ask, first(enough));
+  while (!plan && enough < nodes.size()) {
+    too_few = std::exchange(enough, std::min(nodes.size(), enough * 2));
+    plan = PlanWith(with, ask, first(enough));
+  }
+  while (plan && enough - too_few > 1 && enough <= kMostNodesToSpare) {
+    const std::size_t middle = (too_few + enough) / 2;
+    auto smaller = PlanWith(with, ask, first(middle));
+    (smaller ? enough : too_few) = middle;
+    if (smaller) plan = std::move(smaller);
+  }
+  return plan;
+}
 
 std::optional<ClearedPlan> PlanToClear(const Planning& with, GangAsk ask,
                                        const Clearing& clearing) {

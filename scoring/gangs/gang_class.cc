@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/gangs/gang_class.h"
 
-#include <algorithm>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -48,64 +46,6 @@ void FindRoom(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& memo, c
     alike.room[i] = ask.devices->Room(i, member.claims, std::min(alike.room[i], all));
   }
 }
-
-}  // namespace
-
-std::vector<RoleNeed> NeedsOf(const GangAsk& ask, std::span<const GangClass> classes) {
-  std::vector<RoleNeed> needs;
-  for (const GangRole& role : ask.roles) {
-    RoleNeed need{.classes = {}, .members = role.minimum};
-    for (const GangMember& member : ask.members) {
-      if (member.fixed != kNoNode && member.pod.role == role.name) --need.members;
-    }
-    for (std::size_t c = 0; c < classes.size(); ++c) {
-      if (classes[c].pod->role == role.name) need.classes.push_back(c);
-    }
-    if (need.members > 0) needs.push_back(std::move(need));
-  }
-  return needs;
-}
-
-std::vector<std::size_t> ByRank(std::span<const GangMember> members) {
-  std::vector<std::size_t> order(members.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::sort(order, {}, [&](std::size_t i) {
-    return std::tuple<int, std::string_view>(members[i].rank, members[i].pod.id.uid);
-  });
-  return order;
-}
-
-std::vector<GangClass> ClassesOf(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& room,
-                                 const GangAsk& ask, std::span<const std::size_t> by_rank) {
-  const std::vector<GangMember>& members = ask.members;
-  std::vector<GangClass> classes;
-  for (const std::size_t i : by_rank) {
-    if (members[i].fixed != kNoNode) continue;
-    auto alike = std::ranges::find_if(classes, [&](const GangClass& other) {
-      const GangMember& first = members[other.members.front()];
-      return SamePodKind(first.pod, members[i].pod) && first.excluded == members[i].excluded &&
-             first.outside == members[i].outside && first.claims == members[i].claims &&
-             (ask.roles.empty() || first.pod.role == members[i].pod.role);
-    });
-    if (alike == classes.end()) {
-      alike =
-          classes.insert(classes.end(), GangClass{&members[i].pod, {}, {}, 0, members[i].claims});
-      alike->milli = MilliOf(members[i].pod.shape);
-      FindRoom(snapshot, room, ask, members[i], *alike);
-    }
-    alike->members.push_back(i);
-  }
-  // Ties stay in the order of the lowest ranks.
-  std::ranges::stable_sort(classes, {}, [&](const GangClass& of) {
-    const RequestShape& shape = of.shape();
-    const auto nodes = std::ranges::count_if(of.room, [](int pods) { return pods > 0; });
-    return std::tuple(-of.milli, of.claims == kNoClaims, !shape.links.limits(),
-                      shape.models.empty(), -shape.cpu_milli, nodes);
-  });
-  return classes;
-}
-
-namespace {
 
 constexpr std::int64_t kStepsPerTry =
     100;                                // trying a pod on a node costs as much as so many states
@@ -424,6 +364,60 @@ class CountSearch {
 };
 
 }  // namespace
+
+std::vector<RoleNeed> NeedsOf(const GangAsk& ask, std::span<const GangClass> classes) {
+  std::vector<RoleNeed> needs;
+  for (const GangRole& role : ask.roles) {
+    RoleNeed need{.classes = {}, .members = role.minimum};
+    for (const GangMember& member : ask.members) {
+      if (member.fixed != kNoNode && member.pod.role == role.name) --need.members;
+    }
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      if (classes[c].pod->role == role.name) need.classes.push_back(c);
+    }
+    if (need.members > 0) needs.push_back(std::move(need));
+  }
+  return needs;
+}
+
+std::vector<std::size_t> ByRank(std::span<const GangMember> members) {
+  std::vector<std::size_t> order(members.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](std::size_t i) {
+    return std::tuple<int, std::string_view>(members[i].rank, members[i].pod.id.uid);
+  });
+  return order;
+}
+
+std::vector<GangClass> ClassesOf(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& room,
+                                 const GangAsk& ask, std::span<const std::size_t> by_rank) {
+  const std::vector<GangMember>& members = ask.members;
+  std::vector<GangClass> classes;
+  for (const std::size_t i : by_rank) {
+    if (members[i].fixed != kNoNode) continue;
+    auto alike = std::ranges::find_if(classes, [&](const GangClass& other) {
+      const GangMember& first = members[other.members.front()];
+      return SamePodKind(first.pod, members[i].pod) && first.excluded == members[i].excluded &&
+             first.outside == members[i].outside && first.claims == members[i].claims &&
+             (ask.roles.empty() || first.pod.role == members[i].pod.role);
+    });
+    if (alike == classes.end()) {
+      alike =
+          classes.insert(classes.end(), GangClass{&members[i].pod, {}, {}, 0, members[i].claims});
+      alike->milli = MilliOf(members[i].pod.shape);
+      FindRoom(snapshot, room, ask, members[i], *alike);
+    }
+    alike->members.push_back(i);
+  }
+  // Ties stay in the order of the lowest ranks.
+  std::ranges::stable_sort(classes, {}, [&](const GangClass& of) {
+    const RequestShape& shape = of.shape();
+    const auto nodes = std::ranges::count_if(of.room, [](int pods) { return pods > 0; });
+    return std::tuple(-of.milli, of.claims == kNoClaims, !shape.links.limits(),
+                      shape.models.empty(), -shape.cpu_milli, nodes);
+  });
+  return classes;
+}
 
 std::optional<std::vector<CountedPod>> SearchCounts(const Snapshot& snapshot,
                                                     std::span<const GangClass> classes,

@@ -227,21 +227,6 @@ class PartsPlanner {
   int tries_ = 0;
 };
 
-}  // namespace
-
-void AskForDomains(const PodRequest& pod, GangAsk& ask) {
-  ask.domain = pod.domain;
-  ask.parts = pod.gang.parts;
-  if (RequiresParts(pod.gang)) ask.domain.required.reset();
-  std::erase_if(ask.parts, [&ask](const GangPart& part) {
-    const bool is_all = part.roles.empty() && !part.preferred;
-    if (is_all) ask.domain.required = part.level;
-    return is_all;
-  });
-}
-
-namespace {
-
 std::string GroupsText(const GangPart& part) {
   if (part.roles.empty()) return "all pods";
   return (part.roles.size() == 1 ? "group " : "groups ") + Listed(part.roles);
@@ -273,6 +258,17 @@ std::string WhySpread(const Snapshot& snapshot, const DomainTree& tree,
 }
 
 }  // namespace
+
+void AskForDomains(const PodRequest& pod, GangAsk& ask) {
+  ask.domain = pod.domain;
+  ask.parts = pod.gang.parts;
+  if (RequiresParts(pod.gang)) ask.domain.required.reset();
+  std::erase_if(ask.parts, [&ask](const GangPart& part) {
+    const bool is_all = part.roles.empty() && !part.preferred;
+    if (is_all) ask.domain.required = part.level;
+    return is_all;
+  });
+}
 
 std::vector<std::string> WishTexts(const Snapshot& snapshot, const DomainTree& tree,
                                    const TopologyLevels& levels, const PodRequest& member) {

@@ -2,12 +2,10 @@
 #include "scoring/gangs/gang_plan.h"
 
 #include <algorithm>
-#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "base/check.h"
-#include "cluster/state/snapshot.h"
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/other_limits.h"

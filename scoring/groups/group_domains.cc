@@ -157,6 +157,116 @@ std::optional<TopologyDomain> BestStart(const Snapshot& snapshot, const DomainTr
   return choice->domain;
 }
 
+std::int64_t Times(std::int64_t free, std::int64_t ask) { return ask > 0 ? free / ask : kMostPods; }
+
+std::int64_t SharesOn(const Node& node, int gpu, const RequestShape& shape) {
+  const auto choice = ShareOn(node, gpu, shape);
+  if (!choice || !HasFree(node, gpu, *choice, shape)) return 0;
+  const GpuFree& free = node.gpus()[static_cast<std::size_t>(gpu)];
+  return std::min(Times(free.milli, choice->milli), Times(free.memory_mib, choice->memory_mib));
+}
+
+// One after the other, with shares of several GPUs: which are taken decides how many fit.
+std::int64_t PodsWithShares(Node node, const RequestShape& shape) {
+  PodRequest pod;
+  pod.shape = shape;
+  for (std::int64_t pods = 0; pods < kMostPods; ++pods) {
+    const auto choices = DeviceChoices(node, shape, DeviceRule::kTightest);
+    if (choices.empty()) return pods;
+    pod.id.uid = "in turn " + std::to_string(pods);
+    node.Put(std::make_shared<const PodRecord>(
+        PodRecord{pod, PlacementFor(node, shape, choices.front()), PodState::kPlanned, {}}));
+  }
+  return kMostPods;
+}
+
+// One after the other, as the devices are planned.
+std::int64_t MigPodsFor(const Node& node, const MigSlices& ask) {
+  const MigSpec& spec = *node.spec().mig;
+  MigUse use = node.mig();
+  for (std::int64_t pods = 0;; ++pods) {
+    const auto plan = PlanMig(spec, use, ask);
+    if (!plan || pods == kMostPods || !use.TakeAll(spec, plan->grants)) return pods;
+    if (!spec.by_claims()) continue;
+    for (const MigSlot& slot : plan->slots) use.Take(slot);  // there are no grants
+  }
+}
+
+std::int64_t DevicesFor(const Node& node, const RequestShape& shape) {
+  if (const auto* const whole = std::get_if<WholeGpus>(&shape.gpus)) {
+    if (node.spec().places.count > 0) return node.free_places() / whole->count;
+    return WholeChoicesInTurn(node, whole->count, shape);
+  }
+  if (const MigSlices* const mig = shape.mig()) {
+    const int instead = GpusInsteadOfMig(node, shape);
+    return instead > 0 ? WholeChoicesInTurn(node, instead, shape) : MigPodsFor(node, *mig);
+  }
+  if (!shape.is_share()) return kMostPods;
+  if (shape.gpu_count() > 1 || shape.may_divide()) return PodsWithShares(node, shape);
+  std::int64_t count = 0;
+  for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
+    count += SharesOn(node, gpu, shape);
+  }
+  return count;
+}
+
+// The GPUs that members of the group hold on the node.
+GpuMask HeldBy(const GangId& gang, const Node& node) {
+  GpuMask held = 0;
+  for (const auto& record : node.pods()) {
+    if (record->pod.gang.id != gang) continue;
+    held |= GpusAmong(record->placement.grants, node.gpus().size());
+  }
+  return held;
+}
+
+// The narrowest domain that is named, from the level in which the group is to be upwards.
+TopologyDomain DomainAround(const DomainTree& tree, const DomainAsk& ask, NodeIndex node,
+                            std::size_t& level) {
+  for (level = ask.required.value_or(ask.preferred.value_or(tree.levels() - 1)) + 1; level > 0;) {
+    const TopologyDomain domain = tree.DomainOf(node, --level);
+    if (tree.named(domain)) return domain;
+  }
+  return DomainTree::kCluster;
+}
+
+// For the first member of a group: the GPUs that are free on most of the nodes that the others may
+// use.
+GpuMask PlannedRails(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
+                     int gpus, NodeIndex node) {
+  std::size_t level = 0;
+  const TopologyDomain domain =
+      tree.levels() == 0 ? DomainTree::kCluster : DomainAround(tree, pod.domain, node, level);
+  std::vector<GpuMask> free;
+  for (NodeIndex other = 0; other < snapshot.size(); ++other) {
+    if (domain != DomainTree::kCluster && tree.DomainOf(other, level) != domain) continue;
+    const GpuMask idle = IdleGpus(snapshot.node(other));
+    if (std::popcount(idle) >= gpus) free.push_back(idle);
+  }
+  return AlignRails(free, gpus).rails;
+}
+
+// The next larger number with as many bits (Knuth, TAOCP 4A, 7.1.3).
+GpuMask NextOfSize(GpuMask set) {
+  const GpuMask low = LowestBit(set), carried = set + low;
+  return carried == 0 ? 0 : carried | ((carried ^ set) / low >> 2);
+}
+
+// `set` with the lowest of `free` until it has that size.
+GpuMask LowestOf(GpuMask free, int size, GpuMask set) {
+  for (; free != 0 && std::popcount(set) < size; free &= free - 1) set |= LowestBit(free);
+  return set;
+}
+
+// Whether a free set has as good sets of every size as another one of as many GPUs.
+bool NoWorse(const GpuLinks& links, GpuMask free, GpuMask other) {
+  if (links.MostOfOneGroup(free) < links.MostOfOneGroup(other)) return false;
+  for (int size = 2; size <= std::popcount(free); ++size) {
+    if (links.BestQuality(free, size) < links.BestQuality(other, size)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 GroupMembers MembersOn(const Snapshot& snapshot, const PodRequest& pod,
@@ -236,63 +346,6 @@ std::vector<int> PullOf(const Snapshot& snapshot, const DomainTree& tree, const 
   return pull;
 }
 
-namespace {
-
-std::int64_t Times(std::int64_t free, std::int64_t ask) { return ask > 0 ? free / ask : kMostPods; }
-
-std::int64_t SharesOn(const Node& node, int gpu, const RequestShape& shape) {
-  const auto choice = ShareOn(node, gpu, shape);
-  if (!choice || !HasFree(node, gpu, *choice, shape)) return 0;
-  const GpuFree& free = node.gpus()[static_cast<std::size_t>(gpu)];
-  return std::min(Times(free.milli, choice->milli), Times(free.memory_mib, choice->memory_mib));
-}
-
-// One after the other, with shares of several GPUs: which are taken decides how many fit.
-std::int64_t PodsWithShares(Node node, const RequestShape& shape) {
-  PodRequest pod;
-  pod.shape = shape;
-  for (std::int64_t pods = 0; pods < kMostPods; ++pods) {
-    const auto choices = DeviceChoices(node, shape, DeviceRule::kTightest);
-    if (choices.empty()) return pods;
-    pod.id.uid = "in turn " + std::to_string(pods);
-    node.Put(std::make_shared<const PodRecord>(
-        PodRecord{pod, PlacementFor(node, shape, choices.front()), PodState::kPlanned, {}}));
-  }
-  return kMostPods;
-}
-
-// One after the other, as the devices are planned.
-std::int64_t MigPodsFor(const Node& node, const MigSlices& ask) {
-  const MigSpec& spec = *node.spec().mig;
-  MigUse use = node.mig();
-  for (std::int64_t pods = 0;; ++pods) {
-    const auto plan = PlanMig(spec, use, ask);
-    if (!plan || pods == kMostPods || !use.TakeAll(spec, plan->grants)) return pods;
-    if (!spec.by_claims()) continue;
-    for (const MigSlot& slot : plan->slots) use.Take(slot);  // there are no grants
-  }
-}
-
-std::int64_t DevicesFor(const Node& node, const RequestShape& shape) {
-  if (const auto* const whole = std::get_if<WholeGpus>(&shape.gpus)) {
-    if (node.spec().places.count > 0) return node.free_places() / whole->count;
-    return WholeChoicesInTurn(node, whole->count, shape);
-  }
-  if (const MigSlices* const mig = shape.mig()) {
-    const int instead = GpusInsteadOfMig(node, shape);
-    return instead > 0 ? WholeChoicesInTurn(node, instead, shape) : MigPodsFor(node, *mig);
-  }
-  if (!shape.is_share()) return kMostPods;
-  if (shape.gpu_count() > 1 || shape.may_divide()) return PodsWithShares(node, shape);
-  std::int64_t count = 0;
-  for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
-    count += SharesOn(node, gpu, shape);
-  }
-  return count;
-}
-
-}  // namespace
-
 int PodsThatFit(const Node& node, const RequestShape& shape) {
   if (FirstObjection(node, shape) != Reason::kFits) return 0;
   const std::int64_t pods =
@@ -305,66 +358,6 @@ int PodsThatFit(const Node& node, const RequestShape& shape) {
 int PodsThatFit(const Node& node, const PodRequest& pod) {
   return std::min(PodsThatFit(node, pod.shape), PodsByOthers(node, pod));
 }
-
-namespace {
-
-// The GPUs that members of the group hold on the node.
-GpuMask HeldBy(const GangId& gang, const Node& node) {
-  GpuMask held = 0;
-  for (const auto& record : node.pods()) {
-    if (record->pod.gang.id != gang) continue;
-    held |= GpusAmong(record->placement.grants, node.gpus().size());
-  }
-  return held;
-}
-
-// The narrowest domain that is named, from the level in which the group is to be upwards.
-TopologyDomain DomainAround(const DomainTree& tree, const DomainAsk& ask, NodeIndex node,
-                            std::size_t& level) {
-  for (level = ask.required.value_or(ask.preferred.value_or(tree.levels() - 1)) + 1; level > 0;) {
-    const TopologyDomain domain = tree.DomainOf(node, --level);
-    if (tree.named(domain)) return domain;
-  }
-  return DomainTree::kCluster;
-}
-
-// For the first member of a group: the GPUs that are free on most nodes that the others may use.
-GpuMask PlannedRails(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
-                     int gpus, NodeIndex node) {
-  std::size_t level = 0;
-  const TopologyDomain domain =
-      tree.levels() == 0 ? DomainTree::kCluster : DomainAround(tree, pod.domain, node, level);
-  std::vector<GpuMask> free;
-  for (NodeIndex other = 0; other < snapshot.size(); ++other) {
-    if (domain != DomainTree::kCluster && tree.DomainOf(other, level) != domain) continue;
-    const GpuMask idle = IdleGpus(snapshot.node(other));
-    if (std::popcount(idle) >= gpus) free.push_back(idle);
-  }
-  return AlignRails(free, gpus).rails;
-}
-
-// The next larger number with as many bits (Knuth, TAOCP 4A, 7.1.3).
-GpuMask NextOfSize(GpuMask set) {
-  const GpuMask low = LowestBit(set), carried = set + low;
-  return carried == 0 ? 0 : carried | ((carried ^ set) / low >> 2);
-}
-
-// `set` with the lowest of `free` until it has that size.
-GpuMask LowestOf(GpuMask free, int size, GpuMask set) {
-  for (; free != 0 && std::popcount(set) < size; free &= free - 1) set |= LowestBit(free);
-  return set;
-}
-
-// Whether a free set has as good sets of every size as another one of as many GPUs.
-bool NoWorse(const GpuLinks& links, GpuMask free, GpuMask other) {
-  if (links.MostOfOneGroup(free) < links.MostOfOneGroup(other)) return false;
-  for (int size = 2; size <= std::popcount(free); ++size) {
-    if (links.BestQuality(free, size) < links.BestQuality(other, size)) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 GpuMask RailsFor(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
                  const GroupMembers& members, NodeIndex node) {

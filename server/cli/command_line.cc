@@ -72,26 +72,6 @@ void AddCommand(const CLI::App& command, const std::string& path, std::string& p
   for (const CLI::App* next : below) AddCommand(*next, path + " " + next->get_name(), page);
 }
 
-}  // namespace
-
-std::string ManPage(const CLI::App& app, const std::string& version) {
-  const std::string& name = app.get_name();
-  std::string title = name;
-  for (char& letter : title) letter = static_cast<char>(std::toupper(letter));
-  std::string page =
-      ".TH \"" + Plain(title) + "\" 1 \"\" \"" + Plain(name + " " + version) + "\"\n";
-  page += ".SH NAME\n" + Plain(name) + " \\- " + Plain(app.get_description()) + "\n";
-  page +=
-      ".SH SYNOPSIS\n" + Bold(name) + " " + Italic("COMMAND") + " [" + Italic("OPTION") + "]...\n";
-  page += ".SH COMMANDS\n";
-  AddCommand(app, name, page);
-  return page +
-         ".SH EXIT STATUS\n0 for success, 1 for failure, 2 for wrong usage. Errors are on standard "
-         "error.\n";
-}
-
-namespace {
-
 constexpr std::string_view kNoFiles = ":4\n", kFiles = ":0\n";
 
 // Each asks `PROGRAM __complete WORD...`.
@@ -168,7 +148,41 @@ void Offer(const std::string& word, const std::string& what, const std::string& 
   if (!word.empty() && word.starts_with(typed)) text += word + "\t" + what + "\n";
 }
 
+const CLI::App& LastParsed(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? app : LastParsed(*parsed.back());
+}
+
+// Words that the command would have understood in the place of this one.
+std::vector<std::string> WordsLike(const CLI::App& command, const std::string& word) {
+  std::vector<std::string> words;
+  if (!word.starts_with("-")) {
+    for (const CLI::App* next : CommandsOf(command)) words.push_back(next->get_name());
+    return words;
+  }
+  for (const CLI::Option* option : OptionsOf(command)) {
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+  }
+  return words;
+}
+
 }  // namespace
+
+std::string ManPage(const CLI::App& app, const std::string& version) {
+  const std::string& name = app.get_name();
+  std::string title = name;
+  for (char& letter : title) letter = static_cast<char>(std::toupper(letter));
+  std::string page =
+      ".TH \"" + Plain(title) + "\" 1 \"\" \"" + Plain(name + " " + version) + "\"\n";
+  page += ".SH NAME\n" + Plain(name) + " \\- " + Plain(app.get_description()) + "\n";
+  page +=
+      ".SH SYNOPSIS\n" + Bold(name) + " " + Italic("COMMAND") + " [" + Italic("OPTION") + "]...\n";
+  page += ".SH COMMANDS\n";
+  AddCommand(app, name, page);
+  return page +
+         ".SH EXIT STATUS\n0 for success, 1 for failure, 2 for wrong usage. Errors are on standard "
+         "error.\n";
+}
 
 std::string Complete(const CLI::App& app, std::span<const std::string> words) {
   const CLI::App* command = &app;
@@ -223,28 +237,6 @@ Result<std::string> CompletionScript(std::string_view shell, const std::string& 
   }
   return text;
 }
-
-namespace {
-
-const CLI::App& LastParsed(const CLI::App& app) {
-  const auto parsed = app.get_subcommands();
-  return parsed.empty() ? app : LastParsed(*parsed.back());
-}
-
-// Words that the command would have understood in the place of this one.
-std::vector<std::string> WordsLike(const CLI::App& command, const std::string& word) {
-  std::vector<std::string> words;
-  if (!word.starts_with("-")) {
-    for (const CLI::App* next : CommandsOf(command)) words.push_back(next->get_name());
-    return words;
-  }
-  for (const CLI::Option* option : OptionsOf(command)) {
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
-  }
-  return words;
-}
-
-}  // namespace
 
 CommandLine::CommandLine(CLI::App& app, std::string version)
     : app_(app),

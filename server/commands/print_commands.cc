@@ -34,6 +34,15 @@
 namespace berth {
 namespace {
 
+void PrintProblems(const std::string& path, const std::vector<std::string>& problems) {
+  constexpr std::size_t kTold = 10;
+  for (std::size_t i = 0; i < std::min(problems.size(), kTold); ++i) {
+    std::fprintf(stderr, "berth: note: %s: %s\n", path.c_str(), problems[i].c_str());
+  }
+  if (problems.size() <= kTold) return;
+  std::fprintf(stderr, "berth: note: %s: and %zu more\n", path.c_str(), problems.size() - kTold);
+}
+
 // ClusterOfFile: the parts of a Berth that serves a cluster of a file, for the commands that ask
 // about a file in the place of a running Berth.
 class ClusterOfFile {
@@ -43,7 +52,12 @@ class ClusterOfFile {
   // slim: if given, becomes the file as `berth snapshot` prints it.
   static Result<std::unique_ptr<ClusterOfFile>> Load(const std::string& path,
                                                      const std::string& config,
-                                                     std::string* slim = nullptr);
+                                                     std::string* slim = nullptr) {
+    BERTH_TRY(ConfigFile file, ConfigFile::Open(config, ""));
+    std::unique_ptr<ClusterOfFile> cluster(new ClusterOfFile(std::move(file)));
+    BERTH_TRY_STATUS(cluster->Load(path, slim));
+    return cluster;
+  }
 
   [[nodiscard]] const Live& live() const { return *live_; }
 
@@ -54,7 +68,50 @@ class ClusterOfFile {
   };
 
   explicit ClusterOfFile(ConfigFile config) : file_(std::move(config)) {}
-  Status Load(const std::string& path, std::string* slim);
+
+  Status Load(const std::string& path, std::string* slim) {
+    BERTH_TRY(
+        const dialects::LoadedCluster loaded,
+        dialects::LoadCluster(path, {.state = state_,
+                                     .waiting = waiting_,
+                                     .budgets = budgets_,
+                                     .mix = *mix_,
+                                     .most_learned = double(LearningParameters().half_life_pods),
+                                     .node_rules = nodes_,
+                                     .extensions = {.groups = groups_,
+                                                    .mig_offers = mig_offers_,
+                                                    .device_classes = device_classes_,
+                                                    .devices = devices_,
+                                                    .open_claims = open_claims_,
+                                                    .pod_rules = rules_,
+                                                    .links = *nodes_.links},
+                                     .slim = slim}));
+    PrintProblems(path, loaded.problems);
+    extender_ =
+        std::make_unique<Extender>(Extender::Parts{.state = state_,
+                                                   .binder = binder_,
+                                                   .sink = sink_,
+                                                   .clock = clock_,
+                                                   .budgets = &budgets_,
+                                                   .mix = mix_.get(),
+                                                   .domains = &domains_,
+                                                   .gangs = &gangs_,
+                                                   .waiting = &waiting_},
+                                   PolicyOf(config_, EngineFor(config_, mix_, *state_.Current())));
+    extender_->TakeStock();
+    live_ = std::make_unique<const Live>(Live{.extender = *extender_,
+                                              .state = state_,
+                                              .waiting = waiting_,
+                                              .gangs = gangs_,
+                                              .domains = domains_,
+                                              .pod_rules = rules_,
+                                              .node_rules = nodes_,
+                                              .readiness = readiness_,
+                                              .shows_waiting = loaded.is_list,
+                                              .mix = mix_.get(),
+                                              .mig_offers = &mig_offers_});
+    return {};
+  }
 
   const ConfigFile file_;
   const Config& config_ = file_.config();
@@ -80,68 +137,6 @@ class ClusterOfFile {
   std::unique_ptr<const Live> live_;
 };
 
-void PrintProblems(const std::string& path, const std::vector<std::string>& problems) {
-  constexpr std::size_t kTold = 10;
-  for (std::size_t i = 0; i < std::min(problems.size(), kTold); ++i) {
-    std::fprintf(stderr, "berth: note: %s: %s\n", path.c_str(), problems[i].c_str());
-  }
-  if (problems.size() <= kTold) return;
-  std::fprintf(stderr, "berth: note: %s: and %zu more\n", path.c_str(), problems.size() - kTold);
-}
-
-Result<std::unique_ptr<ClusterOfFile>> ClusterOfFile::Load(const std::string& path,
-                                                           const std::string& config,
-                                                           std::string* slim) {
-  BERTH_TRY(ConfigFile file, ConfigFile::Open(config, ""));
-  std::unique_ptr<ClusterOfFile> cluster(new ClusterOfFile(std::move(file)));
-  BERTH_TRY_STATUS(cluster->Load(path, slim));
-  return cluster;
-}
-
-Status ClusterOfFile::Load(const std::string& path, std::string* slim) {
-  BERTH_TRY(
-      const dialects::LoadedCluster loaded,
-      dialects::LoadCluster(path, {.state = state_,
-                                   .waiting = waiting_,
-                                   .budgets = budgets_,
-                                   .mix = *mix_,
-                                   .most_learned = double(LearningParameters().half_life_pods),
-                                   .node_rules = nodes_,
-                                   .extensions = {.groups = groups_,
-                                                  .mig_offers = mig_offers_,
-                                                  .device_classes = device_classes_,
-                                                  .devices = devices_,
-                                                  .open_claims = open_claims_,
-                                                  .pod_rules = rules_,
-                                                  .links = *nodes_.links},
-                                   .slim = slim}));
-  PrintProblems(path, loaded.problems);
-  extender_ =
-      std::make_unique<Extender>(Extender::Parts{.state = state_,
-                                                 .binder = binder_,
-                                                 .sink = sink_,
-                                                 .clock = clock_,
-                                                 .budgets = &budgets_,
-                                                 .mix = mix_.get(),
-                                                 .domains = &domains_,
-                                                 .gangs = &gangs_,
-                                                 .waiting = &waiting_},
-                                 PolicyOf(config_, EngineFor(config_, mix_, *state_.Current())));
-  extender_->TakeStock();
-  live_ = std::make_unique<const Live>(Live{.extender = *extender_,
-                                            .state = state_,
-                                            .waiting = waiting_,
-                                            .gangs = gangs_,
-                                            .domains = domains_,
-                                            .pod_rules = rules_,
-                                            .node_rules = nodes_,
-                                            .readiness = readiness_,
-                                            .shows_waiting = loaded.is_list,
-                                            .mix = mix_.get(),
-                                            .mig_offers = &mig_offers_});
-  return {};
-}
-
 Result<ConfigText> ConfigIn(const std::string& file) {
   std::string text;
   if (file == "-") {
@@ -151,20 +146,6 @@ Result<ConfigText> ConfigIn(const std::string& file) {
   }
   return ConfigInside(std::move(text), file);
 }
-
-}  // namespace
-
-Result<ConfigFindings> CheckConfigFile(const std::string& file) {
-  BERTH_TRY(const ConfigText config, ConfigIn(file));
-  return CheckConfig(config.text, config.origin);
-}
-
-Result<Config> ConfigForPrint(const std::string& file) {
-  BERTH_TRY(const ConfigText config, ConfigIn(file));
-  return LoadConfig(config.text, config.origin);
-}
-
-namespace {
 
 using AnswerPage = http::HttpResponse (*)(const Live& live, const std::string& path,
                                           const std::string& query);
@@ -197,43 +178,6 @@ Result<std::string> FullName(const ExplainFlags& flags, bool of_gang) {
   if (good && IsDnsLabel(name.substr(0, slash))) return name;
   return Invalid("want NAMESPACE/NAME, or NAME with --namespace, got \"" + flags.name + "\"");
 }
-
-}  // namespace
-
-Result<std::string> ExplainPodCommand(const ExplainFlags& flags) {
-  BERTH_TRY(const std::string name, FullName(flags, false));
-  return Fetch(flags, "/debug/pods/" + name, ExplainPodPage);
-}
-
-Result<std::string> ExplainNodeCommand(const ExplainFlags& flags) {
-  if (flags.name.empty()) return Fetch(flags, "/debug/nodes", NodesPage);
-  if (!IsDnsSubdomain(flags.name)) {
-    return Invalid("want the name of a node, got \"" + flags.name + "\"");
-  }
-  return Fetch(flags, "/debug/nodes/" + flags.name, ExplainNodePage);
-}
-
-Result<std::string> ExplainGangCommand(const ExplainFlags& flags) {
-  BERTH_TRY(const std::string name, FullName(flags, true));
-  return Fetch(flags, "/debug/gangs/" + name, ExplainGangPage);
-}
-
-Result<std::string> TopCommand(const ExplainFlags& flags) {
-  return Fetch(flags, "/debug/top", TopPage);
-}
-
-Result<std::string> WaitingCommand(const ExplainFlags& flags) {
-  return Fetch(flags, "/debug/waiting", WaitingPage);
-}
-
-Result<std::string> SnapshotCommand(const ExplainFlags& flags) {
-  std::string slim;
-  const auto cluster = ClusterOfFile::Load(flags.cluster, flags.config, &slim);
-  if (!cluster) return tl::unexpected(cluster.error());
-  return slim;
-}
-
-namespace {
 
 Result<std::string> TextIn(const std::string& file) {
   if (file != "-") return ReadFile(file, wire::kMostPlanBytes);
@@ -379,6 +323,49 @@ Result<std::string> Ask(const PlanFlags& flags, const std::string& request) {
 }
 
 }  // namespace
+
+Result<ConfigFindings> CheckConfigFile(const std::string& file) {
+  BERTH_TRY(const ConfigText config, ConfigIn(file));
+  return CheckConfig(config.text, config.origin);
+}
+
+Result<Config> ConfigForPrint(const std::string& file) {
+  BERTH_TRY(const ConfigText config, ConfigIn(file));
+  return LoadConfig(config.text, config.origin);
+}
+
+Result<std::string> ExplainPodCommand(const ExplainFlags& flags) {
+  BERTH_TRY(const std::string name, FullName(flags, false));
+  return Fetch(flags, "/debug/pods/" + name, ExplainPodPage);
+}
+
+Result<std::string> ExplainNodeCommand(const ExplainFlags& flags) {
+  if (flags.name.empty()) return Fetch(flags, "/debug/nodes", NodesPage);
+  if (!IsDnsSubdomain(flags.name)) {
+    return Invalid("want the name of a node, got \"" + flags.name + "\"");
+  }
+  return Fetch(flags, "/debug/nodes/" + flags.name, ExplainNodePage);
+}
+
+Result<std::string> ExplainGangCommand(const ExplainFlags& flags) {
+  BERTH_TRY(const std::string name, FullName(flags, true));
+  return Fetch(flags, "/debug/gangs/" + name, ExplainGangPage);
+}
+
+Result<std::string> TopCommand(const ExplainFlags& flags) {
+  return Fetch(flags, "/debug/top", TopPage);
+}
+
+Result<std::string> WaitingCommand(const ExplainFlags& flags) {
+  return Fetch(flags, "/debug/waiting", WaitingPage);
+}
+
+Result<std::string> SnapshotCommand(const ExplainFlags& flags) {
+  std::string slim;
+  const auto cluster = ClusterOfFile::Load(flags.cluster, flags.config, &slim);
+  if (!cluster) return tl::unexpected(cluster.error());
+  return slim;
+}
 
 bool IsShapeFile(const std::string& like) {
   if (like == "-" || like.find('/') != std::string::npos) return true;

@@ -66,6 +66,36 @@ Refusal RefusalFor(const beast::error_code& code) {
   return {400, "malformed request"};
 }
 
+// "http://host/path" (what a client of a proxy sends) without "http://host".
+std::string_view WithoutOrigin(std::string_view target) {
+  if (target.empty() || target.front() == '/') {
+    return target;
+  }
+  const std::size_t scheme_end = target.find("://");
+  if (scheme_end == std::string_view::npos) {
+    return target;
+  }
+  const std::size_t path = target.find_first_of("/?#", scheme_end + 3);
+  return path == std::string_view::npos ? std::string_view("/") : target.substr(path);
+}
+
+std::string CollapseSlashes(std::string_view path) {
+  std::string result;
+  result.reserve(path.size() + 1);
+  for (const char c : path) {
+    if (c != '/' || result.empty() || result.back() != '/') {
+      result += c;
+    }
+  }
+  if (result.size() > 1 && result.back() == '/') {
+    result.pop_back();
+  }
+  if (result.empty()) {
+    result = "/";
+  }
+  return result;
+}
+
 }  // namespace
 
 class RequestParser::BeastParser final : public beast::http::basic_parser<true> {
@@ -240,40 +270,6 @@ RequestParser::ChunkProgress RequestParser::ParseChunks(std::string_view bytes, 
   }
   return progress;
 }
-
-namespace {
-
-// "http://host/path" (what a client of a proxy sends) without "http://host".
-std::string_view WithoutOrigin(std::string_view target) {
-  if (target.empty() || target.front() == '/') {
-    return target;
-  }
-  const std::size_t scheme_end = target.find("://");
-  if (scheme_end == std::string_view::npos) {
-    return target;
-  }
-  const std::size_t path = target.find_first_of("/?#", scheme_end + 3);
-  return path == std::string_view::npos ? std::string_view("/") : target.substr(path);
-}
-
-std::string CollapseSlashes(std::string_view path) {
-  std::string result;
-  result.reserve(path.size() + 1);
-  for (const char c : path) {
-    if (c != '/' || result.empty() || result.back() != '/') {
-      result += c;
-    }
-  }
-  if (result.size() > 1 && result.back() == '/') {
-    result.pop_back();
-  }
-  if (result.empty()) {
-    result = "/";
-  }
-  return result;
-}
-
-}  // namespace
 
 RequestTarget ParseRequestTarget(std::string_view target) {
   target = WithoutOrigin(target);

@@ -194,19 +194,6 @@ class TlsTransport final : public Transport {
   std::unique_ptr<SSL, SslFree> ssl_;
 };
 
-}  // namespace
-
-std::unique_ptr<Transport> MakePlainTransport(tcp::socket socket) {
-  return std::make_unique<PlainTransport>(std::move(socket));
-}
-
-std::unique_ptr<Transport> MakeTlsTransport(tcp::socket socket,
-                                            std::shared_ptr<asio::ssl::context> context) {
-  return std::make_unique<TlsTransport>(std::move(socket), std::move(context));
-}
-
-namespace {
-
 Result<std::string> ReadPart(std::string_view option, const std::string& path) {
   Result<std::string> text = ReadFile(path);
   if (!text) return Invalid(std::string(option) + ": " + text.error().message);
@@ -243,6 +230,15 @@ Status Configure(asio::ssl::context& context) {
 }
 
 }  // namespace
+
+std::unique_ptr<Transport> MakePlainTransport(tcp::socket socket) {
+  return std::make_unique<PlainTransport>(std::move(socket));
+}
+
+std::unique_ptr<Transport> MakeTlsTransport(tcp::socket socket,
+                                            std::shared_ptr<asio::ssl::context> context) {
+  return std::make_unique<TlsTransport>(std::move(socket), std::move(context));
+}
 
 Result<TlsFiles> TlsFiles::Load(const TlsOptions& options) {
   TlsFiles files(options);

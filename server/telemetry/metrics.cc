@@ -113,8 +113,19 @@ Buckets LatencyBuckets() {
   return {50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 200e-3, 1, 5, 30};
 }
 
-// A family may have a sample for each GPU; a sample takes several times the bytes of its text.
+// A family may have a sample for each GPU of the cluster, and a sample takes several times the
+// bytes of its text.
 constexpr std::size_t kMostSamples = 1024;
+
+// "0:1000,3:250": index and thousandths of every GPU granted; "1g.5gb at 4 of GPU 2" of MIG
+// devices.
+std::string GrantText(const Placement& placement) {
+  std::string text = Join(placement.grants, ",", [](const DeviceGrant& grant) {
+    return std::to_string(grant.gpu) + ":" + std::to_string(grant.milli);
+  });
+  for (const MigGrant& grant : placement.mig) text += (text.empty() ? "" : ",") + NameOf(grant);
+  return text;
+}
 
 }  // namespace
 
@@ -327,21 +338,6 @@ std::string MetricsText::Take() {
   impl_->WriteSamples();
   return std::move(impl_->text);
 }
-
-namespace {
-
-// "0:1000,3:250": index and thousandths of every GPU; of MIG devices "1g.5gb at 4 of GPU 2".
-std::string GrantText(const Placement& placement) {
-  std::string text;
-  for (const DeviceGrant& grant : placement.grants) {
-    if (!text.empty()) text += ',';
-    text += std::to_string(grant.gpu) + ":" + std::to_string(grant.milli);
-  }
-  for (const MigGrant& grant : placement.mig) text += (text.empty() ? "" : ",") + NameOf(grant);
-  return text;
-}
-
-}  // namespace
 
 void DecisionRecorder::Record(const Decision& decision) {
   metrics_.CountRefusal(decision.first_reason);

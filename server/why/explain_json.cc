@@ -125,10 +125,9 @@ Json ModelJson(const ModelSummary& model) {
   for (std::size_t i = 0; i < model.fit.size(); ++i) {
     fit[std::to_string(ModelSummary::kSizes[i])] = model.fit[i];
   }
-  Json drivers = Json::array();
-  for (const auto& [driver, nodes] : model.drivers) {
-    drivers.push_back({{"driver", TextOf(driver)}, {"nodes", nodes}});
-  }
+  Json drivers = ListOf(model.drivers, [](const auto& at) -> Json {
+    return {{"driver", TextOf(at.first)}, {"nodes", at.second}};
+  });
   return {{"model", model.model},
           {"nodes", model.nodes},
           {"gpus", model.gpus},
@@ -218,11 +217,11 @@ Json ReportJson(const PodReport& report) {
     json["kube_scheduler"][SchedulerCounts::kChecks[i].first] = told.scheduler.by_check[i];
   }
   json["best"] = ListOf(told.best, BestJson);
-  json["nearest"] = Json::array();
-  for (const NearNodeFacts& near : told.nearest) {
-    json["nearest"].push_back(NearJson(near));
-    json["nearest"].back()["has"] = FactsJson(near.facts);
-  }
+  json["nearest"] = ListOf(told.nearest, [](const NearNodeFacts& at) {
+    Json near = NearJson(at);
+    near["has"] = FactsJson(at.facts);
+    return near;
+  });
   if (told.preemption) {
     json["preemption"] = {{"helps", told.preemption->helps},
                           {"under_way", told.preemption->under_way},
@@ -261,9 +260,16 @@ Json LinksJson(const GpuLinks& links) {
   return {{"source", links.origin().name}, {"matrix", std::move(rows)}};
 }
 
-// Indented by one space, a line per value.
-std::string TextOfJson(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+// By one space, a line per value.
+std::string Indented(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+// A whole answer: the version of its fields, and these.
+std::string Answer(const Json& fields) {
+  Json json = {{"version", kVersion}};
+  json.update(fields);
+  return Indented(json) + "\n";
 }
 
 }  // namespace
@@ -303,11 +309,10 @@ Json UseJson(const GpuUse& use) {
 
 Json ModelsJson(const std::vector<ModelSummary>& models) { return ListOf(models, ModelJson); }
 
-std::string EncodeReport(const PodReport& report) { return TextOfJson(ReportJson(report)); }
+std::string EncodeReport(const PodReport& report) { return Answer(ReportJson(report)); }
 
 std::string EncodeReport(const NodeReport& node) {
-  Json json = {{"version", kVersion}};
-  json.update(FactsJson(node));
+  Json json = FactsJson(node);
   json["notes"] = NotesOn(node);
   for (const KeptFor& kept : node.kept_for) {
     json["kept_for"].push_back({{kept.is_gang ? "gang" : "pod", kept.name},
@@ -321,57 +326,52 @@ std::string EncodeReport(const NodeReport& node) {
     json["mig"]["devices"] = MigUseJson(*mig, node.node.mig());
   }
   if (node.spec().links.known()) json["links"] = LinksJson(node.spec().links);
-  return TextOfJson(json);
+  return Answer(json);
 }
 
 std::string EncodeReport(const GangReport& report) {
-  Json json = {{"version", kVersion}};
-  json.update(GangJson(report.gang));
+  Json json = GangJson(report.gang);
   json["sentence"] = report.sentence;
   json["preferences"] = report.wishes;
   json["members"] = ListOf(report.members, [](const GangMemberReport& member) -> Json {
     return {{"pod", member.pod}, {"state", member.state}, {"node", member.node}};
   });
   json["waiting_member"] = report.waiting ? ReportJson(*report.waiting) : Json(nullptr);
-  return TextOfJson(json);
+  return Answer(json);
 }
 
 std::string EncodeReport(const TopReport& report) {
-  Json json = {{"version", kVersion}, {"models", ModelsJson(report.models)}};
+  Json json = {{"models", ModelsJson(report.models)}};
   json["waiting"] = ListOf(report.waiting, [](const WaitingClass& kind) -> Json {
     return {{"asks", kind.asks}, {"pods", kind.pods}, {"oldest_seconds", SecondsJson(kind.oldest)}};
   });
-  return TextOfJson(json);
+  return Answer(json);
 }
 
 std::string EncodeReport(const WaitingReport& report) {
-  Json units = Json::array();
-  for (const WaitingUnit& unit : report.units) {
-    units.push_back({{unit.is_gang ? "gang" : "pod", unit.name},
-                     {"asks", unit.asks},
-                     {"age_seconds", SecondsJson(unit.age)},
-                     {"sentence", unit.sentence}});
-  }
-  return TextOfJson(
-      {{"version", kVersion}, {"waiting", std::move(units)}, {"more", report.beyond}});
+  Json units = ListOf(report.units, [](const WaitingUnit& unit) -> Json {
+    return {{unit.is_gang ? "gang" : "pod", unit.name},
+            {"asks", unit.asks},
+            {"age_seconds", SecondsJson(unit.age)},
+            {"sentence", unit.sentence}};
+  });
+  return Answer({{"waiting", std::move(units)}, {"more", report.beyond}});
 }
 
 std::string EncodeReport(const NodesReport& report) {
-  Json rows = Json::array();
-  for (const NodesReport::Row& row : report.rows) {
-    rows.push_back({{"node", row.node}, {"model", row.model}, {"notes", row.notes}});
-  }
-  return TextOfJson({{"version", kVersion},
-                     {"gpu_nodes", report.gpu_nodes},
-                     {"fine", report.gpu_nodes - report.rows.size()},
-                     {"nodes", std::move(rows)}});
+  Json rows = ListOf(report.rows, [](const NodesReport::Row& row) -> Json {
+    return {{"node", row.node}, {"model", row.model}, {"notes", row.notes}};
+  });
+  return Answer({{"gpu_nodes", report.gpu_nodes},
+                 {"fine", report.gpu_nodes - report.rows.size()},
+                 {"nodes", std::move(rows)}});
 }
 
 std::string EncodeReport(const FoundPods& found) {
   Json pods = ListOf(found.pods, [](const auto& at) -> Json {
     return {{"pod", at.first}, {"node", at.second}};
   });
-  return TextOfJson({{"version", kVersion}, {"pods", std::move(pods)}, {"more", found.beyond}});
+  return Answer({{"pods", std::move(pods)}, {"more", found.beyond}});
 }
 
 std::string EncodeReport(const UseReport& report) {
@@ -386,27 +386,24 @@ std::string EncodeReport(const UseReport& report) {
     all.pods += at.use.pods;
   }
   const char* const owner = report.by == Owner::kNamespace ? "namespace" : "workload_class";
-  Json json = {{"version", kVersion}, {owner, report.name}};
+  Json json = {{owner, report.name}};
   json.update(UseJson(all));
   json["nodes"] = std::move(nodes);
-  return TextOfJson(json);
+  return Answer(json);
 }
 
 std::string EncodeGangs(std::span<const GangView> gangs) {
-  Json list = Json::array();
-  for (const GangView& gang : gangs) {
+  return Indented(ListOf(gangs, [](const GangView& gang) {
     Json json = GangJson(gang);
     json.erase("why");  // comes last
     json["age_seconds"] = std::chrono::duration<double>(gang.age).count();
     json["why"] = gang.why;
-    list.push_back(std::move(json));
-  }
-  return list.dump(1, ' ', false, Json::error_handler_t::replace);
+    return json;
+  }));
 }
 
 std::string EncodeRepartition(std::span<const NodeAdvice> advices) {
-  Json list = Json::array();
-  for (const NodeAdvice& at : advices) {
+  return Indented(ListOf(advices, [](const NodeAdvice& at) {
     Json json = {{"node", at.node},
                  {"product", at.product},
                  {"gpus", at.gpus},
@@ -415,9 +412,8 @@ std::string EncodeRepartition(std::span<const NodeAdvice> advices) {
                  {"fits_now", at.advice.fits_now},
                  {"fits_cut_at_will", nullptr}};
     if (at.advice.fits_cut_at_will) json["fits_cut_at_will"] = *at.advice.fits_cut_at_will;
-    list.push_back(std::move(json));
-  }
-  return list.dump(1, ' ', false, Json::error_handler_t::replace);
+    return json;
+  }));
 }
 
 }  // namespace berth::wire

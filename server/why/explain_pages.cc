@@ -327,6 +327,15 @@ std::string OddDriver(const NodeSpec& spec, std::span<const ModelSummary> models
   return "driver " + TextOf(*has) + ", other nodes with this GPU model have " + TextOf(most->first);
 }
 
+// "4 pods with 8 GPUs": of the members that wait.
+std::string AsksOf(const Live& live, const GangView& gang) {
+  std::set<std::string> asks;
+  for (const WaitingPod& pod : live.waiting.WaitingMembers(gang.id)) {
+    asks.insert(AskText(pod.pod->shape));
+  }
+  return CountText(gang.waiting, "pod") + " with " + Join(asks, " or ");
+}
+
 }  // namespace
 
 wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const WaitingPod& waiting) {
@@ -437,19 +446,6 @@ HttpResponse TopPage(const Live& live, const std::string&, const std::string& qu
                                                          std::chrono::system_clock::now())};
   return Answer(report, query);
 }
-
-namespace {
-
-// "4 pods with 8 GPUs": of the members that wait.
-std::string AsksOf(const Live& live, const GangView& gang) {
-  std::set<std::string> asks;
-  for (const WaitingPod& pod : live.waiting.WaitingMembers(gang.id)) {
-    asks.insert(AskText(pod.pod->shape));
-  }
-  return CountText(gang.waiting, "pod") + " with " + Join(asks, " or ");
-}
-
-}  // namespace
 
 HttpResponse WaitingPage(const Live& live, const std::string&, const std::string& query) {
   if (auto unready = NotReady(live)) return *std::move(unready);

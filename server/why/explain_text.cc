@@ -42,10 +42,11 @@ std::string TableOf(const std::vector<Row>& rows, std::string_view indent = "  "
   return text;
 }
 
-// "3d4h", "5m12s", "8s".
-std::string AgeText(Duration age) {
+// "3d4h", "5m12s", "8s"; "-": it is not known.
+std::string AgeText(const std::optional<Duration>& age) {
+  if (!age) return "-";
   const std::int64_t seconds =
-      std::max<std::int64_t>(std::chrono::duration_cast<std::chrono::seconds>(age).count(), 0);
+      std::max<std::int64_t>(std::chrono::duration_cast<std::chrono::seconds>(*age).count(), 0);
   constexpr std::array<std::pair<std::int64_t, char>, 4> kUnits = {
       {{86'400, 'd'}, {3'600, 'h'}, {60, 'm'}, {1, 's'}}};
   for (std::size_t i = 0; i + 1 < kUnits.size(); ++i) {
@@ -57,11 +58,6 @@ std::string AgeText(Duration age) {
   }
   return std::to_string(seconds) + "s";
 }
-
-std::string AgeText(const std::optional<Duration>& age) { return age ? AgeText(*age) : "-"; }
-
-// 5250 -> "5.25".
-std::string GpusText(std::int64_t milli) { return CpuText(milli); }
 
 // "12 of 16 on 4 GPUs": of GPUs with several users, which are in no other column.
 std::string ReplicasText(const ModelSummary& model) {
@@ -81,7 +77,7 @@ std::string ModelsTable(const std::vector<ModelSummary>& models) {
     Row row = {model.model.empty() ? "(unknown)" : model.model,
                std::to_string(model.nodes),
                std::to_string(model.gpus),
-               GpusText(model.allocated_milli),
+               CpuText(model.allocated_milli),
                std::to_string(model.idle),
                hole};
     for (const std::int64_t fit : model.fit) row.push_back(std::to_string(fit));
@@ -300,41 +296,6 @@ std::string DevicesOf(const NodeTenant& tenant) {
   return devices + ", planned " + ListDevices(*plan, std::ssize(plan->places_on));
 }
 
-}  // namespace
-
-std::string TextOf(const PodReport& report) {
-  const PodExplanation& told = report.told;
-  std::string text;
-  if (!report.scheduler_said.empty() && !told.placed) {
-    text += "kube-scheduler said: " + report.scheduler_said + "\n";
-  }
-  text += ShortName(told.pod.full_name(), kLongestName) + ": " + report.sentence + "\n";
-  text += DetailLines(report);
-  if (report.age) text += "Age: " + AgeText(*report.age) + "\n";
-  if (report.gang) text += GangLine(*report.gang);
-  text += HoldersText(report.holders);
-  text += ClassLine(told.classes);
-  if (!told.advice.empty()) text += "Advice: " + told.advice + "\n";
-  if (told.placed) return text + BestText(told);
-  text += ReasonsText(told) + ClosedText(told.closed) + SchedulerText(told.scheduler);
-  text += BestText(told);
-  text += NearestText(told.nearest, report.gang.has_value());
-  if (told.rollout) {
-    text += "Rolling update: the new pod waits for the old one, " + told.rollout->old_pod + " on " +
-            told.rollout->node + ", which waits for the new one. In Deployment " +
-            told.rollout->deployment + " set maxSurge: 0 and maxUnavailable: 1.\n";
-  }
-  if (told.preemption) text += "Preemption: " + told.preemption->text + "\n";
-  if (report.room) text += "Room: " + berth::TextOf(*report.room) + "\n";
-  for (const NodeAdvice& at : told.recuts) {
-    text += "Repartition: idle node " + at.node + " to " + at.advice.config + "\n";
-  }
-  if (!told.models.empty()) text += "GPU models:\n" + ModelsTable(told.models);
-  return text;
-}
-
-namespace {
-
 // Why the whole node gets no pods with GPUs, and who says which GPUs are unhealthy.
 std::vector<LinePart> StateOf(const NodeSpec& spec) {
   return {{spec.ready ? "" : "not ready", 0, ", "},
@@ -406,6 +367,37 @@ std::vector<NodeLine> LinesOf(const NodeReport& node) {
 }
 
 }  // namespace
+
+std::string TextOf(const PodReport& report) {
+  const PodExplanation& told = report.told;
+  std::string text;
+  if (!report.scheduler_said.empty() && !told.placed) {
+    text += "kube-scheduler said: " + report.scheduler_said + "\n";
+  }
+  text += ShortName(told.pod.full_name(), kLongestName) + ": " + report.sentence + "\n";
+  text += DetailLines(report);
+  if (report.age) text += "Age: " + AgeText(report.age) + "\n";
+  if (report.gang) text += GangLine(*report.gang);
+  text += HoldersText(report.holders);
+  text += ClassLine(told.classes);
+  if (!told.advice.empty()) text += "Advice: " + told.advice + "\n";
+  if (told.placed) return text + BestText(told);
+  text += ReasonsText(told) + ClosedText(told.closed) + SchedulerText(told.scheduler);
+  text += BestText(told);
+  text += NearestText(told.nearest, report.gang.has_value());
+  if (told.rollout) {
+    text += "Rolling update: the new pod waits for the old one, " + told.rollout->old_pod + " on " +
+            told.rollout->node + ", which waits for the new one. In Deployment " +
+            told.rollout->deployment + " set maxSurge: 0 and maxUnavailable: 1.\n";
+  }
+  if (told.preemption) text += "Preemption: " + told.preemption->text + "\n";
+  if (report.room) text += "Room: " + berth::TextOf(*report.room) + "\n";
+  for (const NodeAdvice& at : told.recuts) {
+    text += "Repartition: idle node " + at.node + " to " + at.advice.config + "\n";
+  }
+  if (!told.models.empty()) text += "GPU models:\n" + ModelsTable(told.models);
+  return text;
+}
 
 std::vector<std::string> NotesOn(const NodeReport& node) {
   std::vector<std::string> notes;

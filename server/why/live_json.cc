@@ -67,13 +67,12 @@ Json RoomJson(const RoomProgress& room) {
                                               : "next";
   };
   Json json = {{"for", room.name}, {"gang", room.is_gang}, {"since", SecondsOf(room.begun)}};
-  json["moves"] = Json::array();
-  for (const RoomProgress::Move& move : room.moves) {
-    json["moves"].push_back({{"pod", move.pod.full_name()},
-                             {"from", move.from},
-                             {"to", move.to},
-                             {"step", step(move.step)}});
-  }
+  json["moves"] = ListOf(room.moves, [&step](const RoomProgress::Move& move) -> Json {
+    return {{"pod", move.pod.full_name()},
+            {"from", move.from},
+            {"to", move.to},
+            {"step", step(move.step)}};
+  });
   if (!room.ended.empty()) {
     json["done"] = room.is_done;
     json["ended"] = room.ended;
@@ -239,6 +238,17 @@ std::string Ranges(const std::vector<int>& sorted) {
   return text;
 }
 
+// [{"name": "ml", "gpus": 12.5, "mig_devices": 0, "pods": 9, "nodes": 3}].
+Json OwnersJson(std::vector<OwnerUse> uses) {
+  if (uses.size() > kMostOwnerRows) uses.resize(kMostOwnerRows);
+  return ListOf(uses, [](const OwnerUse& use) {
+    Json row = {{"name", use.name}};
+    row.update(UseJson(use.use));
+    row["nodes"] = use.nodes;
+    return row;
+  });
+}
+
 }  // namespace
 
 std::string DevicesText(const Placement& placement) {
@@ -266,17 +276,13 @@ std::string EncodeNews(const LiveNews& news) {
   if (!news.cluster.empty()) json["cluster"] = news.cluster;
   json["waiting_in_all"] = news.waiting_in_all;
   if (news.explains_more) json["explains_more"] = true;
-  json["waiting"] = Json::array();
-  for (const WaitingRow& row : news.waiting) json["waiting"].push_back(WaitingRowJson(row));
-  json["gangs"] = Json::array();
-  for (const GangView& gang : news.gangs) json["gangs"].push_back(GangRowJson(gang, news.now));
-  json["bound"] = Json::array();
-  for (const BoundRow& row : news.bound) json["bound"].push_back(BoundRowJson(row));
-  json["recuts"] = Json::array();
-  for (const NodeAdvice& advice : news.recuts) {
-    json["recuts"].push_back(
-        {{"node", advice.node}, {"config", advice.advice.config}, {"fits", advice.advice.fits}});
-  }
+  json["waiting"] = ListOf(news.waiting, WaitingRowJson);
+  json["gangs"] =
+      ListOf(news.gangs, [&news](const GangView& gang) { return GangRowJson(gang, news.now); });
+  json["bound"] = ListOf(news.bound, BoundRowJson);
+  json["recuts"] = ListOf(news.recuts, [](const NodeAdvice& at) -> Json {
+    return {{"node", at.node}, {"config", at.advice.config}, {"fits", at.advice.fits}};
+  });
   if (news.room != nullptr) json["room"] = RoomJson(*news.room);
   return JsonText(json);
 }
@@ -303,23 +309,6 @@ NodeSet EncodeNodeSet(const Snapshot& snapshot, const TopologyLevels& levels,
   set.tag = std::to_string(std::hash<std::string>()(set.text));
   return set;
 }
-
-namespace {
-
-// [{"name": "ml", "gpus": 12.5, "mig_devices": 0, "pods": 9, "nodes": 3}].
-Json OwnersJson(std::vector<OwnerUse> uses) {
-  if (uses.size() > kMostOwnerRows) uses.resize(kMostOwnerRows);
-  Json json = Json::array();
-  for (const OwnerUse& use : uses) {
-    Json row = {{"name", use.name}};
-    row.update(UseJson(use.use));
-    row["nodes"] = use.nodes;
-    json.push_back(std::move(row));
-  }
-  return json;
-}
-
-}  // namespace
 
 std::string EncodeLive(const std::string& news, const Snapshot& snapshot, const NodeSet& set,
                        bool whole) {

@@ -2,9 +2,9 @@
 #include "server/why/plan_json.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -43,10 +43,6 @@ std::string GpuHours(std::int64_t cost) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
 }
 
-std::chrono::minutes LostBy(const PodMove& move, WallTime now) {
-  return LostByMove(*move.pod, now);
-}
-
 class RoomTeller {
  public:
   explicit RoomTeller(const RoomReport& report) : report_(report) {}
@@ -82,7 +78,8 @@ class RoomTeller {
     if (!plan.found) return NoPlanText(unit);
     std::string text;
     if (plan.moves.empty()) {
-      text = unit.name.empty() ? GoalIsThere(unit) : what + " fits without a move\n";
+      text = what + (unit.name.empty() ? " need no move: their GPUs are idle\n"
+                                       : " fits without a move\n");
     } else {
       text = "Moving " + CountText(std::ssize(plan.moves), "pod") +
              (unit.name.empty() ? " empties " + what : " lets " + what + " in") + ":\n";
@@ -112,10 +109,9 @@ class RoomTeller {
               {"devices", DevicesJson(place.placement)}};
     });
     json["idle_nodes"] = ListOf(plan.idle, [&](NodeIndex node) { return NameOf(node); });
-    json["staying"] = Json::array();
-    for (const auto& [why, pods] : plan.staying) {
-      json["staying"].push_back({{"why", std::string(berth::TextOf(why))}, {"pods", pods}});
-    }
+    json["staying"] = ListOf(plan.staying, [](const auto& at) -> Json {
+      return {{"why", std::string(berth::TextOf(at.first))}, {"pods", at.second}};
+    });
     return json;
   }
 
@@ -135,16 +131,12 @@ class RoomTeller {
     return CountText(room.idle_nodes, "node") + (room.model.empty() ? "" : " of " + room.model);
   }
 
-  [[nodiscard]] std::string GoalIsThere(const RoomUnit& unit) const {
-    return NameOfUnit(unit) + " need no move: their GPUs are idle\n";
-  }
-
   [[nodiscard]] std::string MoveText(const RoomPlan& plan, std::size_t i) const {
     const PodMove& move = plan.moves[i];
     const PodRequest& pod = move.pod->pod;
     std::string text = "  " + std::to_string(i + 1) + ". " + pod.id.full_name() + " from " +
                        With(move.pod->placement) + " to " + With(move.place) + " (" +
-                       LostText(LostBy(move, report_.told.now)) + " of work)";
+                       LostText(LostByMove(*move.pod, report_.told.now)) + " of work)";
     if (move.waits_for != kNoMove) {
       text += "; its new place is free only after move " + std::to_string(move.waits_for + 1);
       text += move.spare == kNoNode ? ", and no node has room for it until then"
@@ -174,21 +166,14 @@ class RoomTeller {
   }
 
   static std::string HowText(BoundBy by) {
-    switch (by) {
-      case BoundBy::kOneNode:
-        return "the fewest pods that have to leave one node, over all nodes";
-      case BoundBy::kSlots:
-        return "the cheapest places of all nodes together";
-      case BoundBy::kIdleNodes:
-        return "the pods on the nodes that are the cheapest to empty";
-      case BoundBy::kFreeGpus:
-        return "fewer GPUs are free than are asked for, and moves free none";
-      case BoundBy::kNoPlace:
-        return "no node would do, even if every pod that may be moved were gone";
-      case BoundBy::kNothing:
-        break;
-    }
-    return "";
+    constexpr std::array<const char*, 6> kTexts = {
+        "",
+        "the fewest pods that have to leave one node, over all nodes",
+        "the cheapest places of all nodes together",
+        "the pods on the nodes that are the cheapest to empty",
+        "fewer GPUs are free than are asked for, and moves free none",
+        "no node would do, even if every pod that may be moved were gone"};
+    return kTexts[static_cast<std::size_t>(by)];
   }
 
   static std::string BoundText(const RoomPlan& plan) {
@@ -232,7 +217,7 @@ class RoomTeller {
                  {"to", NameOf(move.to)},
                  {"devices", DevicesJson(move.place)},
                  {"cost_gpu_minutes", MinutesOf(move.cost)},
-                 {"minutes_lost", LostBy(move, report_.told.now).count()}};
+                 {"minutes_lost", LostByMove(*move.pod, report_.told.now).count()}};
     if (move.waits_for != kNoMove) {
       json["waits_for"] = move.waits_for + 1;
       json["spare_node"] = move.spare == kNoNode ? "" : NameOf(move.spare);
@@ -251,8 +236,8 @@ std::string EncodeRoom(const RoomReport& report) {
   const RoomTeller teller(report);
   Json json = {
       {"version", kRoomVersion}, {"sentence", teller.Sentence()}, {"beyond", report.told.beyond}};
-  json["goals"] = Json::array();
-  for (const RoomUnit& unit : report.told.units) json["goals"].push_back(teller.JsonOfUnit(unit));
+  json["goals"] =
+      ListOf(report.told.units, [&](const RoomUnit& unit) { return teller.JsonOfUnit(unit); });
   json["nodes"] = EditedNodesJson(report.nodes);
   json["left_out"] = report.request.left_out;
   return JsonText(json) + "\n";

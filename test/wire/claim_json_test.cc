@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/dra/claim_json.h"
 
+#include "server/dialects/dra/device_class_json.h"
+
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire::claim_json_test {

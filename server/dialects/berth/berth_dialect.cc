@@ -119,10 +119,6 @@ Status ReadModels(const std::string& key, std::string_view value, RequestShape& 
 constexpr std::array<std::string_view, 2> kResources = {"berth.dev/gpu-milli",
                                                         "berth.dev/gpu-memory-mib"};
 
-bool IsKnown(std::string_view key) {
-  return std::ranges::find(kOtherKeys, key) != kOtherKeys.end();
-}
-
 // The name behind kPrefix that the key may stand for, with it; "": none.
 std::string MeantBy(std::string_view key) {
   constexpr std::size_t kLongest = 64;
@@ -173,10 +169,10 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
     const Status read = wire::ReadGpuNeed(key, value, shape);
     return read ? Status() : wire::WrongAnnotation(key, read.error().message);
   }
-  if (IsKnown(key) || wire::IsSpreadKey(key) || wire::IsNeighbourKey(key) ||
-      wire::IsVersionKey(key) || wire::IsClassKey(key)) {
-    return {};
-  }
+  const bool is_read_elsewhere = std::ranges::find(kOtherKeys, key) != kOtherKeys.end() ||
+                                 wire::IsSpreadKey(key) || wire::IsNeighbourKey(key) ||
+                                 wire::IsVersionKey(key) || wire::IsClassKey(key);
+  if (is_read_elsewhere) return {};
   if (std::ranges::find(kResources, key) != kResources.end()) {
     return wire::WrongAnnotation(key,
                                  "want this as a resource, under resources.limits of a container");
@@ -225,21 +221,14 @@ class BerthNode final : public wire::NodeReading {
   }
 
   void AddMig(wire::MigDraft& draft) override {
-    const std::string_view text = facts_.Annotation(wire::kMigAnnotation);
-    if (text.empty()) return;
-    auto spec = Read(text);
-    if (spec) {
-      draft.spec = *std::move(spec);
-    } else {
-      draft.AddProblem("annotation " + std::string(wire::kMigAnnotation) + ": " +
-                       spec.error().message);
-    }
+    const auto read = [this](std::string_view text) { return Read(text); };
+    Take(wire::kMigAnnotation, read, draft.spec, draft);
   }
 
  private:
-  // What cannot be read is passed over: the node is then one without an agent.
-  template <class Value, class Parse>
-  void Take(std::string_view key, Parse parse, Value& value, wire::GpuDraft& draft) const {
+  // What cannot be read is passed over: the node is then one without it, or without an agent.
+  template <class Value, class Parse, class Draft>
+  void Take(std::string_view key, Parse parse, Value& value, Draft& draft) const {
     const std::string_view text = facts_.Annotation(key);
     if (text.empty()) return;
     if (auto read = parse(text)) {

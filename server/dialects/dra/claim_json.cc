@@ -23,6 +23,7 @@ using wire::Json;
 using wire::JsonText;
 using wire::MicroTime;
 using wire::TextOf;
+using wire::WithField;
 
 using simdjson::ondemand::array;
 using simdjson::ondemand::object;
@@ -41,9 +42,7 @@ class ClaimReader {
   void ReadField(std::string_view key, value content) {
     if (key == "spec") ReadSpec(content.get_object());
     if (key != "status") return;
-    ForEachField(content.get_object(), [this](std::string_view name, value) {
-      if (name == "allocation") claim_.allocated = true;
-    });
+    WithField(content.get_object(), "allocation", [this](value) { claim_.allocated = true; });
   }
 
   OpenClaim Finish(wire::ObjectMeta meta) {
@@ -189,22 +188,6 @@ class ClaimReader {
   bool unread_ = false;  // there is something that may say more
 };
 
-// Takes a quoted text from the front; "" where there is none.
-std::string TakeQuoted(std::string_view& text) {
-  if (text.empty() || (text.front() != '\'' && text.front() != '"')) return "";
-  const std::size_t end = text.find(text.front(), 1);
-  if (end == std::string_view::npos) return "";
-  std::string quoted(text.substr(1, end - 1));
-  text.remove_prefix(end + 1);
-  return quoted;
-}
-
-bool TakeWord(std::string_view& text, std::string_view word) {
-  if (!text.starts_with(word)) return false;
-  text.remove_prefix(word.size());
-  return true;
-}
-
 // The claim that is patched, and no later version of it.
 Json MetadataOf(const OpenClaim& claim) {
   return {{"uid", claim.uid}, {"resourceVersion", claim.resource_version}};
@@ -278,25 +261,12 @@ Result<ClaimUse> DecodeClaimUse(const PaddedText& text) {
                   for (auto user : content.get_array()) read_user(user.get_object());
                 }
                 if (key != "allocation") return;
-                ForEachField(content.get_object(), [&use](std::string_view name, value it) {
-                  if (name == "allocationTimestamp") use.allocated_at = TextOf(it);
-                });
+                WithField(content.get_object(), "allocationTimestamp",
+                          [&use](value it) { use.allocated_at = TextOf(it); });
               });
             }));
   for (PodId& pod : use.pods) pod.namespace_name = meta.namespace_name;
   return use;
-}
-
-std::string ProfileIn(std::string_view expression) {
-  std::string dense(expression);
-  std::erase_if(dense, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
-  std::string_view text = dense;
-  if (!TakeWord(text, "device.attributes[") || TakeQuoted(text) != kGpuDriver ||
-      !TakeWord(text, "].profile==")) {
-    return "";
-  }
-  std::string profile = TakeQuoted(text);
-  return text.empty() ? profile : "";
 }
 
 std::string EncodeFinalizerPatch(const OpenClaim& claim) {

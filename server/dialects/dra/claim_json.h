@@ -54,10 +54,6 @@ struct ClaimUse {
 // Error: kInvalidArgument for what is not JSON, or not a ResourceClaim.
 Result<ClaimUse> DecodeClaimUse(const PaddedText& text);
 
-// The profile in `device.attributes['gpu.nvidia.com'].profile == '1g.5gb'`, with quotes of either
-// kind and spaces anywhere between; "" for any other CEL expression.
-std::string ProfileIn(std::string_view expression);
-
 // One device of an allocation.
 struct AllocationResult {
   const DeviceRequest* request = nullptr;

@@ -48,19 +48,6 @@ constexpr Duration kLook = std::chrono::milliseconds(2);
 constexpr Duration kMostHeld = std::chrono::minutes(5);
 constexpr int kAttempts = 3;  // a device that went to another claim meanwhile is chosen anew
 
-kube::ApiRequest Patch(std::string path, std::string body) {
-  kube::ApiRequest request;
-  request.method = "PATCH";
-  request.path = std::move(path);
-  request.body = std::move(body);
-  request.content_type = "application/merge-patch+json";
-  return request;
-}
-
-std::string NameOfClaim(const PodId& pod, const std::string& claim) {
-  return pod.namespace_name + "/" + claim;
-}
-
 // Calls work(0), ..., work(count - 1), so many at a time. Few are soon done one after the other.
 // One that throws, or for which there is no thread, is not done.
 template <class Work>
@@ -81,7 +68,9 @@ void InParallel(std::size_t count, std::size_t most, const Work& work) {
   run();
 }
 
-std::string NameOfClaim(const OpenClaim& claim) { return claim.namespace_name + "/" + claim.name; }
+std::string NameOfClaim(const OpenClaim& claim) {
+  return FullName(claim.namespace_name, claim.name);
+}
 
 }  // namespace
 
@@ -179,7 +168,7 @@ bool DeviceAllocator::AllocateTogether(std::span<const ClaimOrder> orders, Insta
 
 void DeviceAllocator::Forget(const PodId& pod, std::span<const std::string> claims) {
   const MutexLock lock(mutex_);
-  for (const std::string& name : claims) under_way_.erase(NameOfClaim(pod, name));
+  for (const std::string& name : claims) under_way_.erase(FullName(pod.namespace_name, name));
 }
 
 void DeviceAllocator::Leave(const PodId& pod, std::span<const std::string> claims) {
@@ -204,7 +193,7 @@ void DeviceAllocator::MarkUnderWay(const PodId& pod, std::span<const std::string
                                    const Left& left) {
   const MutexLock lock(mutex_);
   for (const std::string& name : claims) {
-    std::string claim = NameOfClaim(pod, name);
+    std::string claim = FullName(pod.namespace_name, name);
     if (under_way_.size() >= kMostUnderWay) DropFinished();
     if (under_way_.size() >= kMostUnderWay && !under_way_.contains(claim)) {
       crowded_until_ = left.since + kMostBinding;  // it is not known when this one is over
@@ -218,7 +207,7 @@ Instant DeviceAllocator::EndFor(const PodId& pod, std::span<const std::string> c
   Instant end = std::min(parts_.write.clock.Now() + kMost, parts_.write.fence.WritableUntil());
   const MutexLock lock(mutex_);
   for (const std::string& claim : claims) {
-    const auto found = under_way_.find(NameOfClaim(pod, claim));
+    const auto found = under_way_.find(FullName(pod.namespace_name, claim));
     if (found != under_way_.end() && found->second.asked) end = std::min(end, found->second.since);
   }
   return end;
@@ -228,7 +217,8 @@ DeviceAllocator::Outcome DeviceAllocator::TryAllocate(std::span<const Wanted> wa
                                                       std::vector<std::string>& harmless) {
   std::vector<std::string> full_names;
   for (const Wanted& each : wanted) {
-    for (const std::string& name : each.claims) full_names.push_back(NameOfClaim(each.pod, name));
+    for (const std::string& name : each.claims)
+      full_names.push_back(FullName(each.pod.namespace_name, name));
   }
   std::vector<Open> open;
   const Outcome read = Read(wanted, end, open);
@@ -383,14 +373,12 @@ DeviceAllocator::Written DeviceAllocator::WriteOne(const Open& open,
                                                    Instant end) const {
   OpenClaim claim = open.claim;
   if (!claim.has_finalizer()) {
-    auto with_finalizer = Send(Patch(open.path, EncodeFinalizerPatch(claim)), end);
+    auto with_finalizer = Send(kube::MergePatch(open.path, EncodeFinalizerPatch(claim), {}), end);
     if (!with_finalizer) return {std::move(with_finalizer), false};
     claim = *std::move(with_finalizer);
   }
-  return {Send(Patch(open.path + "/status",
-                     EncodeAllocationPatch(claim, allocation, open.pod, parts_.write.clock.Wall())),
-               end),
-          true};
+  std::string patch = EncodeAllocationPatch(claim, allocation, open.pod, parts_.write.clock.Wall());
+  return {Send(kube::MergePatch(open.path + "/status", std::move(patch), {}), end), true};
 }
 
 // With time of its own: what was written may have taken all that there was.
@@ -399,7 +387,8 @@ void DeviceAllocator::TakeBack(const std::vector<Open>& written) {
       std::min(parts_.write.clock.Now() + kMost, parts_.write.fence.WritableUntil());
   InParallel(written.size(), kMostWriters, [&](std::size_t i) {
     const Open& each = written[i];
-    const auto back = Send(Patch(each.path + "/status", EncodeDeallocationPatch(each.claim)), end);
+    const auto back =
+        Send(kube::MergePatch(each.path + "/status", EncodeDeallocationPatch(each.claim), {}), end);
     // One that stays allocated is reserved for its pod, which goes to that node, or kube-scheduler
     // deallocates it. The watch tells.
     const std::string name = NameOfClaim(each.claim);

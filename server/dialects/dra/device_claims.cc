@@ -6,7 +6,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/dns_name.h"
 #include "scoring/mig/mig_tables.h"
 
 namespace berth::dialects {
@@ -62,7 +61,7 @@ DeviceClaims::DeviceClaims(const Tables& tables, bool chooses, const kube::OnUnr
       uncounted_("resourceslices", report),
       beyond_("resourceslices", report) {}
 
-void DeviceClaims::PutSlices(std::vector<ResourceSlice> slices, bool replace) {
+void DeviceClaims::Put(std::vector<ResourceSlice> slices, bool replace) {
   const MutexLock lock(mutex_);
   Nodes changed;
   if (replace) {
@@ -99,7 +98,7 @@ std::shared_ptr<const PublishedSlice> DeviceClaims::Kept(const ResourceSlice& sl
   return kept;
 }
 
-void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
+void DeviceClaims::Put(std::vector<ResourceClaim> claims, bool replace) {
   const MutexLock lock(mutex_);
   Nodes changed;
   if (replace) {
@@ -131,20 +130,34 @@ void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
   }
 }
 
-void DeviceClaims::RemoveSlice(std::string_view name) {
+void DeviceClaims::Remove(std::type_identity<ResourceSlice>, const std::string& name) {
   const MutexLock lock(mutex_);
   Nodes changed;
-  DropSlice(std::string(name), changed);
+  DropSlice(name, changed);
   PublishSlices(changed);
 }
 
-void DeviceClaims::RemoveClaim(const std::string& name) {
+void DeviceClaims::Remove(std::type_identity<ResourceClaim>, const std::string& name) {
   const MutexLock lock(mutex_);
   Nodes changed;
   open_.Remove(name);
   DropClaim(name, changed);
   Publish(changed);
   devices_.Release(name);
+}
+
+void DeviceClaims::Put(std::vector<DeviceClass> classes, bool replace) {
+  if (replace) {
+    classes_.Reset(std::move(classes));
+  } else {
+    for (DeviceClass& added : classes) classes_.Put(std::move(added));
+  }
+  FollowClasses();
+}
+
+void DeviceClaims::Remove(std::type_identity<DeviceClass>, const std::string& name) {
+  classes_.Remove(name);
+  FollowClasses();
 }
 
 void DeviceClaims::FollowClasses() {
@@ -170,7 +183,7 @@ void DeviceClaims::FollowClasses() {
   Publish(AllNodes());
 }
 
-void DeviceClaims::PutRules(std::vector<DeviceTaintRule> rules, bool replace) {
+void DeviceClaims::Put(std::vector<DeviceTaintRule> rules, bool replace) {
   const MutexLock lock(mutex_);
   Nodes changed;
   std::map<std::string, DeviceTaintRule> before;
@@ -188,7 +201,7 @@ void DeviceClaims::PutRules(std::vector<DeviceTaintRule> rules, bool replace) {
   PublishSlices(changed);
 }
 
-void DeviceClaims::RemoveRule(const std::string& name) {
+void DeviceClaims::Remove(std::type_identity<DeviceTaintRule>, const std::string& name) {
   const MutexLock lock(mutex_);
   const auto gone = rules_.extract(name);
   Nodes changed;
@@ -316,11 +329,7 @@ void DeviceClaims::PublishGpus(const Nodes& nodes) {
   std::vector<ClusterEvent> events;
   for (const std::string& node : nodes) {
     FoundGpus found = ReadWholeGpus(PoolsOn(node), matches_, links_);
-    if (found.problem.empty()) {
-      uncounted_.Remove(node);
-    } else {
-      uncounted_.Add(node, found.problem);
-    }
+    uncounted_.Note(node, found.problem);
     events.emplace_back(SliceGpusOffered{node, std::move(found.gpus)});
   }
   if (!events.empty()) (void)state_.Apply(events);  // nothing in it that could be invalid
@@ -361,11 +370,7 @@ OfferedGpus DeviceClaims::OfferedOn(const std::string& node) {
     Pool& pool = pools_.find(pool_name)->second;
     if (!pool.offers) {
       FoundOffers found = ReadMigOffers(pool_name, NewestDevices(pool.slices));
-      if (found.problem.empty()) {
-        unknown_pools_.Remove(pool_name);
-      } else {
-        unknown_pools_.Add(pool_name, found.problem);
-      }
+      unknown_pools_.Note(pool_name, found.problem);
       pool.offers = std::move(found.gpus);
     }
     offered.insert(offered.end(), pool.offers->begin(), pool.offers->end());
@@ -483,11 +488,7 @@ std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node,
           claimed.push_back(std::move(gpu));
         }
       }
-      if (problem.empty()) {
-        unknown_.Remove(claim);
-      } else {
-        unknown_.Add(claim, problem);
-      }
+      unknown_.Note(claim, problem);
     }
   }
   return claimed;

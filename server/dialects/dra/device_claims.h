@@ -25,8 +25,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "base/dns_name.h"
 #include "base/mutex.h"
 #include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_offers.h"
@@ -44,64 +46,27 @@ namespace berth::dialects {
 // Any thread may call any function.
 class DeviceClaims {
  public:
-  // The kinds of objects, each as a TableSink wants them.
-  class Slices {
+  // The objects of one kind, as a TableSink wants them.
+  template <class T>
+  class Table {
    public:
-    using Object = ResourceSlice;
-    explicit Slices(DeviceClaims& claims) : all_(claims) {}
-    void Put(Object slice) { all_.PutSlices({std::move(slice)}, false); }
-    void Remove(std::string_view, std::string_view name) { all_.RemoveSlice(name); }
-    void Reset(std::vector<Object> slices) { all_.PutSlices(std::move(slices), true); }
-
-   private:
-    DeviceClaims& all_;
-  };
-  class Claims {
-   public:
-    using Object = ResourceClaim;
-    explicit Claims(DeviceClaims& claims) : all_(claims) {}
-    void Put(Object claim) { all_.PutClaims({std::move(claim)}, false); }
+    using Object = T;
+    explicit Table(DeviceClaims& claims) : all_(claims) {}
+    void Put(T object) { all_.Put(std::vector<T>(1, std::move(object)), false); }
     void Remove(std::string_view namespace_name, std::string_view name) {
-      all_.RemoveClaim(std::string(namespace_name).append("/").append(name));
+      const bool has_namespace = !namespace_name.empty();
+      all_.Remove(std::type_identity<T>(),
+                  has_namespace ? FullName(namespace_name, name) : std::string(name));
     }
-    void Reset(std::vector<Object> claims) { all_.PutClaims(std::move(claims), true); }
+    void Reset(std::vector<T> objects) { all_.Put(std::move(objects), true); }
 
    private:
     DeviceClaims& all_;
   };
-
-  class Classes {
-   public:
-    using Object = DeviceClass;
-    explicit Classes(DeviceClaims& claims) : all_(claims) {}
-    void Put(Object added) {
-      all_.classes_.Put(std::move(added));
-      all_.FollowClasses();
-    }
-    void Remove(std::string_view, std::string_view name) {
-      all_.classes_.Remove(name);
-      all_.FollowClasses();
-    }
-    void Reset(std::vector<Object> classes) {
-      all_.classes_.Reset(std::move(classes));
-      all_.FollowClasses();
-    }
-
-   private:
-    DeviceClaims& all_;
-  };
-
-  class TaintRules {
-   public:
-    using Object = DeviceTaintRule;
-    explicit TaintRules(DeviceClaims& claims) : all_(claims) {}
-    void Put(Object rule) { all_.PutRules({std::move(rule)}, false); }
-    void Remove(std::string_view, std::string_view name) { all_.RemoveRule(std::string(name)); }
-    void Reset(std::vector<Object> rules) { all_.PutRules(std::move(rules), true); }
-
-   private:
-    DeviceClaims& all_;
-  };
+  using Slices = Table<ResourceSlice>;
+  using Claims = Table<ResourceClaim>;
+  using Classes = Table<DeviceClass>;
+  using TaintRules = Table<DeviceTaintRule>;
 
   // About what the devices of slices may take that are no whole GPUs, where they are kept. Of
   // slices beyond it the whole GPUs alone are kept, and nothing is chosen on their nodes.
@@ -156,14 +121,17 @@ class DeviceClaims {
   using Nodes = std::set<std::string>;
 
   // replace: there are no others.
-  void PutSlices(std::vector<ResourceSlice> slices, bool replace) BERTH_EXCLUDES(mutex_);
-  void PutClaims(std::vector<ResourceClaim> claims, bool replace) BERTH_EXCLUDES(mutex_);
-  void RemoveSlice(std::string_view name) BERTH_EXCLUDES(mutex_);
-  void RemoveClaim(const std::string& name) BERTH_EXCLUDES(mutex_);
+  void Put(std::vector<ResourceSlice> slices, bool replace) BERTH_EXCLUDES(mutex_);
+  void Put(std::vector<ResourceClaim> claims, bool replace) BERTH_EXCLUDES(mutex_);
+  void Put(std::vector<DeviceClass> classes, bool replace) BERTH_EXCLUDES(mutex_);
+  void Put(std::vector<DeviceTaintRule> rules, bool replace) BERTH_EXCLUDES(mutex_);
+  // name: behind its namespace, where it has one.
+  void Remove(std::type_identity<ResourceSlice>, const std::string& name) BERTH_EXCLUDES(mutex_);
+  void Remove(std::type_identity<ResourceClaim>, const std::string& name) BERTH_EXCLUDES(mutex_);
+  void Remove(std::type_identity<DeviceClass>, const std::string& name);
+  void Remove(std::type_identity<DeviceTaintRule>, const std::string& name) BERTH_EXCLUDES(mutex_);
   // Publishes every node again if the profiles that the classes stand for have changed.
   void FollowClasses() BERTH_EXCLUDES(mutex_);
-  void PutRules(std::vector<DeviceTaintRule> rules, bool replace) BERTH_EXCLUDES(mutex_);
-  void RemoveRule(const std::string& name) BERTH_EXCLUDES(mutex_);
   [[nodiscard]] Nodes AllNodes() const BERTH_REQUIRES(mutex_);
   // Those with devices that the rule may taint.
   void AddTainted(const DeviceTaintRule& rule, Nodes& nodes) const BERTH_REQUIRES(mutex_);

@@ -25,6 +25,12 @@ using simdjson::ondemand::value;
 constexpr std::array<std::string_view, 2> kOfEveryMigDevice = {
     "device.driver=='gpu.nvidia.com'", "device.attributes['gpu.nvidia.com'].type=='mig'"};
 
+std::string WithoutBlanks(std::string_view expression) {
+  std::string dense(expression);
+  std::erase_if(dense, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
+  return dense;
+}
+
 class ClassReader {
  public:
   void ReadSpec(object spec) {
@@ -66,8 +72,7 @@ class ClassReader {
   }
 
   void ReadTerm(std::string_view term) {
-    std::string dense(term);
-    std::erase_if(dense, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
+    std::string dense = WithoutBlanks(term);
     std::ranges::replace(dense, '"', '\'');
     if (std::ranges::find(kOfEveryMigDevice, dense) != kOfEveryMigDevice.end()) return;
     const std::string profile = ProfileIn(term);
@@ -204,6 +209,13 @@ Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& probl
             "; kube-scheduler alone places pods that ask for it";
   read.profile.reset();
   return read;
+}
+
+std::string ProfileIn(std::string_view expression) {
+  const std::string dense = WithoutBlanks(expression);
+  const std::optional<DemandedText> demand = DemandOf(dense);
+  const bool is_profile = demand && demand->domain == kGpuDriver && demand->id == "profile";
+  return is_profile ? demand->text : "";
 }
 
 DeviceConfig ReadDeviceConfig(simdjson::ondemand::object fields) {

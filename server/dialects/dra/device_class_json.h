@@ -48,11 +48,9 @@ std::vector<std::string> ReadSelectors(simdjson::ondemand::array selectors, Unre
   std::vector<std::string> expressions;
   for (auto selector : selectors) {
     bool read = false;
-    wire::ForEachField(selector.get_object(), [&](std::string_view key, auto content) {
-      if (key != "cel") return;
-      wire::ForEachField(content.get_object(), [&](std::string_view name, auto expression) {
-        if (name != "expression") return;
-        expressions.push_back(wire::TextOf(expression));
+    wire::WithField(selector.get_object(), "cel", [&](simdjson::ondemand::value content) {
+      wire::WithField(content.get_object(), "expression", [&](simdjson::ondemand::value text) {
+        expressions.push_back(wire::TextOf(text));
         read = true;
       });
     });
@@ -60,6 +58,10 @@ std::vector<std::string> ReadSelectors(simdjson::ondemand::array selectors, Unre
   }
   return expressions;
 }
+
+// The profile in `device.attributes['gpu.nvidia.com'].profile == '1g.5gb'`, with quotes of either
+// kind and spaces anywhere between; "" for any other CEL expression.
+std::string ProfileIn(std::string_view expression);
 
 // The names of the requests, and all else as it is written.
 DeviceConfig ReadDeviceConfig(simdjson::ondemand::object fields);

@@ -15,8 +15,8 @@ namespace berth::dialects {
 namespace {
 
 using wire::ForEachField;
-using wire::IsField;
 using wire::TextOf;
+using wire::WithField;
 
 using simdjson::ondemand::array;
 using simdjson::ondemand::object;
@@ -27,117 +27,24 @@ constexpr std::string_view kMemorySlice = "memory-slice-";
 constexpr int kHighest = kMaxGpusPerNode - 1;  // of GPUs and of memory slices
 constexpr std::int64_t kAllOfIt = std::numeric_limits<std::int64_t>::max();
 
-// An attribute's name without the driver's own domain, which may be left out.
-std::string_view Attribute(std::string_view key) {
-  return key.starts_with(kGpuDriver) && key.substr(kGpuDriver.size()).starts_with('/')
-             ? key.substr(kGpuDriver.size() + 1)
-             : key;
-}
-
-// {"string": ".."}; "" for a value of another type.
-std::string TextAttribute(object attribute) {
-  std::string text;
-  ForEachField(attribute, [&text](std::string_view type, value content) {
-    if (type == "string") text = TextOf(content);
-  });
-  return text;
-}
-
-class DeviceReader {
- public:
-  GpuDevice Read(object device) {
-    ReadFields(device);
-    device_.uuid = type_ == "mig" ? parent_uuid_ : uuid_;
-    if (type_ != "mig") device_.profile.clear();
-    device_.index = GpuIndexIn(device_.name);
-    return std::move(device_);
+GpuDevice GpuDeviceOf(const PublishedDevice& device) {
+  const bool is_mig = TextAttribute(device.seen, "type") == "mig";
+  GpuDevice gpu{.name = device.name,
+                .uuid = TextAttribute(device.seen, is_mig ? "parentUUID" : "uuid"),
+                .index = GpuIndexIn(device.name),
+                .profile = is_mig ? TextAttribute(device.seen, "profile") : "",
+                .product = TextAttribute(device.seen, "productName"),
+                .tainted = !device.taints.empty(),
+                .divisible = device.divisible};
+  for (const ConsumedCounter& consumed : device.consumed()) {
+    if (!consumed.counter.starts_with(kMemorySlice)) continue;
+    const auto slice = ParseInt(consumed.counter.substr(kMemorySlice.size()), 0, kHighest);
+    if (!slice) continue;
+    const int number = static_cast<int>(*slice);
+    if (gpu.start < 0 || number < gpu.start) gpu.start = number;
+    if (number < kMaxMigUnits) gpu.units |= static_cast<MigUnits>(1U << number);
   }
-
- private:
-  void ReadFields(object device) {
-    ForEachField(device, [this](std::string_view key, value content) {
-      if (key == "name") device_.name = TextOf(content);
-      if (key == "basic") ReadFields(content.get_object());  // v1beta1
-      if (key == "attributes") ReadAttributes(content.get_object());
-      if (key == "consumesCounters") ReadCounters(content.get_array());
-      if (key == "allowMultipleAllocations") device_.divisible = content.get_bool();
-      if (key == "taints") ReadTaints(content.get_array());
-    });
-  }
-
-  void ReadAttributes(object attributes) {
-    ForEachField(attributes, [this](std::string_view key, value content) {
-      const std::string_view name = Attribute(key);
-      std::string* const target = name == "type"          ? &type_
-                                  : name == "uuid"        ? &uuid_
-                                  : name == "parentUUID"  ? &parent_uuid_
-                                  : name == "profile"     ? &device_.profile
-                                  : name == "productName" ? &device_.product
-                                                          : nullptr;
-      if (target != nullptr) *target = TextAttribute(content.get_object());
-    });
-  }
-
-  void ReadCounters(array sets) {
-    for (auto set : sets) {
-      ForEachField(set.get_object(), [this](std::string_view key, value content) {
-        if (key != "counters") return;
-        ForEachField(content.get_object(), [this](std::string_view counter, value) {
-          if (!counter.starts_with(kMemorySlice)) return;
-          const auto slice = ParseInt(counter.substr(kMemorySlice.size()), 0, kHighest);
-          if (!slice) return;
-          const int number = static_cast<int>(*slice);
-          if (device_.start < 0 || number < device_.start) device_.start = number;
-          if (number < kMaxMigUnits) device_.units |= static_cast<MigUnits>(1U << number);
-        });
-      });
-    }
-  }
-
-  void ReadTaints(array taints) {
-    for (auto taint : taints) {
-      ForEachField(taint.get_object(), [this](std::string_view key, value content) {
-        if (key != "effect") return;
-        const std::string_view effect = content.get_string();
-        device_.tainted = device_.tainted || effect == "NoSchedule" || effect == "NoExecute";
-      });
-    }
-  }
-
-  GpuDevice device_;
-  std::string type_;
-  std::string uuid_;
-  std::string parent_uuid_;
-};
-
-void ReadPool(object pool, ResourceSlice& slice) {
-  ForEachField(pool, [&slice](std::string_view key, value content) {
-    if (key == "name") slice.pool = TextOf(content);
-    if (key == "generation") slice.generation = content.get_int64();
-  });
-}
-
-Status ReadSliceSpec(object spec, ResourceSlice& slice) {
-  std::string driver;
-  std::size_t nameless = 0;
-  ForEachField(spec, [&](std::string_view key, value content) {
-    if (key == "driver") driver = TextOf(content);
-    if (key == "nodeName") slice.node = TextOf(content);
-    if (key == "pool") ReadPool(content.get_object(), slice);
-    if (key != "devices") return;
-    for (auto device : content.get_array()) {
-      slice.devices.push_back(DeviceReader().Read(device.get_object()));
-      nameless += slice.devices.back().name.empty() ? 1U : 0U;
-    }
-  });
-  if (driver != kGpuDriver) slice.devices.clear();
-  if (driver.empty()) return Invalid("spec.driver: want a name, got \"\"");
-  if (slice.pool.empty()) return Invalid("spec.pool.name: want a name, got \"\"");
-  if (nameless > 0) {
-    return Invalid("spec.devices: want a name of each, got " + std::to_string(nameless) +
-                   " without");
-  }
-  return {};
+  return gpu;
 }
 
 // One entry of status.allocation.devices.results.
@@ -194,14 +101,11 @@ Status ReadResults(array results, ResourceClaim& claim) {
 
 Status ReadClaimStatus(object status, ResourceClaim& claim) {
   Status results;
-  ForEachField(status, [&](std::string_view key, value allocation) {
-    if (key != "allocation") return;
+  WithField(status, "allocation", [&](value allocation) {
     claim.allocated = true;
-    ForEachField(allocation.get_object(), [&](std::string_view part, value devices) {
-      if (part != "devices") return;
-      ForEachField(devices.get_object(), [&](std::string_view name, value list) {
-        if (name == "results") results = ReadResults(list.get_array(), claim);
-      });
+    WithField(allocation.get_object(), "devices", [&](value devices) {
+      WithField(devices.get_object(), "results",
+                [&](value list) { results = ReadResults(list.get_array(), claim); });
     });
   });
   return results;
@@ -212,13 +116,11 @@ Status ReadClaimStatus(object status, ResourceClaim& claim) {
 std::string PodOfExtendedResources(object claim) {
   bool is_made = false;
   std::string pod;
-  ForEachField(claim, [&](std::string_view key, value metadata) {
-    if (key != "metadata") return;
+  WithField(claim, "metadata", [&](value metadata) {
     ForEachField(metadata.get_object(), [&](std::string_view name, value content) {
       if (name == "annotations") {
-        ForEachField(content.get_object(), [&is_made](std::string_view annotation, value text) {
-          if (annotation == kOfExtendedResources) is_made = TextOf(text) == "true";
-        });
+        WithField(content.get_object(), kOfExtendedResources,
+                  [&is_made](value text) { is_made = TextOf(text) == "true"; });
       }
       if (name != "ownerReferences") return;
       for (auto owner : content.get_array()) {
@@ -235,24 +137,6 @@ std::string PodOfExtendedResources(object claim) {
   return is_made && pod.size() <= wire::kMostUidBytes ? pod : "";
 }
 
-// The names, and what `part` is read by.
-template <class Object, class Read>
-Result<Object> ReadPart(const PaddedText& text, std::string_view kind, std::string_view part,
-                        Read read_part) {
-  Object target;
-  Status status;
-  BERTH_TRY(wire::ObjectMeta meta, wire::ReadNamed(text, kind, [&](std::string_view key, value it) {
-              if (key == part) status = read_part(it.get_object(), target);
-            }));
-  BERTH_TRY_STATUS(status);
-  target.namespace_name = std::move(meta.namespace_name);
-  target.name = std::move(meta.name);
-  if constexpr (requires { target.version; }) {
-    target.version = wire::VersionNumber(meta.resource_version);
-  }
-  return target;
-}
-
 }  // namespace
 
 int GpuIndexIn(std::string_view device) {
@@ -265,20 +149,40 @@ int GpuIndexIn(std::string_view device) {
   return -1;
 }
 
+std::string TextAttribute(const cel::Device& device, std::string_view id) {
+  const cel::AttributeValue* const value = device.attribute(kGpuDriver, id);
+  const auto* const text = value == nullptr ? nullptr : std::get_if<std::string>(value);
+  return text == nullptr ? "" : *text;
+}
+
 Result<ResourceSlice> DecodeResourceSlice(const PaddedText& text) {
-  BERTH_TRY(ResourceSlice slice,
-            ReadPart<ResourceSlice>(text, "ResourceSlice", "spec", ReadSliceSpec));
-  std::ranges::sort(slice.devices, {}, &GpuDevice::name);
   BERTH_TRY(PublishedSlice published, DecodePublishedSlice(text));
-  if (published.driver == kGpuDriver) {
-    slice.published = std::make_shared<const PublishedSlice>(std::move(published));
+  ResourceSlice slice{.namespace_name = {},
+                      .name = published.name,
+                      .pool = published.pool,
+                      .node = published.node,
+                      .generation = published.generation,
+                      .devices = {}};
+  if (published.driver != kGpuDriver) return slice;
+  for (const PublishedDevice& device : published.devices) {
+    slice.devices.push_back(GpuDeviceOf(device));
   }
+  std::ranges::sort(slice.devices, {}, &GpuDevice::name);
+  slice.published = std::make_shared<const PublishedSlice>(std::move(published));
   return slice;
 }
 
 Result<ResourceClaim> DecodeResourceClaim(const PaddedText& text) {
-  BERTH_TRY(ResourceClaim claim,
-            ReadPart<ResourceClaim>(text, "ResourceClaim", "status", ReadClaimStatus));
+  ResourceClaim claim;
+  Status status;
+  BERTH_TRY(wire::ObjectMeta meta,
+            wire::ReadNamed(text, "ResourceClaim", [&](std::string_view key, value it) {
+              if (key == "status") status = ReadClaimStatus(it.get_object(), claim);
+            }));
+  BERTH_TRY_STATUS(status);
+  claim.namespace_name = std::move(meta.namespace_name);
+  claim.name = std::move(meta.name);
+  claim.version = wire::VersionNumber(meta.resource_version);
   if (claim.devices.empty()) return claim;
   std::string pod;
   BERTH_TRY_STATUS(wire::ReadObject(text, [&pod](object whole) -> Status {

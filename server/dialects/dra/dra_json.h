@@ -42,6 +42,9 @@ struct GpuDevice {
 // "gpu-vfio-2"; -1 for other names.
 int GpuIndexIn(std::string_view device);
 
+// A text among the attributes of the driver's own domain; "": it has none of that name.
+std::string TextAttribute(const cel::Device& device, std::string_view id);
+
 struct ResourceSlice {
   std::string namespace_name;  // always empty
   std::string name;

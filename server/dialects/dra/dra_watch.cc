@@ -119,10 +119,8 @@ ClaimCollisions::End ClaimCollisions::TakeFrom(const Holder& holder) {
     return evicted ? End::kEvicted : End::kKept;
   }
   kube::FencedWrite write(context_.write.fence);
-  const auto sent = Send({.method = "PATCH",
-                          .path = holder.path + "/status",
-                          .body = EncodeDeallocationPatch(holder.claim),
-                          .content_type = "application/merge-patch+json"});
+  const auto sent =
+      Send(kube::MergePatch(holder.path + "/status", EncodeDeallocationPatch(holder.claim), {}));
   if (!sent && sent.error().code == Errc::kUnavailable) write.Unanswered();
   return sent ? End::kDeallocated : End::kKept;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/dra/slice_json.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -21,6 +22,7 @@ namespace {
 
 using wire::ForEachField;
 using wire::TextOf;
+using wire::WithField;
 
 using simdjson::ondemand::array;
 using simdjson::ondemand::object;
@@ -29,9 +31,7 @@ using simdjson::ondemand::value;
 // {"value": "40Gi"}
 std::string ValueText(object content) {
   std::string text;
-  ForEachField(content, [&text](std::string_view key, value amount) {
-    if (key == "value") text = QuantityText(amount);
-  });
+  WithField(content, "value", [&text](value amount) { text = QuantityText(amount); });
   return text;
 }
 
@@ -55,11 +55,12 @@ class SliceReader {
       if (key != "devices") return;
       for (auto device : content.get_array()) ReadDevice(device.get_object());
     });
-    if (slice_.driver.empty() || slice_.pool.empty()) {
-      return Invalid("spec: want a driver and the name of a pool, got \"" + slice_.driver +
-                     "\" and \"" + slice_.pool + "\"");
-    }
-    return problem_;
+    if (slice_.driver.empty()) return Invalid("spec.driver: want a name, got \"\"");
+    if (slice_.pool.empty()) return Invalid("spec.pool.name: want a name, got \"\"");
+    const auto nameless = std::ranges::count(slice_.devices, "", &PublishedDevice::name);
+    if (nameless == 0) return problem_;
+    return Invalid("spec.devices: want a name of each, got " + std::to_string(nameless) +
+                   " without");
   }
 
  private:
@@ -75,7 +76,6 @@ class SliceReader {
     PublishedDevice device{
         .name = {}, .seen = cel::Device(slice_.driver), .taints = {}, .consumes = {}};
     ReadFields(fields, device);
-    if (device.name.empty()) Refuse("spec.devices: want a name of each, got \"\"");
     slice_.devices.push_back(std::move(device));
   }
 
@@ -213,12 +213,6 @@ class SliceReader {
   PublishedSlice& slice_;
   Status problem_;
 };
-
-using wire::ForEachField;
-using wire::TextOf;
-
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
 
 // unread: what it selects by that is not read.
 void ReadSelector(object selector, DeviceTaintRule& rule, std::string& unread) {

@@ -20,18 +20,6 @@ namespace {
 constexpr std::uint64_t kMostCostOfNode = 1'000'000;
 constexpr std::int64_t kMibBytes = 1 << 20;
 
-// An attribute of the driver's own domain.
-template <class T>
-const T* AttributeOf(const cel::Device& device, std::string_view id) {
-  const cel::AttributeValue* const value = device.attribute(kGpuDriver, id);
-  return value == nullptr ? nullptr : std::get_if<T>(value);
-}
-
-std::string TextOf(const cel::Device& device, std::string_view id) {
-  const auto* const text = AttributeOf<std::string>(device, id);
-  return text == nullptr ? "" : *text;
-}
-
 std::int64_t MemoryMib(const cel::Device& device) {
   for (const auto& domain : device.capacity()) {
     if (domain.name != kGpuDriver) continue;
@@ -57,7 +45,7 @@ std::vector<FoundDevice> FoundDevicesIn(const DevicePools& pools) {
     for (const auto& slice : pool.slices) {
       for (const PublishedDevice& device : slice->devices) {
         if (devices.size() > kMostDevicesOfNode) return devices;
-        const bool is_gpu = IsWholeGpu(device) && !TextOf(device.seen, "uuid").empty();
+        const bool is_gpu = IsWholeGpu(device) && !TextAttribute(device.seen, "uuid").empty();
         const bool is_open = pool.usable && device.taints.empty();
         devices.push_back({&device, is_gpu, is_open});
       }
@@ -71,7 +59,7 @@ std::vector<const FoundDevice*> GpusAmong(std::vector<FoundDevice>& devices) {
   std::vector<FoundDevice*> gpus;
   for (FoundDevice& device : devices) {
     const auto is_same = [&device](const FoundDevice* known) {
-      return TextOf(known->said->seen, "uuid") == TextOf(device.said->seen, "uuid");
+      return TextAttribute(known->said->seen, "uuid") == TextAttribute(device.said->seen, "uuid");
     };
     if (!device.is_gpu || std::ranges::any_of(gpus, is_same)) continue;
     if (gpus.size() > kMaxGpusPerNode) break;
@@ -107,7 +95,8 @@ GpuLinks LinksOf(const std::string& model, std::span<const FoundDevice* const> g
   if (!matrix) return {};
   std::vector<std::string> numa;
   for (const FoundDevice* gpu : gpus) {
-    const auto* const node = AttributeOf<std::int64_t>(gpu->said->seen, "numaNode");
+    const cel::AttributeValue* const said = gpu->said->seen.attribute(kGpuDriver, "numaNode");
+    const auto* const node = said == nullptr ? nullptr : std::get_if<std::int64_t>(said);
     if (node != nullptr && *node >= 0) numa.push_back(std::to_string(*node));
   }
   if (numa.size() == gpus.size()) matrix->numa_affinity = std::move(numa);
@@ -173,7 +162,9 @@ OfferedGpu Offer(const std::string& pool, const Devices& devices, const MigProdu
 
 }  // namespace
 
-bool IsWholeGpu(const PublishedDevice& device) { return TextOf(device.seen, "type") == "gpu"; }
+bool IsWholeGpu(const PublishedDevice& device) {
+  return TextAttribute(device.seen, "type") == "gpu";
+}
 
 PublishedSlice WholeGpusOf(const PublishedSlice& slice) {
   PublishedSlice whole = slice;
@@ -207,9 +198,9 @@ FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> n
       found.gpus.names.push_back(*std::move(order));
     }
   }
-  found.gpus.model = LabelOfProduct(TextOf(gpus.front()->said->seen, "productName"));
+  found.gpus.model = LabelOfProduct(TextAttribute(gpus.front()->said->seen, "productName"));
   for (const FoundDevice* gpu : gpus) {
-    found.gpus.gpus.push_back({.uuid = TextOf(gpu->said->seen, "uuid"),
+    found.gpus.gpus.push_back({.uuid = TextAttribute(gpu->said->seen, "uuid"),
                                .memory_mib = MemoryMib(gpu->said->seen),
                                .healthy = gpu->is_open});
   }

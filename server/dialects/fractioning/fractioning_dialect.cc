@@ -80,14 +80,13 @@ struct FractionMemory {
 // By the name of the container. Error: kInvalidArgument with the key.
 Result<std::map<std::string, FractionMemory>> ReadFractions(const wire::PodParts& parts) {
   std::map<std::string, FractionMemory> asked;
-  for (auto at = parts.annotations.lower_bound(kContainerKeys); at != parts.annotations.end();
-       ++at) {
-    if (!at->first.starts_with(kContainerKeys)) break;
-    const auto [container, what] = SplitKey(at->first);
+  for (const auto& [key, text] : parts.annotations) {
+    if (!key.starts_with(kContainerKeys)) continue;
+    const auto [container, what] = SplitKey(key);
     if (what != kMemoryRequest && what != kMemoryLimit) continue;
     FractionMemory& memory = asked[std::string(container)];
     BERTH_TRY((what == kMemoryRequest ? memory.request_mib : memory.limit_mib),
-              ReadFractionMib(at->first, at->second));
+              ReadFractionMib(key, text));
   }
   for (auto& [container, memory] : asked) {
     if (memory.request_mib == 0) memory.request_mib = memory.limit_mib;
@@ -107,19 +106,18 @@ bool AsksForFraction(const wire::PodParts& parts, std::string_view container) {
 
 // Every annotation is known, and of the container with the share.
 Status CheckFractionKeys(const wire::PodParts& parts, const std::string& container) {
-  for (auto at = parts.annotations.lower_bound(kContainerKeys); at != parts.annotations.end();
-       ++at) {
-    if (!at->first.starts_with(kContainerKeys)) break;
-    const ContainerKey key = SplitKey(at->first);
+  for (const auto& [name, value] : parts.annotations) {
+    if (!name.starts_with(kContainerKeys)) continue;
+    const ContainerKey key = SplitKey(name);
     if (key.what == kFractionDevices || key.what == kComputePortion) continue;
     if (key.what != kMemoryRequest && key.what != kMemoryLimit && key.what != kComputeMode) {
-      return wire::WrongAnnotation(at->first, "not known to this version of berth");
+      return wire::WrongAnnotation(name, "not known to this version of berth");
     }
     if (key.container == container) continue;
     const bool is_one = std::ranges::find(parts.containers, key.container,
                                           &wire::ContainerSpec::name) != parts.containers.end();
-    if (!is_one) return wire::WrongAnnotation(at->first, "the pod has no container of that name");
-    return wire::WrongAnnotation(at->first,
+    if (!is_one) return wire::WrongAnnotation(name, "the pod has no container of that name");
+    return wire::WrongAnnotation(name,
                                  "want a share in one container of a pod, got it beside that of "
                                  "container " +
                                      container);
@@ -244,11 +242,9 @@ class FractionsDialect final : public wire::Dialect {
     for (const auto& [container, grants] : GrantsByContainer(pod, placement)) {
       const bool named = std::ranges::none_of(
           grants, [&node](const DeviceGrant& grant) { return node.UuidOf(grant.gpu).empty(); });
-      std::string devices;
-      for (const DeviceGrant& grant : grants) {
-        if (!devices.empty()) devices += ",";
-        devices += named ? node.UuidOf(grant.gpu) : std::to_string(grant.gpu);
-      }
+      const std::string devices = Join(grants, ",", [&](const DeviceGrant& grant) {
+        return named ? node.UuidOf(grant.gpu) : std::to_string(grant.gpu);
+      });
       annotations.emplace_back(FractionKey(container, kFractionDevices), devices);
     }
   }

@@ -7,9 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "server/dialects/groups/gang_by.h"
 #include "server/dialects/groups/pod_group.h"
@@ -23,6 +21,7 @@ using wire::ForEachField;
 using wire::PodParts;
 using wire::ReadObject;
 using wire::TextOf;
+using wire::WithField;
 
 using simdjson::ondemand::array;
 using simdjson::ondemand::object;
@@ -151,8 +150,7 @@ class PodGroupReader {
         }
         if (key == "parent") parents_.push_back(TextOf(content));
         if (key != "topologyConstraint") return;
-        ForEachField(content.get_object(), [this](std::string_view level, value name) {
-          if (level != "requiredTopologyLevel") return;
+        WithField(content.get_object(), "requiredTopologyLevel", [this](value name) {
           const std::string_view required = name.get_string();
           if (required.empty()) return;
           Refuse("spec.subGroups.topologyConstraint.requiredTopologyLevel",
@@ -180,11 +178,9 @@ class PodGroupReader {
   }
 
   void ReadPolicy(object policy) {
-    ForEachField(policy, [this](std::string_view key, value content) {
-      if (key != "gang") return;
-      ForEachField(content.get_object(), [this](std::string_view name, value count) {
-        if (name == "minCount") members_ = count.get_int64();
-      });
+    WithField(policy, "gang", [this](value gang) {
+      WithField(gang.get_object(), "minCount",
+                [this](value count) { members_ = count.get_int64(); });
     });
   }
 
@@ -287,9 +283,8 @@ ReplicatedJob ReadReplicatedJob(object fields, const wire::PodRules& rules) {
     if (key == "name") of.name = TextOf(content);
     if (key == "replicas") of.replicas = Count(content);
     if (key == "template") {
-      ForEachField(content.get_object(), [&](std::string_view name, value spec) {
-        if (name == "spec") of.job = ReadJobSpec(spec.get_object(), rules);
-      });
+      WithField(content.get_object(), "spec",
+                [&](value spec) { of.job = ReadJobSpec(spec.get_object(), rules); });
     }
     if (key != "dependsOn") return;
     for (auto item : content.get_array()) {
@@ -316,9 +311,8 @@ class ControllerReader {
     if (key == "spec" && kind_ == kJobSet) ReadJobSetSpec(content.get_object());
     if (key == "spec" && kind_ == kLeaderWorkerSet) ReadSetSpec(content.get_object());
     if (key == "status" && kind_ == kJob) {
-      ForEachField(content.get_object(), [this](std::string_view name, value count) {
-        if (name == "succeeded") succeeded_ = Count(count);
-      });
+      WithField(content.get_object(), "succeeded",
+                [this](value count) { succeeded_ = Count(count); });
     }
   }
 
@@ -350,9 +344,8 @@ class ControllerReader {
         }
       }
       if (key != "startupPolicy") return;
-      ForEachField(content.get_object(), [this](std::string_view name, value order) {
-        if (name == "startupPolicyOrder") in_order_ = TextOf(order) == "InOrder";
-      });
+      WithField(content.get_object(), "startupPolicyOrder",
+                [this](value order) { in_order_ = TextOf(order) == "InOrder"; });
     });
   }
 

@@ -52,6 +52,13 @@ bool IsIdle(const Node& node, const std::string& model) {
 
 const std::string kIdleNodes = "idle nodes";  // no UID, and no text of a gang's id
 
+// Adds those that are new, and forgets the others.
+void Follow(const std::set<std::string>& now, Instant instant,
+            std::map<std::string, Instant>& since) {
+  std::erase_if(since, [&now](const auto& entry) { return !now.contains(entry.first); });
+  for (const std::string& name : now) since.try_emplace(name, instant);
+}
+
 }  // namespace
 
 void EvictionsUnderWay::Add(const PodRequest& pod, Instant now) {
@@ -374,17 +381,6 @@ void RoomMaker::Begin(const Extender::Moment& now, const RoomUnit& unit,
   Show();
   left_ = run_->moves_left();
 }
-
-namespace {
-
-// Adds those that are new, and forgets the others.
-void Follow(const std::set<std::string>& now, Instant instant,
-            std::map<std::string, Instant>& since) {
-  std::erase_if(since, [&now](const auto& entry) { return !now.contains(entry.first); });
-  for (const std::string& name : now) since.try_emplace(name, instant);
-}
-
-}  // namespace
 
 void HeldNodes::Look() {
   const Instant now = parts_.clock.Now();

@@ -11,6 +11,7 @@
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/object_meta.h"
 #include "server/wire/json/object_reader.h"
+#include "server/wire/json/strict_json.h"
 #include "server/wire/pod/pod_json.h"
 
 namespace berth::wire {
@@ -496,22 +497,12 @@ Result<PreemptionArgs> DecodePreemptionArgs(PaddedText& text, const PodRules& ru
 }
 
 std::string EncodePreemptionResult(std::span<const NodeVictims> nodes) {
-  std::string out = "{\"NodeNameToMetaVictims\":{";
+  Json victims = Json::object();
   for (const NodeVictims& node : nodes) {
-    AppendString(out, node.node);
-    out += ":{\"Pods\":[";
-    for (const std::string& uid : node.uids) {
-      out += "{\"UID\":";
-      AppendString(out, uid);
-      out += "},";
-    }
-    if (out.back() == ',') out.pop_back();
-    out += "],\"NumPDBViolations\":";
-    AppendNumber(out, node.pdb_violations);
-    out += "},";
+    Json pods = ListOf(node.uids, [](const std::string& uid) -> Json { return {{"UID", uid}}; });
+    victims[node.node] = {{"Pods", std::move(pods)}, {"NumPDBViolations", node.pdb_violations}};
   }
-  if (out.back() == ',') out.pop_back();
-  return out += "}}";
+  return JsonText({{"NodeNameToMetaVictims", std::move(victims)}});
 }
 
 Result<BindRequest> DecodeBindingArgs(PaddedText& text) {

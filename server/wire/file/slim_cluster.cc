@@ -71,13 +71,6 @@ constexpr std::pair<std::string_view, std::string_view> kStays[] = {
 // Texts that go, of pod templates.
 constexpr std::string_view kGone = " hostname subdomain serviceAccount serviceAccountName ";
 
-template <class Goes>
-void EraseIf(Json& object, Goes goes) {
-  for (auto at = object.begin(); object.is_object() && at != object.end();) {
-    at = goes(at.key(), at.value()) ? object.erase(at) : std::next(at);
-  }
-}
-
 bool Reads(const Dialects& dialects, const std::string& annotation) {
   return dialects.ReadsPod(annotation) || dialects.ReadsNode(annotation) ||
          PodMoveWords::Reads(annotation) || annotation == kHoldMark ||
@@ -111,9 +104,12 @@ bool Slim(const std::string& name, Json& json, const Dialects& dialects) {
     const bool of_kind = name == "Pod" || name == "Node";
     return Slim(of_kind && key != "metadata" ? name + "." + key : key, value, dialects);
   };
-  if (json.is_object()) EraseIf(json, goes);
   if (json.is_array()) {
     for (Json& item : json) Slim(name, item, dialects);
+    return false;
+  }
+  for (auto at = json.begin(); at != json.end();) {
+    at = goes(at.key(), at.value()) ? json.erase(at) : std::next(at);
   }
   return false;
 }

@@ -42,6 +42,14 @@ void ForEachField(simdjson::ondemand::object fields, Read read) {
   }
 }
 
+// Calls read(value) for the field of that name, where there is one that is not null.
+template <class Read>
+void WithField(simdjson::ondemand::object fields, std::string_view name, Read read) {
+  ForEachField(fields, [&](std::string_view key, simdjson::ondemand::value content) {
+    if (key == name) read(content);
+  });
+}
+
 // Calls read(object) with the one object that the text is. Error: kInvalidArgument for what is not
 // JSON or has a type that Kubernetes does not give it.
 template <class Read>

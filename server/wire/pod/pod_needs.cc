@@ -140,8 +140,8 @@ Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& s
     shape.min_gpu_memory_mib = gib * kGpuMibPerGib;
     return {};
   }
-  const auto word =
-      std::ranges::find(kIsolationWords, value, [](const auto& entry) { return entry.first; });
+  using Row = std::pair<std::string_view, Isolation>;
+  const auto word = std::ranges::find(kIsolationWords, value, &Row::first);
   if (word == kIsolationWords.end()) {
     return Invalid(WantedText("one of hardware, memory, none", value));
   }
