@@ -366,6 +366,16 @@ TEST_F(GangGroundTest, ThePoolAndTheModelThatAreTooSmallForAGangAreNamed) {
       << view.why;
 }
 
+// A controller may write minimums of roles, and no roles on its pods.
+TEST_F(GangGroundTest, PodsThatSayNoRoleStartAllTogether) {
+  Add(ANode("n").Gpus(3));
+  const auto member = [](const std::string& name) {
+    return Member(name).Role("", {{"prefill", 1}, {"decode", 2}});
+  };
+  Arrive({member("a"), member("b"), member("c")});
+  EXPECT_EQ(Filter(member("a")), "n");
+}
+
 TEST_F(GangGroundTest, TheMemberThatAsksForMoreThanAnyNodeHasIsNamedFirst) {
   for (const char* name : {"l", "m", "n", "o"}) Add(ANode(name).Gpus(1).Cpu(64));
   Arrive({a_, b_, Member("c").Cpu(80)});

@@ -121,12 +121,14 @@ void GangPlans::AddOut(const GangUnit& unit, Instant now, GangToPlan& ask) {
 
 std::optional<GangToPlan> GangPlans::MembersToPlan(const GangUnit& unit, const GangRoster& roster,
                                                    Instant now) const {
-  GangToPlan ask{.members = {},
-                 .minimum = std::max<std::int64_t>(unit.roll.Missing(roster.placed), 1),
-                 .roles = MissingRoles(unit.roll.says, roster.placed.roles),
-                 .change = roster.change,
-                 .with_claims = unit.roll.has_claims,
-                 .excluded = unit.plan.excluded};
+  const bool all = NeedsAll(unit.roll.says, roster.all.roles);  // whatever their roles are
+  GangToPlan ask{
+      .members = {},
+      .minimum = std::max<std::int64_t>(unit.roll.Missing(roster.placed), 1),
+      .roles = all ? std::vector<GangRole>() : MissingRoles(unit.roll.says, roster.placed.roles),
+      .change = roster.change,
+      .with_claims = unit.roll.has_claims,
+      .excluded = unit.plan.excluded};
   for (const auto& pod : roster.waiting) {
     const ClaimState claims = rosters_.ClaimsOf(unit, *pod);
     if (claims == ClaimState::kUnseen) continue;  // what it asks for is not known yet
