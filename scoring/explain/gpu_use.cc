@@ -11,6 +11,7 @@
 
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/node_access.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/registry.h"
 #include "topology/mig/mig_product.h"
@@ -193,7 +194,9 @@ GpuHolders HoldersFor(const Snapshot& snapshot, const PodRequest& pod, std::size
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     const bool is_open = node.spec().ready && ClosedBy(node, pod) == Reason::kFits;
-    if (!is_open || FirstObjection(AtItsBest(node), pod.shape) != Reason::kFits) continue;
+    if (!is_open) continue;
+    const Node best = AtItsBest(node);
+    if (FirstObjection(best, pod.shape) != Reason::kFits || !LackOf(best, pod).empty()) continue;
     for (const auto& held : node.pods()) {
       const bool is_own = !pod.gang.empty() && held->pod.gang.id == pod.gang.id;
       const auto gpus = static_cast<int>(std::max<std::ptrdiff_t>(

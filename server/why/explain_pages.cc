@@ -120,6 +120,13 @@ void AddWhy(const std::string& why, std::string_view joint, std::vector<LinePart
   }
 }
 
+// The one that has most; "": there is none.
+std::string HoldsText(const GpuHolders& holders) {
+  if (holders.most.empty()) return "";
+  const GpuHolder& first = holders.most.front();
+  return first.pod + " holds " + CountText(first.gpus, "GPU") + " on " + first.node;
+}
+
 // What matters more than all that is said of nodes: what keeps the pod apart from them. askers: the
 // schedulers that ask. Empty: nothing does.
 std::vector<LinePart> PartsBefore(const wire::PodReport& report,
@@ -141,14 +148,9 @@ std::vector<LinePart> PartsBefore(const wire::PodReport& report,
     if (is_beyond) return "its gang" + name + " starts without it";
     return "its gang" + name + (gang.state == "begun" ? " has " : " is ") + std::string(gang.state);
   };
-  std::string holds;
-  if (!report.holders.most.empty()) {
-    const GpuHolder& first = report.holders.most.front();
-    holds = first.pod + " holds " + CountText(first.gpus, "GPU") + " on " + first.node;
-  }
   std::vector<LinePart> parts = {{of_gang(" " + gang.id.full_name()), 0, "; ", of_gang("")}};
   AddWhy(gang.why, ": ", parts);
-  parts.push_back({std::move(holds), 2});
+  parts.push_back({HoldsText(report.holders), 2});
   return parts;
 }
 
@@ -173,7 +175,8 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
   return LineOf(line, RoomBehind(told.pod.full_name()));
 }
 
-std::string SentenceOf(const GangView& gang) {
+// of: one of its pods that wait; nullptr: none does.
+std::string SentenceOf(const GangView& gang, const wire::PodReport* of) {
   const std::int64_t there = gang.placed + gang.waiting;
   // Nobody says how many it needs: why it waits says that; or each pod may start alone.
   const bool unknown = gang.minimum <= 0 || gang.state == "alone";
@@ -185,13 +188,19 @@ std::string SentenceOf(const GangView& gang) {
                                       std::to_string(gang.minimum) + " must start together";
   std::vector<LinePart> line = {{std::string(gang.state)}};
   // Where all are there that is no news, and takes the room of what is.
-  const bool is_news = gang.state != "waiting" || gang.why.empty() || there < gang.minimum;
-  if (is_news) line.push_back({exist, 0, ": "});
+  const bool waits = gang.state == "waiting" || gang.state == "begun";
+  const bool is_news = !waits || gang.why.empty() || there < gang.minimum;
   // What a gang that gathers says first is how many exist.
   std::string why = gang.why;
   const std::string first = std::to_string(there) + " of " + CountText(gang.minimum, "pod");
   if (why.starts_with(first + " exist")) why.erase(0, first.size() + std::size(" exist; ") - 1);
+  if (is_news)
+    line.push_back({exist, why.empty() ? 0 : 2, ": ", unknown ? exist : first + " exist"});
   if (!why.empty()) AddWhy(why, is_news ? "; " : ": ", line);
+  if (of != nullptr) line.push_back({HoldsText(of->holders), 2});
+  if (of != nullptr && gang.state == "planned" && of->unschedulable) {
+    line.push_back({of->scheduler_said.empty() ? kOthers : kOthersAsSaid, 2});
+  }
   return LineOf(line, RoomBehind(gang.id.text()));
 }
 
@@ -417,7 +426,6 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   const PodRecords placed = PlacedMembers(live, *now.snapshot, id);
   const auto first = ListMembers(listed, placed, id, report.gang.lacks, report.members);
   if (first) AddRollout(*first, *now.snapshot, report.gang);
-  report.sentence = SentenceOf(report.gang);
   if (!placed.empty()) {
     report.wishes = WishTexts(*now.snapshot, *live.domains.Of(now.snapshot), live.domains.levels(),
                               placed.front()->pod);
@@ -426,6 +434,7 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
     report.waiting = ReportOn(live, now, *first->pod, first);
     AdviseRoomIn(*report.waiting, live, now, *first);
   }
+  report.sentence = SentenceOf(report.gang, report.waiting ? &*report.waiting : nullptr);
   return Answer(report, query);
 }
 
@@ -466,12 +475,12 @@ HttpResponse WaitingPage(const Live& live, const std::string&, const std::string
       continue;
     }
     if (gang) AddRollout(waiting, *now.snapshot, *gang);
-    report.units.push_back(
-        {.name = gang ? gang->id.full_name() : pod.id.full_name(),
-         .is_gang = gang.has_value(),
-         .asks = gang ? AsksOf(live, *gang) : AskText(pod.shape),
-         .age = AgeOf(waiting.created),
-         .sentence = gang ? SentenceOf(*gang) : ReportOn(live, now, waiting).sentence});
+    const wire::PodReport report_of = ReportOn(live, now, waiting);
+    report.units.push_back({.name = gang ? gang->id.full_name() : pod.id.full_name(),
+                            .is_gang = gang.has_value(),
+                            .asks = gang ? AsksOf(live, *gang) : AskText(pod.shape),
+                            .age = AgeOf(waiting.created),
+                            .sentence = gang ? SentenceOf(*gang, &report_of) : report_of.sentence});
   }
   return Answer(report, query);
 }

@@ -340,12 +340,13 @@ TEST_F(ExplainGangs, AMemberOfAGangThatLostMoreThanOneIsToldWhatItLacks) {
   ASSERT_EQ(service_.Place(PodWithGpus("1", 4), "n2"), "");
   Waits(Member("c"));
   Ask(Member("c"));
-  EXPECT_EQ(sentence(),
-            "begun: 3 of 3 pods that must start together exist; never on these nodes: its pods ask "
-            "for 8 GPUs, and the nodes that they accept have 4");
+  EXPECT_EQ(
+      sentence(),
+      "begun: never on these nodes: its pods ask for 8 GPUs, and the nodes that they accept have "
+      "4 beside its own");
   EXPECT_EQ(Pod("default/b")["sentence"],
             "its gang default/train has begun: never on these nodes: its pods ask for 8 GPUs, and "
-            "the nodes that they accept have 4");
+            "the nodes that they accept have 4 beside its own");
 }
 
 TEST_F(ExplainGangs, OneOfWhichNobodyWaitsIsFoundByItsPods) {
@@ -380,6 +381,20 @@ TEST_F(ExplainGangs, ARolloutThatMakesItsPodsBitByBitIsToldItsCure) {
       "its gang default/web-b is gathering: 1 of 2 pods exist; set maxSurge of Deployment web to "
       "100%: its rolling update waits for these pods"))
       << sentence();
+}
+
+TEST_F(ExplainGangs, ItsFirstLineNamesWhoHoldsWhatItWaitsFor) {
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 4), "n2"), "");
+  const auto member = [](const std::string& name) { return Member(name).Whole(2); };
+  for (const char* name : {"a", "b", "c"}) Waits(member(name));
+  Ask(member("a"));
+  const std::string line =
+      "waiting: needs room for 3 pods with 2 GPUs each, has room for 1; ns/pod-1 holds 4 GPUs on "
+      "n2";
+  const std::string path = "/debug/gangs/default/train";
+  EXPECT_EQ(Json::parse(ExplainGangPage(live_, path, "").body)["sentence"], line);
+  const std::string all = WaitingPage(live_, "/debug/waiting", "text").body;
+  EXPECT_NE(all.find(line), std::string::npos) << all;
 }
 
 TEST_F(ExplainGangs, OneBeyondTheMinimumIsToldThatTheOthersStart) {

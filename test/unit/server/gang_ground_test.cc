@@ -366,6 +366,81 @@ TEST_F(GangGroundTest, ThePoolAndTheModelThatAreTooSmallForAGangAreNamed) {
       << view.why;
 }
 
+NodeConstraints InPool(const std::string& pool) {
+  NodeConstraints there;
+  there.selector = {{"pool", LabelOperator::kIn, {pool}}};
+  return there;
+}
+
+// What other pools have against a pod is no cause: it does not want them.
+TEST_F(GangGroundTest, NoTaintOfAPoolThatTheMembersDoNotSelectIsNamed) {
+  Add(ANode("n").Gpus(4).Labelled({{"pool", "train"}}).Tainted("gpu", "x"));
+  for (const char* name : {"o", "p", "q"}) {
+    Add(ANode(name).Gpus(4).Labelled({{"pool", "serve"}}).Tainted("serve", "y"));
+  }
+  const auto member = [](const std::string& name, const std::string& pool) {
+    return Member(name, pool).Constrained(InPool(pool));
+  };
+  for (const char* name : {"a", "b", "c"}) Arrive(member(name, "train"));
+  EXPECT_EQ(Filter(member("a", "train")), kNoRoom);
+  EXPECT_TRUE(View().why.starts_with("a fits no node now: 1 node has taint gpu=x:NoSchedule"))
+      << View().why;
+  Delete(a_), Delete(b_), Delete(c_);
+  for (const char* name : {"x", "y", "z"}) Arrive(member(name, "trian"));
+  EXPECT_EQ(Filter(member("x", "trian")), kNoRoom);
+  EXPECT_TRUE(View().why.starts_with("never while no node accepts x: no node is in pool=trian"))
+      << View().why << ": a toleration would not help";
+}
+
+TEST_F(GangGroundTest, ALauncherWithoutGpusDoesNotHideWhatTheWorkersLack) {
+  Add(ANode("n").Gpus(1).Labelled({{"pool", "train"}}));
+  Add(ANode("o").Gpus(0));
+  const auto worker = [](const std::string& name) {
+    return Member(name).Constrained(InPool("train"));
+  };
+  Arrive({worker("a"), worker("b"), APod("launcher").Gang("berth:default/train").GangSize(3)});
+  EXPECT_EQ(Filter(worker("a")), kNoRoom);
+  EXPECT_TRUE(View().never);
+  EXPECT_TRUE(View().why.starts_with(
+      "never on these nodes: its pods ask for 2 GPUs, and the nodes in pool=train that they "
+      "accept have 1"))
+      << View().why;
+}
+
+TEST_F(GangGroundTest, GpusOfSeveralSizesAreCountedAsTheyFit) {
+  const std::vector<int> all = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (const std::string name : {"m", "n", "o"}) {
+    Add(ANode(name).Gpus(8));
+    ShowBound(APod("low-" + name).Whole(8), name, all);
+  }
+  Arrive({Member("a").Whole(3), Member("b").Whole(8), Member("c").Whole(8)});
+  EXPECT_EQ(Filter(Member("a").Whole(3)), kNoRoom);
+  EXPECT_FALSE(View().never) << "they fit once others end: " << View().why;
+}
+
+TEST_F(GangGroundTest, AMemberThatIsEndingIsNotCountedAsStaying) {
+  Add(ANode("n").Gpus(2));
+  Add(ANode("m").Gpus(1));
+  ShowBound(Member("old").Whole(2), "n", {0, 1}, true);
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  EXPECT_FALSE(View().never) << View().why;
+}
+
+TEST_F(GangGroundTest, AConditionOfANodeIsNamedAsTheCause) {
+  Add(ANode("n").Gpus(2).Tainted("node.kubernetes.io/disk-pressure"));
+  Add(ANode("m").Gpus(1));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  EXPECT_TRUE(View().why.starts_with(
+      "its pods ask for 3 GPUs, and the nodes open to them have 1; 1 node has taint "
+      "node.kubernetes.io/disk-pressure:NoSchedule"))
+      << View().why;
+  Add(ANode("n").Gpus(2).NotReady().Tainted("node.kubernetes.io/not-ready"));
+  Pass(seconds(61));
+  EXPECT_NE(View().why.find("have 1; 1 node not ready"), std::string::npos) << View().why;
+}
+
 // A controller may write minimums of roles, and no roles on its pods.
 TEST_F(GangGroundTest, PodsThatSayNoRoleStartAllTogether) {
   Add(ANode("n").Gpus(3));
@@ -374,6 +449,54 @@ TEST_F(GangGroundTest, PodsThatSayNoRoleStartAllTogether) {
   };
   Arrive({member("a"), member("b"), member("c")});
   EXPECT_EQ(Filter(member("a")), "n");
+}
+
+TEST_F(GangGroundTest, WhatMembersLackBesideEachOtherIsNamed) {
+  Add(ANode("n").Gpus(8).Cpu(6));
+  const auto member = [](const std::string& name) { return Member(name).Cpu(3); };
+  Arrive({member("a"), member("b"), member("c")});
+  EXPECT_EQ(Filter(member("a")), kNoRoom);
+  EXPECT_EQ(View().why,
+            "a fits no node beside the others: 1 node had too little free CPU; needs room for 3 "
+            "pods with 1 GPU each, has room for 2");
+  EXPECT_FALSE(View().never);
+}
+
+TEST_F(GangGroundTest, TheMemberOfAnotherSizeThatHasNoPlaceBesideTheOthersIsNamed) {
+  for (const char* name : {"m", "n", "o"}) Add(ANode(name).Gpus(6));
+  const auto of = [](const std::string& name, int gpus) {
+    return APod(name).Whole(gpus).Gang("berth:default/train").GangSize(4);
+  };
+  Arrive({of("a", 4), of("b", 4), of("c", 4), of("d", 3)});
+  EXPECT_EQ(Filter(of("a", 4)), kNoRoom);
+  EXPECT_EQ(View().lacks, "d");
+  EXPECT_TRUE(
+      View().why.starts_with("d fits no node beside the others: 3 nodes had too few idle "
+                             "GPUs; needs room for 4 pods together"))
+      << View().why;
+}
+
+TEST_F(GangGroundTest, AnotherDeviceOrPlacesForPodsThatAreMissingAreNamed) {
+  for (const std::string name : {"m", "n", "o"}) {
+    Add(ANode(name).Gpus(1).Counts(110, {{"rdma/hca", name == "o" ? 0 : 1}}));
+  }
+  const auto member = [](const std::string& name) {
+    return Member(name).Others({{"rdma/hca", 1}});
+  };
+  Arrive({member("a"), member("b"), member("c")});
+  EXPECT_EQ(Filter(member("a")), kNoRoom);
+  EXPECT_TRUE(View().never);
+  EXPECT_TRUE(
+      View().why.starts_with("never on these nodes: its pods ask for 3 GPUs, and the "
+                             "nodes that they accept have 2; 1 node lacks rdma/hca"))
+      << View().why;
+  for (const std::string name : {"m", "n", "o"}) Add(ANode(name).Gpus(4).Counts(0, {}));
+  const APod x = Member("x", "other"), y = Member("y", "other"), z = Member("z", "other");
+  Delete(a_), Delete(b_), Delete(c_);
+  Arrive({x, y, z});
+  EXPECT_EQ(Filter(x), kNoRoom);
+  EXPECT_TRUE(View().why.starts_with("never while no node accepts x: 3 nodes take no more pods"))
+      << View().why;
 }
 
 TEST_F(GangGroundTest, TheMemberThatAsksForMoreThanAnyNodeHasIsNamedFirst) {

@@ -2,25 +2,17 @@
 #include "server/extender/gangs/plans/gang_planning.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "base/text.h"
 #include "cluster/state/snapshot.h"
-#include "cluster/values/alike.h"
 #include "scoring/admission.h"
 #include "scoring/earmarks/earmarks.h"
-#include "scoring/explain/node_access.h"
-#include "scoring/explain/node_report.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_checked.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/groups/group_domains.h"
-#include "scoring/registry.h"
 
 namespace berth {
 
@@ -34,160 +26,6 @@ bool PlanHolds(const Snapshot& snapshot, const PodRequest& pod, const std::strin
   Node without = now;
   without.Remove(pod.id.uid);
   return without.CanTake(record->placement).has_value();
-}
-
-namespace {
-
-// Whether the node takes such a pod at no time, as long as it is what it is.
-bool IsNever(Reason reason) {
-  constexpr std::array kNever = {
-      Reason::kNoGpu,           Reason::kOtherResource, Reason::kGpusForeign,
-      Reason::kGpuTooSmall,     Reason::kModelMismatch, Reason::kTraitMissing,
-      Reason::kTraitForbidden,  Reason::kGpuMismatch,   Reason::kTooFewGpus,
-      Reason::kNodeNotSelected, Reason::kTooFewCpus,    Reason::kTooLittleMemory};
-  return std::ranges::find(kNever, reason) != kNever.end();
-}
-
-// What so many nodes have against the pod: "3 nodes have taint gpu=present:NoSchedule", of several
-// taints the one that most of them have.
-std::string TextOf(const Snapshot& snapshot, const PodRequest& pod, Reason reason,
-                   std::int64_t nodes) {
-  if (reason != Reason::kTaintNotTolerated) return berth::TextOf(reason, nodes);
-  std::map<std::string, std::int64_t> taints;
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    const NodeSpec& spec = snapshot.node(i).spec();
-    if (Admits(spec, pod) != reason) continue;
-    for (const Taint& taint : spec.taints) {
-      if (!PassesByItself(taint) && !Tolerates(TolerationsOf(pod), taint)) {
-        ++taints[berth::TextOf(taint)];
-      }
-    }
-  }
-  const auto most = std::ranges::max_element(taints, {}, [](const auto& of) { return of.second; });
-  if (most == taints.end()) return berth::TextOf(reason, nodes);
-  return TaintedText(most->second, most->first);
-}
-
-}  // namespace
-
-GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const TopologyLevels& levels,
-                   const GangToPlan& ask) {
-  const auto is_refused = [](const auto& pod) { return !pod->refusal.empty(); };
-  const auto refused = std::ranges::find_if(ask.members, is_refused);
-  if (std::ssize(ask.members) - std::ranges::count_if(ask.members, is_refused) < ask.minimum) {
-    const std::string& name = (*refused)->id.name;
-    return {name + " must be changed: " + (*refused)->refusal, name, true};
-  }
-  const std::optional<std::size_t> level = ask.members.front()->domain.required;
-  // Parts have domains of their own, which the plan names.
-  const bool in_domain =
-      level && *level < tree.levels() && !RequiresParts(ask.members.front()->gang);
-  const std::string name_of_level = in_domain ? levels[*level].name : "";
-  struct Kind {
-    const PodRequest* pod = nullptr;
-    std::int64_t never = 0;  // nodes
-    bool fits = false;       // some node, now
-    std::map<Reason, std::int64_t> nodes = {};
-  };
-  std::vector<Kind> kinds;
-  std::vector<std::int64_t> asks;
-  bool counts_gpus = true;  // of others GPUs are not all that counts
-  for (const auto& pod : ask.members) {
-    const auto* const whole = std::get_if<WholeGpus>(&pod->shape.gpus);
-    counts_gpus = counts_gpus && whole != nullptr && whole->count > 0;
-    if (counts_gpus) asks.push_back(whole->count);
-    const auto is_like = [&pod](const Kind& kind) { return SamePodKind(*kind.pod, *pod); };
-    if (std::ranges::none_of(kinds, is_like)) kinds.push_back({pod.get()});
-  }
-  std::ranges::sort(asks);
-  asks.resize(std::min(asks.size(), static_cast<std::size_t>(ask.minimum)));
-  std::map<TopologyDomain, std::int64_t> gpus_there, gpus_open;  // open: to one of the kinds now
-  std::map<Reason, std::int64_t> closed;                         // why others are not
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    const Node& node = snapshot.node(i);
-    bool is_accepted = false, is_open = false;
-    Reason closed_for = Reason::kFits;
-    for (Kind& kind : kinds) {
-      Reason reason = Admits(node.spec(), *kind.pod);
-      const Reason devices = FirstObjection(node, kind.pod->shape);
-      if (!IsNever(reason) && (reason == Reason::kFits || IsNever(devices))) reason = devices;
-      IsNever(reason) ? void(++kind.never) : void(is_accepted = true);
-      const bool takes = VerdictOf(reason) != Verdict::kUnresolvable;
-      takes ? void(is_open = true) : void(closed_for = IsNever(reason) ? closed_for : reason);
-      reason == Reason::kFits ? void(kind.fits = true) : void(++kind.nodes[reason]);
-    }
-    // Of parts there may be any number.
-    counts_gpus = counts_gpus && !(is_accepted && node.spec().gives_parts());
-    const TopologyDomain domain = in_domain ? tree.DomainOf(i, *level) : DomainTree::kCluster;
-    if (!is_accepted || !counts_gpus || (in_domain && !tree.named(domain))) continue;
-    const std::int64_t gpus = std::ssize(node.gpus()) / asks.front() * asks.front();
-    gpus_there[domain] += gpus;
-    is_open ? void(gpus_open[domain] += gpus) : void(++closed[closed_for]);
-  }
-  const auto most_of = [](const Kind& kind, bool for_good) {
-    std::pair<Reason, std::int64_t> most{Reason::kFits, 0};
-    for (const auto& [reason, nodes] : kind.nodes) {
-      if (IsNever(reason) == for_good && nodes > most.second) most = {reason, nodes};
-    }
-    return most;
-  };
-  std::vector<NodeIndex> all = UpTo<NodeIndex>(snapshot.size());
-  for (const Kind& kind : kinds) {
-    if (kind.never == 0 || std::cmp_less(kind.never, snapshot.size())) continue;
-    std::string why = NeverInPool(snapshot, {.pod = *kind.pod, .candidates = all});
-    if (const auto [reason, nodes] = most_of(kind, true); why.empty()) {
-      why = berth::TextOf(reason, nodes);
-    }
-    const std::string& name = kind.pod->id.name;
-    return {"never while no node accepts " + name + ": " + why, name, true};
-  }
-  const std::int64_t needed = std::accumulate(asks.begin(), asks.end(), std::int64_t{0});
-  const auto most_in = [](const std::map<TopologyDomain, std::int64_t>& gpus) {
-    std::int64_t most = 0;
-    for (const auto& [domain, number] : gpus) most = std::max(most, number);
-    return most;
-  };
-  const PodRequest& first = *kinds.front().pod;
-  const bool alike = kinds.size() == 1;
-  const std::string of =
-      first.shape.models.empty() || !alike ? "" : " of " + Join(first.shape.models, " or ");
-  const std::string asked = "its pods ask for " + std::to_string(needed) + " GPUs" + of +
-                            (in_domain ? " in one " + name_of_level : "");
-  if (in_domain) {
-    const auto [begin, end] = tree.Level(*level);
-    bool some = false;
-    for (TopologyDomain domain = begin; domain < end; ++domain) some |= tree.named(domain);
-    if (!some) {
-      return {"never on these nodes: it has to be in one " + name_of_level +
-                  ", and no node has a label of that level",
-              "", true};
-    }
-  }
-  const std::int64_t there = most_in(gpus_there), open = most_in(gpus_open);
-  if (counts_gpus && needed > there) {
-    const std::string where =
-        in_domain ? "the largest has "
-                  : "the nodes" + (alike ? PoolOf(first) : "") + " that they accept have ";
-    return {"never on these nodes: " + asked + ", and " + where + std::to_string(there), "", true};
-  }
-  // Where all have to start, the first that no node takes is what is missing. Of members that are
-  // alike the number says it where they lack GPUs on some node: the text names who holds them.
-  for (const Kind& kind : kinds) {
-    const auto [reason, nodes] = most_of(kind, false);
-    if (kind.fits || nodes == 0 || std::ssize(ask.members) > ask.minimum) continue;
-    const bool is_said =
-        kind.nodes.contains(Reason::kGpusBusy) || kind.nodes.contains(Reason::kGpusHeld);
-    const std::string& name = kind.pod->id.name;
-    if (kinds.size() == 1 && is_said) continue;
-    return {name + " fits no node now: " + TextOf(snapshot, *kind.pod, reason, nodes), name};
-  }
-  if (counts_gpus && needed > open && !closed.empty()) {
-    const auto most =
-        std::ranges::max_element(closed, {}, [](const auto& one) { return one.second; });
-    return {asked + ", and the nodes open to them " + (in_domain ? "there " : "") + "have " +
-            std::to_string(open) + "; " + TextOf(snapshot, first, most->first, most->second)};
-  }
-  return {};
 }
 
 void GangPlanning::Respect(Reservations kept) {
