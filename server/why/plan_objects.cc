@@ -25,6 +25,9 @@ std::string DomainOf(const Json& object) {
   return version.substr(kBatch.size(), slash - kBatch.size());
 }
 
+constexpr std::string_view kReplicated[] = {"Deployment", "ReplicaSet", "ReplicationController",
+                                            "StatefulSet"};
+
 class PodSets {
  public:
   PodSets(const Json& object, const std::string& path, std::int64_t most)
@@ -46,9 +49,6 @@ class PodSets {
   using Reader = Status (PodSets::*)(const Json* spec);
 
   [[nodiscard]] Reader ReaderOf(std::string_view kind) const {
-    for (const char* owner : {"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"}) {
-      if (kind == owner) return &PodSets::ReadReplicas;
-    }
     if (kind == "DaemonSet") return &PodSets::ReadDaemonSet;
     if (kind == "Job" && IsOfApi(object_, "batch/")) return &PodSets::ReadJob;
     if (kind == "Job" && !DomainOf(object_).empty()) return &PodSets::ReadJobOfTasks;
@@ -57,11 +57,15 @@ class PodSets {
     if (kind == "LeaderWorkerSet") return &PodSets::ReadLeaderWorkerSet;
     if (kind == "RayCluster" || kind == "RayJob" || kind == "RayService") return &PodSets::ReadRay;
     if (kind == "TrainJob") return &PodSets::ReadTrainJob;
-    if (kind == "SparkApplication") return &PodSets::ReadSpark;
+    if (kind.ends_with("SparkApplication")) return &PodSets::ReadSpark;
+    if (kind == "PodGang") return &PodSets::ReadCliques;
     for (const char* job : {"PyTorchJob", "TFJob", "MPIJob", "JAXJob", "PaddleJob", "XGBoostJob"}) {
       if (kind == job) return &PodSets::ReadRoles;
     }
-    return nullptr;
+    // Deployment, StatefulSet and the like, of whatever API.
+    const Json* const pod = FieldOf(FieldOf(FieldOf(object_, "spec"), "template"), "spec");
+    const bool is_known = std::ranges::find(kReplicated, kind) != std::end(kReplicated);
+    return is_known || FieldOf(pod, "containers") != nullptr ? &PodSets::ReadReplicas : nullptr;
   }
 
   [[nodiscard]] Result<std::int64_t> Count(const Json* of, const std::string& path, const char* key,
@@ -260,6 +264,9 @@ class PodSets {
     const Json& groups = ItemsOf(spec, "workerGroupSpecs");
     for (std::size_t i = 0; i < groups.size() && !IsEnough(); ++i) {
       const std::string place = path + ".workerGroupSpecs[" + std::to_string(i) + "]";
+      if (const Json* const off = FieldOf(groups[i], "suspend"); off != nullptr && *off == true) {
+        continue;
+      }
       BERTH_TRY(const std::int64_t least, Count(&groups[i], place, "minReplicas", 0));
       BERTH_TRY(const std::int64_t replicas, Count(&groups[i], place, "replicas", least));
       BERTH_TRY(const std::int64_t hosts, Count(&groups[i], place, "numOfHosts"));
@@ -292,16 +299,24 @@ class PodSets {
     }
     BERTH_TRY(const std::int64_t nodes, Count(trainer, path, "numNodes"));
     Json pod = {{"spec", {{"containers", Json::array({{{"resources", *asks}}})}}}};
-    for (const Json& change : ItemsOf(spec, "podTemplateOverrides")) {
-      const Json& jobs = ItemsOf(&change, "targetJobs");
-      const auto is_node = [](const Json& job) { return WordOf(&job, "name") == "node"; };
-      if (std::ranges::none_of(jobs, is_node)) continue;
+    const auto change_by = [&pod](const Json* change) {
       for (const char* field : {"metadata", "spec"}) {
         const Json* const said = FieldOf(change, field);
         if (said == nullptr || !said->is_object()) continue;
         Json more = *said;
         for (const char* list : {"containers", "initContainers"}) more.erase(list);  // not whole
         pod[field].merge_patch(more);
+      }
+    };
+    const auto is_node = [](const Json& job) { return WordOf(&job, "name") == "node"; };
+    for (const Json& change : ItemsOf(spec, "podTemplateOverrides")) {
+      if (std::ranges::any_of(ItemsOf(&change, "targetJobs"), is_node)) change_by(&change);
+    }
+    for (const Json& patch : ItemsOf(spec, "runtimePatches")) {  // in their place since v2.2
+      const Json* const runtime = FieldOf(FieldOf(patch, "trainingRuntimeSpec"), "template");
+      for (const Json& job : ItemsOf(FieldOf(runtime, "spec"), "replicatedJobs")) {
+        const Json* const of = FieldOf(FieldOf(job, "template"), "spec");
+        if (is_node(job)) change_by(FieldOf(of, "template"));
       }
     }
     const Json job = {{"parallelism", nodes}, {"completions", nodes}, {"template", std::move(pod)}};
@@ -329,13 +344,15 @@ class PodSets {
 
   // A driver, and the executors with which it begins. Beside the heap there is a share of it.
   Status ReadSpark(const Json* spec) {
+    const bool is_scheduled = kind_ == "ScheduledSparkApplication";  // one run of it
+    if (is_scheduled) spec = FieldOf(spec, "template");
     constexpr std::int64_t kMib = std::int64_t{1} << 20;
     const std::string type = WordOf(spec, "type");
     const std::int64_t percent = type == "Python" || type == "R" ? 40 : 10;
     constexpr const char* kBatch = "spark.kubernetes.allocation.batch.size";
     const auto batch = Quantity::Parse(WordOf(FieldOf(spec, "sparkConf"), kBatch));
     for (const std::string role : {"driver", "executor"}) {
-      const std::string path = path_ + ".spec." + role;
+      const std::string path = path_ + (is_scheduled ? ".spec.template." : ".spec.") + role;
       const Json* const of = FieldOf(spec, role.c_str());
       const bool is_driver = role == "driver";
       BERTH_TRY(const std::int64_t said, Count(of, path, "instances"));
@@ -375,6 +392,32 @@ class PodSets {
                             .late = std::string("Spark makes its executors in batches; set ") +
                                     kBatch + " in sparkConf to their number"});
     }
+    return {};
+  }
+
+  // As ForEachPart makes it of a PodCliqueSet. The PodGang itself says how many of each clique.
+  Status ReadCliques(const Json* spec) {
+    for (const Json& clique : ItemsOf(spec, "cliques")) {
+      const std::string name = WordOf(&clique, "name");
+      const Json* const of = FieldOf(clique, "spec");
+      const std::string path = path_ + ".spec.template.cliques." + name + ".spec";
+      BERTH_TRY(const std::int64_t pods, Count(of, path, "replicas"));
+      Json& made = pods_.made.emplace_back(clique);
+      made["template"] = {
+          {"spec", FieldOf(of, "podSpec") == nullptr ? Json() : *FieldOf(of, "podSpec")},
+          {"metadata",
+           {{"annotations", made.value("annotations", Json::object())},
+            {"labels", made.value("labels", Json::object())}}}};
+      BERTH_TRY_STATUS(Add({.name = name,
+                            .count = pods,
+                            .labels = {{"grove.io/podgang", name_}, {"grove.io/podclique", name}},
+                            .owner_kind = "PodClique",
+                            .owner_api = "grove.io/v1alpha1",
+                            .owner_name = name},
+                           &made, path));
+    }
+    pods_.group = object_;
+    pods_.group["kind"] = kind_;
     return {};
   }
 
@@ -431,38 +474,6 @@ std::string PlannedUid(std::string_view name) { return "plan-" + std::string(nam
 Result<std::optional<ObjectPods>> PodsOf(const Json& object, std::string_view kind,
                                          const std::string& path, std::int64_t most) {
   return PodSets(object, path, most).Of(kind);
-}
-
-// Each role of each slice is one. Its spec is the role's, or in the role.
-Status ForEachSet(const Json& object, const std::string& path, std::size_t most,
-                  const std::function<Status(const Json& set)>& take) {
-  const Json* const spec = FieldOf(object, "spec");
-  const Json* const said = FieldOf(spec, "slices");
-  const Json& roles = ItemsOf(spec, "roles");
-  const bool is_count = said == nullptr || said->is_number_unsigned();
-  const std::uint64_t slices = said == nullptr || !is_count ? 1 : said->get<std::uint64_t>();
-  if (!is_count || slices > most / std::max<std::size_t>(roles.size(), 1)) {
-    return Invalid(path + ".spec.slices: want a number, and at most " + std::to_string(most) +
-                   " roles in all, got " +
-                   (said == nullptr ? "more" : JsonText(*said).substr(0, 100)));
-  }
-  // A role may be large: it is copied once for all slices.
-  const Json* const of = FieldOf(object, "metadata");
-  std::vector<Json> sets;
-  for (const Json& role : roles) {
-    const Json* const inner = FieldOf(role, "spec");
-    sets.push_back({{"apiVersion", "leaderworkerset.x-k8s.io/v1"},
-                    {"metadata", {{"namespace", WordOf(of, "namespace")}}},
-                    {"spec", inner == nullptr ? role : *inner}});
-  }
-  for (std::uint64_t slice = 0; slice < slices; ++slice) {
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-      sets[i]["metadata"]["name"] =
-          WordOf(of, "name") + "-" + std::to_string(slice) + "-" + WordOf(&roles[i], "name");
-      BERTH_TRY_STATUS(take(sets[i]));
-    }
-  }
-  return {};
 }
 
 std::string WhyLate(const PodSet& set, const Json& pod, std::optional<int> minimum) {

@@ -2,7 +2,8 @@
 //
 // The pods that controllers make of their objects:
 //
-//   Deployment, ReplicaSet, ReplicationController, StatefulSet   spec.replicas of spec.template
+//   Deployment, ReplicaSet, ReplicationController, StatefulSet, and what is not named here and has
+//                         spec.template.spec.containers: spec.replicas of spec.template
 //   DaemonSet             one on each node that it chooses
 //   Job, CronJob          as many as run side by side, for a CronJob those of one run
 //   JobSet                spec.replicatedJobs: replicas times those of the Job
@@ -10,15 +11,17 @@
 //   PyTorchJob, TFJob, MPIJob, JAXJob, PaddleJob, XGBoostJob   replicas of each role
 //   RayCluster, RayJob, RayService   a head, and replicas times numOfHosts of each group of workers
 //   TrainJob              spec.trainer.numNodes, as the JobSet that its runtime makes
-//   SparkApplication      a driver, and spec.executor.instances
+//   SparkApplication, ScheduledSparkApplication   a driver, and spec.executor.instances
 //   DisaggregatedSet      a LeaderWorkerSet for each role of each slice
+//   PodCliqueSet          a PodGang for each replica, and for each replica of a scaling group that
+//                         is beyond its minAvailable
 //   Job of batch.DOMAIN   replicas of each task, which start together as its PodGroup of
 //                         scheduling.DOMAIN has it
 //
 // They have the labels, annotations and owners by which their controllers name gangs.
 // Sources: the API types of batch/v1, jobset.x-k8s.io/v1alpha2, leaderworkerset.x-k8s.io/v1,
 // kubeflow.org/v1 and v2beta1, ray.io/v1, trainer.kubeflow.org/v1alpha1,
-// sparkoperator.k8s.io/v1beta2.
+// sparkoperator.k8s.io/v1beta2, grove.io/v1alpha1.
 #pragma once
 
 #include <cstdint>
@@ -69,9 +72,14 @@ std::string PlannedUid(std::string_view name);
 // no pods of that kind are known. Error: kInvalidArgument with the path of the field.
 Result<std::optional<ObjectPods>> PodsOf(const Json& object, std::string_view kind,
                                          const std::string& path, std::int64_t most);
-// The LeaderWorkerSets of a DisaggregatedSet, at most so many. Error: there are more, or `take`'s.
-Status ForEachSet(const Json& object, const std::string& path, std::size_t most,
-                  const std::function<Status(const Json& set)>& take);
+// Whether the object stands for others, which ForEachPart names.
+bool HasParts(std::string_view kind);
+// The LeaderWorkerSets of a DisaggregatedSet, the PodGangs of a PodCliqueSet: at most so many. A
+// PodGang has the cliques of its pods beside its groups. Error: there are more, or `take`'s.
+// Requires: HasParts.
+using TakePart = std::function<Status(const Json& part, const std::string& kind)>;
+Status ForEachPart(const Json& object, std::string_view kind, const std::string& path,
+                   std::size_t most, const TakePart& take);
 // Why a gang of so many, which the pod names after its owner, never gathers; "" = it does.
 std::string WhyLate(const PodSet& set, const Json& pod, std::optional<int> minimum);
 

@@ -98,13 +98,15 @@ class PlanReader {
 
   Status Read(const Json& object, const std::string& path, const std::string& kind) {
     if (kind == "Pod") return ReadPod(object, path);
-    if (kind == "DisaggregatedSet") {
-      const auto read = [&](const Json& set) { return Read(set, path, "LeaderWorkerSet"); };
-      return ForEachSet(object, path, kMostPlannedPods, read);
+    if (HasParts(kind)) {
+      const auto read = [&](const Json& part, const std::string& of) {
+        return Read(part, path, of);
+      };
+      return ForEachPart(object, kind, path, kMostPlannedPods, read);
     }
     BERTH_TRY(const std::optional<ObjectPods> pods, PodsOf(object, kind, path, kMostPlannedPods));
     if (!pods || !pods->unknown.empty()) {
-      LeaveOut(kind, object, pods ? pods->unknown : "Berth does not know what pods it makes");
+      LeaveOut(kind, object, pods ? pods->unknown : "Berth knows no pods that it makes");
       return {};
     }
     if (!pods->group.is_null()) BERTH_TRY_STATUS(TakeGroupOf(*pods, object, kind));

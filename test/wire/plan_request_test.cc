@@ -125,7 +125,7 @@ TEST(PlanRequests, WhatHasNoPodsToPlaceIsLeftOutByName) {
   const PlanRequest plan =
       Read(Json::parse(R"({"kind":"Service","metadata":{"name":"s"}})"), bound, over);
   EXPECT_TRUE(plan.pods.empty());
-  EXPECT_EQ(plan.left_out, (Names{"Service default/s: Berth does not know what pods it makes",
+  EXPECT_EQ(plan.left_out, (Names{"Service default/s: Berth knows no pods that it makes",
                                   "Pod ns/pod-1: it is on node n1", "Pod ns/pod-2: it has ended"}));
 }
 
@@ -420,6 +420,8 @@ TEST(PlanRequests, ARayClusterStandsForItsHeadAndItsWorkers) {
   cluster["workerGroupSpecs"][0].erase("replicas");
   cluster["workerGroupSpecs"][0]["minReplicas"] = 1;
   EXPECT_EQ(Read(ObjectOf("ray.io/v1", "RayCluster", cluster)).pods.size(), 3u);
+  cluster["workerGroupSpecs"][0]["suspend"] = true;
+  EXPECT_EQ(Read(ObjectOf("ray.io/v1", "RayCluster", cluster)).pods.size(), 1u) << "the head";
 }
 
 TEST(PlanRequests, PodsOfARayClusterNameTheirGangAfterIt) {
@@ -455,6 +457,17 @@ TEST(PlanRequests, ATrainJobStandsForThePodsOfItsNodes) {
   EXPECT_EQ(gang.pods[0].gang.minimum, 4);
   ASSERT_NE(gang.pods[0].constraints, nullptr);
   EXPECT_TRUE(gang.pods[0].constraints->selects());
+  Json patch = change;
+  patch.erase("targetJobs");
+  const Json of_node = {{"name", "node"}, {"template", {{"spec", {{"template", patch}}}}}};
+  const Json spec = {{"replicatedJobs", Json::array({of_node})}};
+  job.erase("podTemplateOverrides");
+  job["runtimePatches"] =
+      Json::array({{{"manager", "m"}, {"trainingRuntimeSpec", {{"template", {{"spec", spec}}}}}}});
+  const PlanRequest patched = Read(ObjectOf("trainer.kubeflow.org/v1alpha1", "TrainJob", job));
+  EXPECT_EQ(patched.pods[0].gang.minimum, 4);
+  ASSERT_NE(patched.pods[0].constraints, nullptr);
+  EXPECT_TRUE(patched.pods[0].constraints->selects());
   job["trainer"].erase("numNodes");
   EXPECT_EQ(Read(ObjectOf("trainer.kubeflow.org/v1alpha1", "TrainJob", job)).left_out,
             Names{"TrainJob team/w: its runtime says what pods it makes; want "
@@ -496,12 +509,67 @@ TEST(PlanRequests, ASparkApplicationStandsForItsDriverAndItsExecutors) {
   EXPECT_EQ(plan.pods[1].shape.cpu_milli, 4000);
   EXPECT_TRUE(plan.pods[0].gang.empty()) << "the driver makes the executors";
   EXPECT_EQ(plan.pods[1].gang.minimum, 2);
+  EXPECT_EQ(NamesOf(Read(ObjectOf(api, "ScheduledSparkApplication",
+                                  {{"schedule", "@daily"}, {"template", app}}))),
+            NamesOf(plan))
+      << "those of one run";
   app["dynamicAllocation"] = {{"enabled", true}, {"minExecutors", 3}};
   EXPECT_EQ(Read(ObjectOf(api, "SparkApplication", app)).pods.size(), 4u);
   for (const Json& wrong : {Json("x"), Json(1), Json::array()}) {
     app["executor"] = wrong;
     EXPECT_EQ(Read(ObjectOf(api, "SparkApplication", app)).pods.size(), 4u) << "nothing is said";
   }
+}
+
+TEST(PlanRequests, WhatHasATemplateOfPodsStandsForItsReplicas) {
+  for (const char* kind : {"Rollout", "CloneSet", "Notebook"}) {
+    EXPECT_EQ(GpusOf(Read(Owner(kind, {{"replicas", 2}}))), (std::vector<int>{2, 2})) << kind;
+    EXPECT_EQ(Read(Owner(kind, Json::object())).pods.size(), 1u) << kind;
+  }
+}
+
+Json CliqueOf(const std::string& name, int gpus, int replicas) {
+  return {{"name", name},
+          {"spec", {{"replicas", replicas}, {"podSpec", TemplateOf(gpus)["spec"]}}}};
+}
+
+TEST(PlanRequests, APodCliqueSetStandsForItsPodGangs) {
+  Json decode = CliqueOf("decode", 8, 3);
+  decode["spec"]["minAvailable"] = 2;
+  Json cliques = Json::array(
+      {CliqueOf("router", 0, 1), decode, CliqueOf("leader", 4, 1), CliqueOf("worker", 8, 2)});
+  const Json group = {{"name", "prefill"}, {"cliqueNames", {"leader", "worker"}}, {"replicas", 2}};
+  Json of = {{"cliques", cliques}, {"podCliqueScalingGroups", Json::array({group})}};
+  const auto read = [&of](int replicas) {
+    return ObjectOf("grove.io/v1alpha1", "PodCliqueSet",
+                    {{"replicas", replicas}, {"template", of}});
+  };
+  const PlanRequest plan = Read(read(1));
+  EXPECT_TRUE(plan.left_out.empty());
+  ASSERT_EQ(plan.sources.size(), 2u);
+  EXPECT_EQ(plan.sources[0].what, "PodGang team/w-0");
+  EXPECT_EQ(plan.sources[1].what, "PodGang team/w-0-prefill-0");
+  EXPECT_EQ(NamesOf(plan)[0], "team/w-0-router-0");
+  EXPECT_EQ(GpusOf(plan), (std::vector<int>{0, 8, 8, 8, 4, 8, 8, 4, 8, 8}));
+  EXPECT_EQ(plan.pods[0].gang.id, plan.pods[4].gang.id);
+  EXPECT_NE(plan.pods[0].gang.id, plan.pods[7].gang.id) << "beyond minAvailable";
+  EXPECT_EQ(plan.pods[0].gang.minimum, 1 + 2 + 1 + 2);
+  EXPECT_EQ(plan.pods[7].gang.minimum, 3);
+  EXPECT_EQ(plan.pods[1].role, "w-0-decode");
+  EXPECT_EQ(Read(read(2)).sources.size(), 4u);
+  const PodRules with_levels(test::AllDialects(), DefaultConfig());
+  const auto in_one = [&](const char* domain) {
+    of["topologyConstraint"] = {{"topologyName", "t"}, {"pack", {{"required", domain}}}};
+    return DecodePlan(BodyWith(read(1)), with_levels, PlanNodes()).value().pods[1];
+  };
+  EXPECT_EQ(in_one("zone").domain.required, 1u) << "a level of that name";
+  EXPECT_NE(in_one("aisle").refusal.find("want a topology level"), std::string::npos);
+  of.erase("topologyConstraint");
+  EXPECT_EQ(ErrorOf(read(10'001)),
+            "pods[0].spec: replicas: want a number of at most 10000, got 10001");
+  of["podCliqueScalingGroups"][0]["replicas"] = 10'000;
+  of["podCliqueScalingGroups"][0]["minAvailable"] = 10'000;
+  EXPECT_EQ(ErrorOf(read(10'000)), "pods[0]: want at most 16 MiB of cliques, got more");
 }
 
 TEST(PlanRequests, AJobOfVolcanoStartsAsItsPodGroupHasIt) {

@@ -66,7 +66,7 @@ TEST_F(PlanCommands, WhatFitsWhereIsPrintedALinePerObject) {
                            "needs 1"))
       << text.out;
   EXPECT_TRUE(
-      text.out.ends_with("Left out: Service team/web: Berth does not know what pods it makes\n"
+      text.out.ends_with("Left out: Service team/web: Berth knows no pods that it makes\n"
                          "3 of 4 pods fit; idle GPUs: 6 before, 0 after\n"))
       << text.out;
 }
@@ -240,7 +240,7 @@ TEST_F(PlanCommands, EstimateAPoolWithoutNodesByItsMachineType) {
 TEST_F(PlanCommands, WhatPoolsWouldTakeOfThePodsOfAFile) {
   const Outcome told = Ask({"--grow", "1"});
   EXPECT_EQ(told.out,
-            "Left out: Service team/web: Berth does not know what pods it makes\n"
+            "Left out: Service team/web: Berth knows no pods that it makes\n"
             "4 pods asked about, for 7 GPUs; 3 fit on the present nodes\n"
             "pool A100 x2 (1 node of 2 GPUs, A100): 1 more node takes 1 pod (1 GPU)\n"
             "pool A100 x4 (1 node of 4 GPUs, A100): 1 more node takes 1 pod (1 GPU)\n")

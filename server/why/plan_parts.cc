@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Objects that stand for others, each with pods of its own.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "server/why/plan_objects.h"
+
+namespace berth::wire {
+namespace {
+
+// Each role of each slice is one. Its spec is the role's, or in the role.
+Status ForEachSet(const Json& object, const std::string& path, std::size_t most,
+                  const TakePart& take) {
+  const Json* const spec = FieldOf(object, "spec");
+  const Json* const said = FieldOf(spec, "slices");
+  const Json& roles = ItemsOf(spec, "roles");
+  const bool is_count = said == nullptr || said->is_number_unsigned();
+  const std::uint64_t slices = said == nullptr || !is_count ? 1 : said->get<std::uint64_t>();
+  if (!is_count || slices > most / std::max<std::size_t>(roles.size(), 1)) {
+    return Invalid(path + ".spec.slices: want a number, and at most " + std::to_string(most) +
+                   " roles in all, got " +
+                   (said == nullptr ? "more" : JsonText(*said).substr(0, 100)));
+  }
+  // A role may be large: it is copied once for all slices.
+  const Json* const of = FieldOf(object, "metadata");
+  std::vector<Json> sets;
+  for (const Json& role : roles) {
+    const Json* const inner = FieldOf(role, "spec");
+    sets.push_back({{"apiVersion", "leaderworkerset.x-k8s.io/v1"},
+                    {"metadata", {{"namespace", WordOf(of, "namespace")}}},
+                    {"spec", inner == nullptr ? role : *inner}});
+  }
+  for (std::uint64_t slice = 0; slice < slices; ++slice) {
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      sets[i]["metadata"]["name"] =
+          WordOf(of, "name") + "-" + std::to_string(slice) + "-" + WordOf(&roles[i], "name");
+      BERTH_TRY_STATUS(take(sets[i], "LeaderWorkerSet"));
+    }
+  }
+  return {};
+}
+
+// As a PodGang has it. Domains are named as in Grove's ClusterTopology: by the name of a level.
+Json ConstraintOf(const Json* of) {
+  const Json* const said = FieldOf(of, "topologyConstraint");
+  Json pack = FieldOf(said, "pack") == nullptr ? Json::object() : *FieldOf(said, "pack");
+  if (const std::string old = WordOf(said, "packDomain"); !old.empty()) pack["required"] = old;
+  Json constraint;
+  if (!pack.empty()) constraint["packConstraint"] = std::move(pack);
+  return constraint;
+}
+
+class Cliques {
+ public:
+  Cliques(const Json& object, const std::string& path, std::size_t most, const TakePart& take)
+      : object_(object),
+        path_(path),
+        most_(most),
+        take_(take),
+        name_(WordOf(FieldOf(object, "metadata"), "name")),
+        template_(FieldOf(FieldOf(object, "spec"), "template")) {}
+
+  Status Take() {
+    const Json& groups = ItemsOf(template_, "podCliqueScalingGroups");
+    std::set<std::string> scaled;
+    for (const Json& group : groups) {
+      for (const Json& name : ItemsOf(&group, "cliqueNames")) {
+        if (name.is_string()) scaled.insert(name.get<std::string>());
+      }
+    }
+    BERTH_TRY(const std::uint64_t replicas, Count(FieldOf(object_, "spec"), "replicas"));
+    for (std::uint64_t r = 0; r < replicas; ++r) {
+      const std::string gang = name_ + "-" + std::to_string(r);
+      Json spec = SpecOf(template_);
+      for (const Json& clique : ItemsOf(template_, "cliques")) {
+        if (scaled.contains(WordOf(&clique, "name"))) continue;
+        BERTH_TRY_STATUS(AddClique(clique, gang, spec));
+      }
+      std::vector<std::pair<std::string, Json>> beyond;
+      for (const Json& group : groups) {
+        BERTH_TRY(const std::uint64_t all, Count(&group, "replicas"));
+        BERTH_TRY(const std::uint64_t least, Count(&group, "minAvailable"));
+        const std::string of = gang + "-" + WordOf(&group, "name");
+        for (std::uint64_t i = 0; i < all; ++i) {
+          Json own = SpecOf(&group);
+          BERTH_TRY_STATUS(Spend(0));
+          for (const Json& clique : ItemsOf(template_, "cliques")) {
+            const Json& names = ItemsOf(&group, "cliqueNames");
+            if (std::count(names.begin(), names.end(), Json(WordOf(&clique, "name"))) == 0)
+              continue;
+            BERTH_TRY_STATUS(AddClique(clique, of + "-" + std::to_string(i), own));
+          }
+          i < least ? Merge(std::move(own), spec)
+                    : void(beyond.emplace_back(of + "-" + std::to_string(i - least), own));
+        }
+      }
+      BERTH_TRY_STATUS(TakeGang(gang, std::move(spec)));
+      for (auto& [name, own] : beyond) BERTH_TRY_STATUS(TakeGang(name, std::move(own)));
+    }
+    return {};
+  }
+
+ private:
+  Result<std::uint64_t> Count(const Json* of, const char* key) {
+    const Json* const said = FieldOf(of, key);
+    const bool is_count = said == nullptr || said->is_number_unsigned();
+    const std::uint64_t count = said == nullptr || !is_count ? 1 : said->get<std::uint64_t>();
+    if (is_count && count <= most_) return count;
+    return Invalid(path_ + ".spec: " + key + ": want a number of at most " + std::to_string(most_) +
+                   ", got " + JsonText(*said).substr(0, 100));
+  }
+
+  static Json SpecOf(const Json* of) {
+    Json spec = {{"podgroups", Json::array()}, {"cliques", Json::array()}};
+    if (Json constraint = ConstraintOf(of); !constraint.is_null()) {
+      spec["topologyConstraint"] = std::move(constraint);
+    }
+    return spec;
+  }
+
+  // Each gang has copies of its cliques.
+  [[nodiscard]] Status Spend(std::size_t bytes) {
+    constexpr std::size_t kMost = std::size_t{16} << 20, kEach = 1024;
+    bytes_ += bytes + kEach;
+    return bytes_ <= kMost ? Status()
+                           : Invalid(path_ + ": want at most 16 MiB of cliques, got more");
+  }
+
+  Status AddClique(const Json& clique, const std::string& of, Json& spec) {
+    BERTH_TRY_STATUS(Spend(JsonText(clique).size()));
+    const Json* const inner = FieldOf(clique, "spec");
+    const std::string name = of + "-" + WordOf(&clique, "name");
+    Json group = {{"name", name}, {"minReplicas", 1}, {"podReferences", Json::array()}};
+    for (const char* key : {"replicas", "minAvailable"}) {
+      if (const Json* const said = FieldOf(inner, key); said != nullptr) {
+        group["minReplicas"] = *said;
+      }
+    }
+    if (Json constraint = ConstraintOf(&clique); !constraint.is_null()) {
+      group["topologyConstraint"] = std::move(constraint);
+    }
+    spec["podgroups"].push_back(std::move(group));
+    Json& own = spec["cliques"].emplace_back(clique);
+    own["name"] = name;
+    return {};
+  }
+
+  // A replica of a scaling group that starts with the others.
+  static void Merge(Json own, Json& spec) {
+    if (const Json* const constraint = FieldOf(own, "topologyConstraint"); constraint != nullptr) {
+      Json names = Json::array();
+      for (const Json& group : own["podgroups"]) names.push_back(group["name"]);
+      spec["topologyConstraintGroupConfigs"].push_back(
+          {{"podGroupNames", std::move(names)}, {"topologyConstraint", *constraint}});
+    }
+    for (const char* list : {"podgroups", "cliques"}) {
+      for (Json& one : own[list]) spec[list].push_back(std::move(one));
+    }
+  }
+
+  Status TakeGang(const std::string& name, Json spec) {
+    if (++taken_ > most_) {
+      return Invalid(path_ + ": want at most " + std::to_string(most_) + " gangs, got more");
+    }
+    const Json* const of = FieldOf(object_, "metadata");
+    return take_({{"apiVersion", "scheduler.grove.io/v1alpha1"},
+                  {"metadata", {{"name", name}, {"namespace", WordOf(of, "namespace")}}},
+                  {"spec", std::move(spec)}},
+                 "PodGang");
+  }
+
+  const Json& object_;
+  const std::string& path_;
+  const std::size_t most_;
+  const TakePart& take_;
+  const std::string name_;
+  const Json* const template_;
+  std::size_t taken_ = 0, bytes_ = 0;
+};
+
+}  // namespace
+
+bool HasParts(std::string_view kind) {
+  return kind == "DisaggregatedSet" || kind == "PodCliqueSet";
+}
+
+Status ForEachPart(const Json& object, std::string_view kind, const std::string& path,
+                   std::size_t most, const TakePart& take) {
+  return kind == "PodCliqueSet" ? Cliques(object, path, most, take).Take()
+                                : ForEachSet(object, path, most, take);
+}
+
+}  // namespace berth::wire
