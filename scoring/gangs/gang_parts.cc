@@ -44,7 +44,8 @@ class PartsPlanner {
     if (!plan) return plan;
     for (const GangPart& part : all_.parts) {
       const Members members = MembersIn(part, ask, *plan);
-      if (given_up_.contains(&part) || IsWhole(part, ask, members)) continue;
+      if (given_up_.contains(&part) || later_.contains(&part)) continue;
+      if (IsWhole(part, ask, members)) continue;
       auto within = PlanWithin(part, ask, members, *plan);
       // What was met is not given up for what comes after it.
       const auto comes_after = [&part](const GangPart* kept) { return kept > &part; };
@@ -120,9 +121,11 @@ class PartsPlanner {
       Keep(alone, part, [&](NodeIndex node) { return !is_inside(node); });
     }
     if (is_needed) return tl::unexpected(shortage);
-    // Those of the part come later.
+    // Those of the part come later. Members that are answered keep their nodes, wherever these are.
     const Before before = Keep(ask, part, [](NodeIndex) { return false; });
+    later_.insert(&part);
     auto plan = Plan(ask);
+    later_.erase(&part);
     Restore(before, ask);
     return plan;
   }
@@ -222,7 +225,7 @@ class PartsPlanner {
   const Planning& with_;
   const GangAsk& all_;
   const bool insists_;
-  Parts given_up_, hopeless_;
+  Parts given_up_, hopeless_, later_;
   std::vector<const GangPart*> kept_;  // to a domain, of the ask that is planned now
   int tries_ = 0;
 };

@@ -218,6 +218,18 @@ TEST_F(GangPartsTest, AMemberThatIsHeldBindsItsPart) {
   EXPECT_EQ(Nodes(), "no plan");
 }
 
+// They were answered before their nodes had other labels, or their group a level. Nobody has to
+// wait for them, and no search goes on for them.
+TEST_F(GangPartsTest, MembersThatAreAnsweredInTwoDomainsStayThere) {
+  On({In("a", "x", "r1"), In("b", "x", "r2"), In("c", "x", "r3")});
+  Add("prefill", 3, 8, 0);
+  Add("router", 1, 8, 1);
+  ask_.parts = {{{"prefill"}, kRack}};
+  ask_.members[0].fixed = 0;
+  ask_.members[1].fixed = 1;
+  EXPECT_EQ(Nodes(), "a b - c");
+}
+
 // Of two parts with a role in common both are kept, as if they were one.
 TEST_F(GangPartsTest, TooManyDomainsAreNotTried) {
   for (const int racks : {5, 64}) {
