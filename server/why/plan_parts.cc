@@ -2,8 +2,11 @@
 //
 // Objects that stand for others, each with pods of its own.
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "server/why/plan_objects.h"
 
@@ -45,7 +48,8 @@ Status ForEachSet(const Json& object, const std::string& path, std::size_t most,
 // As a PodGang has it. Domains are named as in Grove's ClusterTopology: by the name of a level.
 Json ConstraintOf(const Json* of) {
   const Json* const said = FieldOf(of, "topologyConstraint");
-  Json pack = FieldOf(said, "pack") == nullptr ? Json::object() : *FieldOf(said, "pack");
+  const Json* const given = FieldOf(said, "pack");
+  Json pack = given != nullptr && given->is_object() ? *given : Json::object();
   if (const std::string old = WordOf(said, "packDomain"); !old.empty()) pack["required"] = old;
   Json constraint;
   if (!pack.empty()) constraint["packConstraint"] = std::move(pack);
@@ -63,37 +67,28 @@ class Cliques {
         template_(FieldOf(FieldOf(object, "spec"), "template")) {}
 
   Status Take() {
-    const Json& groups = ItemsOf(template_, "podCliqueScalingGroups");
-    std::set<std::string> scaled;
-    for (const Json& group : groups) {
-      for (const Json& name : ItemsOf(&group, "cliqueNames")) {
-        if (name.is_string()) scaled.insert(name.get<std::string>());
-      }
-    }
+    if (name_.empty()) return Invalid(path_ + ".metadata.name: want a name, got none");
+    BERTH_TRY_STATUS(ReadCliques());
+    BERTH_TRY_STATUS(ReadGroups());
     BERTH_TRY(const std::uint64_t replicas, Count(FieldOf(object_, "spec"), "replicas"));
     for (std::uint64_t r = 0; r < replicas; ++r) {
       const std::string gang = name_ + "-" + std::to_string(r);
       Json spec = SpecOf(template_);
-      for (const Json& clique : ItemsOf(template_, "cliques")) {
-        if (scaled.contains(WordOf(&clique, "name"))) continue;
-        BERTH_TRY_STATUS(AddClique(clique, gang, spec));
-      }
+      for (const Json* clique : alone_) BERTH_TRY_STATUS(AddClique(*clique, gang, spec));
       std::vector<std::pair<std::string, Json>> beyond;
-      for (const Json& group : groups) {
-        BERTH_TRY(const std::uint64_t all, Count(&group, "replicas"));
-        BERTH_TRY(const std::uint64_t least, Count(&group, "minAvailable"));
-        const std::string of = gang + "-" + WordOf(&group, "name");
-        for (std::uint64_t i = 0; i < all; ++i) {
-          Json own = SpecOf(&group);
-          BERTH_TRY_STATUS(Spend(0));
-          for (const Json& clique : ItemsOf(template_, "cliques")) {
-            const Json& names = ItemsOf(&group, "cliqueNames");
-            if (std::count(names.begin(), names.end(), Json(WordOf(&clique, "name"))) == 0)
-              continue;
-            BERTH_TRY_STATUS(AddClique(clique, of + "-" + std::to_string(i), own));
+      for (const Group& group : groups_) {
+        BERTH_TRY_STATUS(Spend(0));
+        const std::string of = gang + "-" + WordOf(group.object, "name");
+        for (std::uint64_t i = 0; i < group.replicas; ++i) {
+          const bool is_beyond = i >= group.least;
+          // Beyond the minimum each is a gang of its own, in its domain or that of the set.
+          const bool has_own = FieldOf(group.object, "topologyConstraint") != nullptr;
+          Json own = SpecOf(is_beyond && !has_own ? template_ : group.object);
+          for (const Json* clique : group.cliques) {
+            BERTH_TRY_STATUS(AddClique(*clique, of + "-" + std::to_string(i), own));
           }
-          i < least ? Merge(std::move(own), spec)
-                    : void(beyond.emplace_back(of + "-" + std::to_string(i - least), own));
+          is_beyond ? void(beyond.emplace_back(of + "-" + std::to_string(i - group.least), own))
+                    : Merge(std::move(own), spec);
         }
       }
       BERTH_TRY_STATUS(TakeGang(gang, std::move(spec)));
@@ -103,6 +98,51 @@ class Cliques {
   }
 
  private:
+  struct Group {
+    const Json* object = nullptr;
+    std::uint64_t replicas = 0, least = 0;
+    std::vector<const Json*> cliques = {};
+  };
+
+  Status ReadCliques() {
+    const std::string path = path_ + ".spec.template.cliques";
+    const Json& cliques = ItemsOf(template_, "cliques");
+    for (const Json& clique : cliques) {
+      if (const std::string name = WordOf(&clique, "name"); !name.empty()) {
+        cliques_.emplace(name, &clique);
+        continue;
+      }
+      return Invalid(path + ": want objects with a name, got " + JsonText(clique).substr(0, 100));
+    }
+    return cliques.empty() ? Invalid(path + ": want a list of cliques, got none") : Status();
+  }
+
+  Status ReadGroups() {
+    std::set<std::string> scaled;
+    for (const Json& object : ItemsOf(template_, "podCliqueScalingGroups")) {
+      Group group{&object};
+      BERTH_TRY(group.replicas, Count(&object, "replicas"));
+      BERTH_TRY(group.least, Count(&object, "minAvailable"));
+      std::set<std::string> names;
+      for (const Json& name : ItemsOf(&object, "cliqueNames")) {
+        const auto clique = cliques_.find(name.is_string() ? name.get<std::string>() : "");
+        if (clique == cliques_.end()) {
+          return Invalid(path_ +
+                         ".spec.template.podCliqueScalingGroups: cliqueNames: want names of "
+                         "cliques, got " +
+                         JsonText(name).substr(0, 100));
+        }
+        if (names.insert(clique->first).second) group.cliques.push_back(clique->second);
+      }
+      scaled.merge(names);
+      groups_.push_back(std::move(group));
+    }
+    for (const Json& clique : ItemsOf(template_, "cliques")) {
+      if (!scaled.contains(WordOf(&clique, "name"))) alone_.push_back(&clique);
+    }
+    return {};
+  }
+
   Result<std::uint64_t> Count(const Json* of, const char* key) {
     const Json* const said = FieldOf(of, key);
     const bool is_count = said == nullptr || said->is_number_unsigned();
@@ -177,6 +217,9 @@ class Cliques {
   const TakePart& take_;
   const std::string name_;
   const Json* const template_;
+  std::map<std::string, const Json*> cliques_;  // by name
+  std::vector<const Json*> alone_;              // those of no scaling group
+  std::vector<Group> groups_;
   std::size_t taken_ = 0, bytes_ = 0;
 };
 

@@ -209,6 +209,11 @@ class PlanReader {
   static std::shared_ptr<const PodNotes> NotesOf(const Json& pod, const ObservedPod& decoded) {
     PodNotes notes{
         .not_judged = NotJudged(pod), .held_back = {}, .extended = ExtendedResourcesOf(pod)};
+    // By annotations alone kube-scheduler does not know that it is to ask.
+    if (decoded.pod.shape.wants_gpu() && decoded.pod.claims.empty() && notes.extended.empty()) {
+      AddNotJudged("whether kube-scheduler asks Berth, as no container asks for a GPU resource",
+                   notes.not_judged);
+    }
     if (decoded.gated) {
       notes.held_back = "scheduling gates hold it back";
       const Json& gates = ItemsOf(FieldOf(pod, "spec"), "schedulingGates");

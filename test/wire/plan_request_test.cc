@@ -564,12 +564,29 @@ TEST(PlanRequests, APodCliqueSetStandsForItsPodGangs) {
   };
   EXPECT_EQ(in_one("zone").domain.required, 1u) << "a level of that name";
   EXPECT_NE(in_one("aisle").refusal.find("want a topology level"), std::string::npos);
+  in_one("zone");
+  const auto beyond = DecodePlan(BodyWith(read(1)), with_levels, PlanNodes()).value().pods[7];
+  EXPECT_EQ(beyond.domain.required, 1u) << "its group says none";
+  of["topologyConstraint"] = {{"packDomain", "zone"}, {"pack", 5}};
+  EXPECT_EQ(DecodePlan(BodyWith(read(1)), with_levels, PlanNodes()).value().pods[1].domain.required,
+            1u);
   of.erase("topologyConstraint");
   EXPECT_EQ(ErrorOf(read(10'001)),
             "pods[0].spec: replicas: want a number of at most 10000, got 10001");
   of["podCliqueScalingGroups"][0]["replicas"] = 10'000;
   of["podCliqueScalingGroups"][0]["minAvailable"] = 10'000;
   EXPECT_EQ(ErrorOf(read(10'000)), "pods[0]: want at most 16 MiB of cliques, got more");
+  of["podCliqueScalingGroups"][0]["cliqueNames"] = {"leader", "nope"};
+  EXPECT_EQ(ErrorOf(read(1)),
+            "pods[0].spec.template.podCliqueScalingGroups: cliqueNames: want names of cliques, got "
+            "\"nope\"");
+  for (const Json& no_clique : {Json(5), Json("x"), Json::array({1}), Json::object()}) {
+    of["cliques"] = Json::array({no_clique});
+    EXPECT_EQ(ErrorOf(read(1)),
+              "pods[0].spec.template.cliques: want objects with a name, got " + no_clique.dump());
+  }
+  of["cliques"] = Json::array();
+  EXPECT_EQ(ErrorOf(read(1)), "pods[0].spec.template.cliques: want a list of cliques, got none");
 }
 
 TEST(PlanRequests, AJobOfVolcanoStartsAsItsPodGroupHasIt) {
@@ -673,6 +690,18 @@ TEST(PlanRequests, WhatBerthDoesNotJudgeIsNamed) {
   EXPECT_EQ(NotJudgedOf(Json::parse(R"({"resourceClaims":[
       {"name":"nic","resourceClaimName":"nic-7"},{"name":"own","resourceClaimTemplateName":"t"}]})")),
             (Names{"ResourceClaim nic-7", "ResourceClaim own"}));
+  // By annotations alone kube-scheduler binds it without a GPU.
+  Json share = PodWithGpus("1", 1);
+  share["spec"]["containers"][0]["resources"] = Json::object();
+  share["metadata"]["annotations"]["nvidia.com/container.main.gpu-memory.request"] = "8Gi";
+  const auto of = [](const Json& pod) {
+    const PlanRequest plan = Read(pod);
+    return plan.notes[0] == nullptr ? Names() : plan.notes[0]->not_judged;
+  };
+  EXPECT_EQ(of(share),
+            Names{"whether kube-scheduler asks Berth, as no container asks for a GPU resource"});
+  share["spec"]["containers"][0]["resources"]["limits"]["berth.dev/gpu-memory-mib"] = "0";
+  EXPECT_EQ(of(share), Names());
 }
 
 // What Berth says of admission, on a node with these labels and NVIDIA's taint.

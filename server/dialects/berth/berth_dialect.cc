@@ -185,8 +185,12 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
 // "GPU-a,GPU-b", or a line for each as nvidia-smi prints them: by index.
 Result<std::vector<std::string>> ReadUuids(std::string_view text) {
   std::vector<std::string> uuids;
-  for (text = Trimmed(text); !text.empty();) {
-    const std::string_view uuid = NextPart(text, text.find(',') < text.find('\n') ? ',' : '\n');
+  text = Trimmed(text);
+  for (bool more = !text.empty(); more;) {
+    const std::size_t end = std::min(text.find_first_of(",\n"), text.size());
+    const std::string_view uuid = Trimmed(text.substr(0, end));
+    more = end < text.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
     const std::string place = "[" + std::to_string(uuids.size()) + "]: ";
     if (uuid.empty() || uuid.size() > kLongestUuid ||
         uuid.find_first_of(" ;\"'[]{}") != std::string_view::npos) {

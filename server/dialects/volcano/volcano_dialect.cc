@@ -148,8 +148,9 @@ class VolcanoNode final : public wire::NodeReading {
       std::int64_t has = product_.empty() || product_ == model ? draft.gpu_memory_mib : 0;
       // A bare name has several sizes: an A100 has 40 or 80 GiB.
       if (has == 0 && FindGpuModel(model) == nullptr) has = CataloguedMemoryMib(model);
+      if (read_->gpus[i].foreign) continue;
       all += read_->gpus[i].memory_mib;
-      if (has == 0 || read_->gpus[i].foreign) continue;
+      if (has == 0) continue;
       known += read_->gpus[i].memory_mib;
       known_mib += has;
     }
@@ -161,7 +162,7 @@ class VolcanoNode final : public wire::NodeReading {
     unit = std::clamp<std::int64_t>(unit, 1, kMostMemoryUnit);
     for (GpuSpec& gpu : read_->gpus) {
       gpu.unit_mib = static_cast<int>(unit);
-      if (has_units) gpu.memory_mib *= unit;
+      if (has_units) gpu.memory_mib = std::min(gpu.memory_mib * unit, kMostGpuMib);
     }
     if (memory_.resource.empty() || memory_.allocatable > 0 || all <= kMostListedUnits) return;
     draft.AddProblem("set gpuMemoryFactor of Volcano's device plugin to " +

@@ -476,6 +476,29 @@ TEST_F(GangGroundTest, TheMemberOfAnotherSizeThatHasNoPlaceBesideTheOthersIsName
       << View().why;
 }
 
+TEST_F(GangGroundTest, WhoHoldsTheGpusIsNotHiddenByTheTroubleOfOneNode) {
+  for (const std::string name : {"l", "m", "n"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  Add(ANode("t").Gpus(1).Tainted("dedicated", "infer"));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  EXPECT_TRUE(View().why.starts_with("needs room for 3 pods with 1 GPU each, has room for 0"))
+      << View().why;
+}
+
+TEST_F(GangGroundTest, AGpuThatIsSickIsNoReasonForNever) {
+  Add(ANode("m").Gpus(2));
+  Add(ANode("n").Gpus(2).Unhealthy(1));
+  const auto of = [](const std::string& name) {
+    return APod(name).Whole(2).Gang("berth:default/train").GangSize(2);
+  };
+  Arrive({of("a"), of("b")});
+  EXPECT_EQ(Filter(of("a")), kNoRoom);
+  EXPECT_FALSE(View().never) << View().why;
+}
+
 TEST_F(GangGroundTest, AnotherDeviceOrPlacesForPodsThatAreMissingAreNamed) {
   for (const std::string name : {"m", "n", "o"}) {
     Add(ANode(name).Gpus(1).Counts(110, {{"rdma/hca", name == "o" ? 0 : 1}}));

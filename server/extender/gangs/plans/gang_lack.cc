@@ -3,6 +3,7 @@
 // WhyNoPlan: what the members of a gang lack, the worst first. Each step looks at all nodes once.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -51,7 +52,12 @@ Refusal RefusalOf(const Node& node, const PodRequest& pod) {
     return {Reason::kNodeNotSelected, "", true};
   }
   const Reason devices = FirstObjection(node, pod.shape);
-  if (IsNever(devices)) return {devices, "", true};
+  if (IsNever(devices)) {
+    const bool may_heal = devices == Reason::kTooFewGpus &&  // a GPU is sick
+                          std::ssize(node.gpus()) >= pod.shape.gpu_count() &&
+                          FirstObjection(AtItsBest(node), pod.shape) != Reason::kTooFewGpus;
+    return {devices, "", !may_heal};
+  }
   if (const Reason access = Admits(spec, pod); access != Reason::kFits) {
     return {FirstInOrder(node, pod, access)};
   }
@@ -68,6 +74,7 @@ struct Kind {
   std::int64_t never = 0;  // nodes
   bool fits = false;       // some node, now
   Refusals nodes = {};     // of those that do not take it now
+  Refusals filled = {};    // of those that do, until others of its gang are there
   [[nodiscard]] const std::string& name() const { return pod->id.name; }
   [[nodiscard]] int gpus() const { return pod->shape.gpu_count(); }
 };
@@ -221,13 +228,14 @@ class Lack {
     }
     const TopologyDomain domain = level_ ? tree_.DomainOf(i, *level_) : DomainTree::kCluster;
     if (level_ && !tree_.named(domain)) return;
-    std::int64_t gpus = std::ssize(node.gpus());
+    GpuMask own = 0;  // shares may be on one
     for (const auto& pod : node.pods()) {
       const bool is_own = pod->pod.gang.id == kinds_.front().pod->gang.id;
       if (!is_own || pod->leaving || pod->state == PodState::kPlanned) continue;
-      gpus -= pod->pod.shape.gpu_count();
+      own |= GpusAmong(pod->placement.grants, node.gpus().size());
       own_ = true;
     }
+    const std::int64_t gpus = std::ssize(node.gpus()) - std::popcount(own);
     for (Sum& sum : sums) {
       const auto may = [&said](std::size_t k) { return !said[k].never; };
       if (std::ranges::none_of(sum.kinds, may)) continue;
@@ -301,32 +309,42 @@ class Lack {
     std::ranges::stable_sort(in_turn, {}, [](const Kind& kind) {
       return std::pair(-kind.gpus(), -kind.pod->shape.cpu_milli);
     });
+    for (Kind& kind : in_turn) kind.nodes.clear();
     std::int64_t least = std::ssize(ask_.members) + 1;
     std::vector<Kind> best;
     for (const auto& [domain, nodes] : domains) {
       std::vector<Kind> left = in_turn;
-      for (Kind& kind : left) kind.nodes.clear();
-      for (const NodeIndex node : nodes) Fill(snapshot_.node(node), left);
+      const auto is_placed = [](const Kind& kind) { return kind.pods == 0; };
+      for (const NodeIndex node : nodes) {
+        if (std::ranges::all_of(left, is_placed)) break;
+        Fill(snapshot_.node(node), left);
+      }
       std::int64_t over = 0;
       for (const Kind& kind : left) over += kind.pods;
       if (over < least) best = std::move(left);
       least = std::min(least, over);
     }
     if (std::ssize(ask_.members) - least >= ask_.minimum) return {};
-    for (Kind& kind : best) {
-      if (kinds_.size() == 1)
-        std::erase_if(kind.nodes, [](auto& of) { return of.first.of_gpus(); });
-      const Refusals::value_type* const most = berth::MostIn(kind.nodes);
+    for (const Kind& kind : best) {
+      Refusals all = kind.nodes;
+      for (const auto& [refusal, nodes] : kind.filled) all[refusal] += nodes;
+      const Refusals::value_type* most = berth::MostIn(all);
       if (kind.pods == 0 || most == nullptr) continue;
-      return {
-          kind.name() + " fits no node beside the others: " + TextOf(snapshot_, *kind.pod, *most),
-          kind.name()};
+      // Of members that are alike the number says it, and the text who holds the GPUs.
+      if (kinds_.size() == 1 && most->first.of_gpus()) break;
+      // What has to do with the others says more than a taint of many nodes.
+      const bool beside = !kind.filled.empty();
+      if (beside) most = berth::MostIn(kind.filled);
+      return {kind.name() + " fits no node " + (beside ? "beside the others: " : "now: ") +
+                  TextOf(snapshot_, *kind.pod, *most),
+              kind.name()};
     }
     return {};
   }
 
   // What the node has against one more, but for what it is.
-  static void Fill(Node node, std::vector<Kind>& left) {
+  static void Fill(const Node& idle, std::vector<Kind>& left) {
+    Node node = idle;
     for (Kind& kind : left) {
       Refusal now = RefusalOf(node, *kind.pod);
       const bool is_other = now.never && now.lacks.empty();
@@ -340,7 +358,8 @@ class Lack {
         if (!node.CanTake(record.placement)) break;
         node.Put(std::make_shared<const PodRecord>(std::move(record)));
       }
-      if (!now.none() && !is_other) ++kind.nodes[now];
+      if (now.none() || is_other) continue;
+      RefusalOf(idle, *kind.pod).none() ? ++kind.filled[now] : ++kind.nodes[now];
     }
   }
 
