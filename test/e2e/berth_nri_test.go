@@ -16,7 +16,7 @@ import (
 // startNodeWithNri is a machine with 2 GPUs whose containerd gives containers the devices that the annotations name.
 func startNodeWithNri(t *testing.T) (cluster, *harness.Machine, *harness.Inside) {
 	t.Helper()
-	return startNodeWithPlugin(t, "nri", "label", "node", "t4", nriLabel+"="+harness.CdiVendor)
+	return startNodeWithPlugin(t, "cdi", "label", "node", "t4", nriLabel+"="+harness.CdiVendor)
 }
 
 // startNodeWithPlugin is the same for an NRI plugin, and for how kubectl has the node say that the plugin is there.
@@ -82,7 +82,7 @@ func TestNodeGivesAContainerItsGpuWhenTheNriPluginIsBack(t *testing.T) {
 	c.CreatePods(pod)
 	c.WaitBound(30 * time.Second)
 	wantSeen(t, machine, "early", "main", "")
-	machine.StartNri("nri")
+	machine.StartNri("cdi")
 	wantSeen(t, machine, "early", "main", machine.GPUID(0))
 }
 

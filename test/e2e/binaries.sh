@@ -14,8 +14,8 @@
 #
 # In the cache folder, outside the work tree, FOLDER/{etcd,kube-*,kubelet,kubectl} depend on go.sum alone, and
 # FOLDER/tests-HASH/{e2e.test,stub,bench,cel,node,fakegpu,...} on our sources too, so that work trees share the one and not
-# the other. CONTAINERD/{containerd,containerd-shim-runc-v2,ctr,nri,fractions} depend on the go.sum of containerd/ and our
-# sources there. CONTROLLERS/{jobset,lws,kueue}, with what they have applied to a cluster in config, depend on the go.sum
+# the other. CONTAINERD/{containerd,containerd-shim-runc-v2,ctr,nri} depend on the go.sum of containerd/ and our sources
+# there. CONTROLLERS/{jobset,lws,kueue}, with what they have applied to a cluster in config, depend on the go.sum
 # of controllers/ alone. Each folder is built under another name and renamed: what has its name is complete.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -41,7 +41,7 @@ if [[ ${K8S:-$(kubernetes_of go.mod)} != "$(kubernetes_of go.mod)" ]]; then
   fi
 fi
 plane=$cache/$(hash_of <"$module/go.sum")
-containerd=$cache/containerd-$(cat containerd/go.sum containerd/*/*.go | hash_of)
+containerd=$cache/containerd-$(cat containerd/go.sum containerd/nri/*.go | hash_of)
 controllers=$cache/controllers-$(cat controllers/*/go.sum | hash_of)
 tests=$plane/tests-$(find . -name '*.go' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | hash_of)
 
@@ -66,7 +66,7 @@ build_plane() (
 build_containerd() (
   cd containerd
   say "building containerd"
-  run_go build -ldflags '-s -w' -o "$1/" github.com/containerd/containerd/v2/cmd/{containerd,containerd-shim-runc-v2,ctr} ./nri ./fractions
+  run_go build -ldflags '-s -w' -o "$1/" github.com/containerd/containerd/v2/cmd/{containerd,containerd-shim-runc-v2,ctr} ./nri
 )
 
 build_tests() {

@@ -36,15 +36,14 @@ func (m *Machine) WriteCdi() {
 	writeFile(m.plane.T, filepath.Join(folder, "gpus.json"), text)
 }
 
-// StartNri starts the stand-in for an NRI plugin, also again after it was killed: "nri" is that of NVIDIA's toolkit,
-// "fractions" that of kai-gpu-fractioning.
+// StartNri starts the stand-in for an NRI plugin, also again after it was killed: "cdi" or "fractions" (containerd/nri).
 func (m *Machine) StartNri(plugin string) *Inside {
 	m.plane.T.Helper()
 	Eventually(m.plane.T, "containerd on "+m.Name+" to take NRI plugins", 30*time.Second, func() error {
 		_, err := os.Stat(m.Path("/run/nri/nri.sock"))
 		return err
 	})
-	return m.Start(plugin, m.binary(plugin), nriSocket)
+	return m.Start(plugin, m.binary("nri"), plugin, nriSocket)
 }
 
 // Log is what a container of a pod on the machine has written, as the kubelet has it.

@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Fractions stands in for the NRI plugin of kai-gpu-fractioning: a container for which annotations
-// nvidia.com/container.NAME.gpu-memory.request or .limit of its pod ask for a share has the GPUs of .gpus.devices in
-// NVIDIA_VISIBLE_DEVICES, and its memory in whole MiB beside them. As that plugin by default, it lets no container be
-// created whose annotations it cannot read. It ends when containerd does.
-//
-//	fractions SOCKET
 package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/containerd/nri/pkg/api"
-	"github.com/containerd/nri/pkg/stub"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
-
-type plugin struct{}
 
 // mibOf is an amount of memory in MiB, rounded up; "" where none is said.
 func mibOf(annotations map[string]string, key string) (string, error) {
@@ -36,8 +25,11 @@ func mibOf(annotations map[string]string, key string) (string, error) {
 	return strconv.FormatInt((quantity.Value()-1)>>20+1, 10), nil
 }
 
-func adjust(annotations map[string]string, container string) (*api.ContainerAdjustment, error) {
-	prefix := "nvidia.com/container." + container + "."
+// giveFractions does as kai-gpu-fractioning: a container for which annotations nvidia.com/container.NAME.gpu-memory.request
+// or .limit of its pod ask for a share has the GPUs of .gpus.devices in NVIDIA_VISIBLE_DEVICES, and its memory in whole MiB
+// beside them. As there by default, no container is created whose annotations cannot be read.
+func giveFractions(pod *api.PodSandbox, container *api.Container) (*api.ContainerAdjustment, error) {
+	annotations, prefix := pod.Annotations, "nvidia.com/container."+container.Name+"."
 	request, err := mibOf(annotations, prefix+"gpu-memory.request")
 	if err != nil {
 		return nil, err
@@ -61,29 +53,4 @@ func adjust(annotations map[string]string, container string) (*api.ContainerAdju
 		adjustment.AddEnv("NVIDIA_VISIBLE_DEVICES", devices)
 	}
 	return adjustment, nil
-}
-
-// CreateContainer is called by containerd for each container.
-func (plugin) CreateContainer(_ context.Context, pod *api.PodSandbox, container *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
-	adjustment, err := adjust(pod.Annotations, container.Name)
-	fmt.Println(pod.Namespace, pod.Name, container.Name, adjustment, err)
-	return adjustment, nil, err
-}
-
-func run() error {
-	if len(os.Args) != 2 {
-		return fmt.Errorf("usage: fractions SOCKET")
-	}
-	s, err := stub.New(plugin{}, stub.WithSocketPath(os.Args[1]), stub.WithPluginName("gpu-fractioning"), stub.WithPluginIdx("10"))
-	if err != nil {
-		return err
-	}
-	return s.Run(context.Background())
-}
-
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 }
