@@ -217,8 +217,9 @@ DeviceAllocator::Outcome DeviceAllocator::TryAllocate(std::span<const Wanted> wa
                                                       std::vector<std::string>& harmless) {
   std::vector<std::string> full_names;
   for (const Wanted& each : wanted) {
-    for (const std::string& name : each.claims)
+    for (const std::string& name : each.claims) {
       full_names.push_back(FullName(each.pod.namespace_name, name));
+    }
   }
   std::vector<Open> open;
   const Outcome read = Read(wanted, end, open);

@@ -49,9 +49,8 @@ void MakeShare(const VgpuWords& words, bool apart, bool divides, ResourceAsk& as
   ask.gpus = 0;
   ask.gpu_resource = {};
   ask.share_agent = words.agent;
-  ask.share_bytes = ask.gpu_memory_mib_each > wire::kMostAsked / kBytesPerMib
-                        ? wire::kMostAsked
-                        : ask.gpu_memory_mib_each * kBytesPerMib;
+  ask.share_bytes =
+      std::min(ask.gpu_memory_mib_each, wire::kMostAsked / kBytesPerMib) * kBytesPerMib;
   const bool together = memory_percent > 0 && !apart;
   ask.share_milli = (together ? memory_percent : ask.gpu_cores_percent) * kMilliPerPercent;
   if (!together) ask.share_memory_milli = memory_percent * kMilliPerPercent;
@@ -109,7 +108,7 @@ void AddVgpuAsk(const VgpuWords& words, std::string_view resource, std::int64_t 
                 ResourceAsk& ask) {
   if (amount <= 0) return;
   if (resource == words.memory) {
-    ask.gpu_memory_mib_each = wire::Capped(amount);
+    ask.gpu_memory_mib_each = std::min(amount, kMostMib);  // units of an agent multiply it
     ask.part_resource = words.memory;
   } else if (resource == words.percent) {
     ask.gpu_memory_percent = std::min(amount, kWholePercent);

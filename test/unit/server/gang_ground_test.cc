@@ -476,12 +476,15 @@ TEST_F(GangGroundTest, TheMemberOfAnotherSizeThatHasNoPlaceBesideTheOthersIsName
       << View().why;
 }
 
-TEST_F(GangGroundTest, WhoHoldsTheGpusIsNotHiddenByTheTroubleOfOneNode) {
+// The pool of the gang is full; there are more nodes of another one, which it does not tolerate.
+TEST_F(GangGroundTest, WhoHoldsTheGpusIsNotHiddenByTheTaintsOfOtherNodes) {
   for (const std::string name : {"l", "m", "n"}) {
     Add(ANode(name).Gpus(1));
     ShowBound(APod("low-" + name).Whole(1), name, {0});
   }
-  Add(ANode("t").Gpus(1).Tainted("dedicated", "infer"));
+  for (const char* name : {"s", "t", "u", "v", "w"}) {
+    Add(ANode(name).Gpus(1).Tainted("dedicated", "infer"));
+  }
   Arrive({a_, b_, c_});
   EXPECT_EQ(Filter(a_), kNoRoom);
   EXPECT_TRUE(View().why.starts_with("needs room for 3 pods with 1 GPU each, has room for 0"))

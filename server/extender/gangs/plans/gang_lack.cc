@@ -75,6 +75,7 @@ struct Kind {
   bool fits = false;       // some node, now
   Refusals nodes = {};     // of those that do not take it now
   Refusals filled = {};    // of those that do, until others of its gang are there
+  std::int64_t held = 0;   // of either: nodes whose GPUs are not idle
   [[nodiscard]] const std::string& name() const { return pod->id.name; }
   [[nodiscard]] int gpus() const { return pod->shape.gpu_count(); }
 };
@@ -326,15 +327,13 @@ class Lack {
     }
     if (std::ssize(ask_.members) - least >= ask_.minimum) return {};
     for (const Kind& kind : best) {
-      Refusals all = kind.nodes;
-      for (const auto& [refusal, nodes] : kind.filled) all[refusal] += nodes;
-      const Refusals::value_type* most = berth::MostIn(all);
-      if (kind.pods == 0 || most == nullptr) continue;
-      // Of members that are alike the number says it, and the text who holds the GPUs.
-      if (kinds_.size() == 1 && most->first.of_gpus()) break;
       // What has to do with the others says more than a taint of many nodes.
       const bool beside = !kind.filled.empty();
-      if (beside) most = berth::MostIn(kind.filled);
+      const Refusals::value_type* const most = berth::MostIn(beside ? kind.filled : kind.nodes);
+      if (kind.pods == 0 || most == nullptr) continue;
+      // Of members that are alike the number says it, unless more than GPUs runs out for them.
+      const bool runs_out = beside && !most->first.of_gpus();
+      if (kinds_.size() == 1 && kind.held > (runs_out ? most->second : 0)) break;
       return {kind.name() + " fits no node " + (beside ? "beside the others: " : "now: ") +
                   TextOf(snapshot_, *kind.pod, *most),
               kind.name()};
@@ -359,6 +358,7 @@ class Lack {
         node.Put(std::make_shared<const PodRecord>(std::move(record)));
       }
       if (now.none() || is_other) continue;
+      kind.held += now.of_gpus() ? 1 : 0;
       RefusalOf(idle, *kind.pod).none() ? ++kind.filled[now] : ++kind.nodes[now];
     }
   }
