@@ -19,141 +19,100 @@ constexpr std::string_view kAscendPlugin =
 constexpr std::string_view kVgpuChart =
     "device-configmap.yaml of the vGPU chart at 00160eb, charts/*/templates/scheduler";
 
-constexpr std::array<GpuResource, 2> kNvidia = {{
+constexpr GpuResource kNvidia[] = {
     {.name = "nvidia.com/gpu", .source = "NVIDIA/k8s-device-plugin, README.md"},
     {.name = "nvidia.com/gpu.shared",
-     .source = "NVIDIA/k8s-device-plugin, README.md, renameByDefault"},
-}};
-constexpr std::array<std::string_view, 2> kNvidiaModel = {"nvidia.com/gpu.product",
-                                                          "aliyun.accelerator/nvidia_name"};
-constexpr std::array<std::string_view, 2> kNvidiaMemory = {"nvidia.com/gpu.memory",
-                                                           "aliyun.accelerator/nvidia_mem"};
+     .source = "NVIDIA/k8s-device-plugin, README.md, renameByDefault"}};
 
 // By strategy single all are amd.com/gpu, by mixed they are called after their partitioning.
-constexpr std::array<GpuResource, 6> kAmd = {{
+constexpr GpuResource kAmd[] = {
     {.name = "amd.com/gpu", .source = kAmdGuide},
     {.name = "amd.com/spx_nps", .family = true, .source = kAmdGuide},
     {.name = "amd.com/dpx_nps", .family = true, .part = true, .source = kAmdGuide},
     {.name = "amd.com/tpx_nps", .family = true, .part = true, .source = kAmdGuide},
     {.name = "amd.com/qpx_nps", .family = true, .part = true, .source = kAmdGuide},
-    {.name = "amd.com/cpx_nps", .family = true, .part = true, .source = kAmdGuide},
-}};
-constexpr std::array<std::string_view, 2> kAmdModel = {"amd.com/gpu.product-name",
-                                                       "beta.amd.com/gpu.product-name"};
-constexpr std::array<std::string_view, 2> kAmdMemory = {"amd.com/gpu.vram",
-                                                        "beta.amd.com/gpu.vram"};
+    {.name = "amd.com/cpx_nps", .family = true, .part = true, .source = kAmdGuide}};
 
 // The plugin's *_monitoring resources give access to all GPUs at once and are no GPUs.
 constexpr std::string_view kIntelReadme =
     "intel/intel-device-plugins-for-kubernetes at 00d4ebc, cmd/gpu_plugin/README.md";
-constexpr std::array<GpuResource, 2> kIntel = {{
-    {.name = "gpu.intel.com/i915", .source = kIntelReadme},
-    {.name = "gpu.intel.com/xe", .source = kIntelReadme},
-}};
-constexpr std::array<std::string_view, 1> kIntelModel = {"gpu.intel.com/product"};
-constexpr std::array<std::string_view, 1> kIntelMemory = {"gpu.intel.com/memory.max"};
+constexpr GpuResource kIntel[] = {{.name = "gpu.intel.com/i915", .source = kIntelReadme},
+                                  {.name = "gpu.intel.com/xe", .source = kIntelReadme}};
 
 // Its own plugin calls all 910 alike (Ascend910), others by chip (Ascend910B3), cloud providers by
 // year (ascend-1980). What a name ends with after its last hyphen is a virtual NPU.
-constexpr std::array<GpuResource, 5> kHuawei = {{
+constexpr GpuResource kHuawei[] = {
     {.name = "huawei.com/Ascend310", .source = kAscendPlugin},
     {.name = "huawei.com/Ascend310P", .source = kAscendPlugin},
     {.name = "huawei.com/Ascend910", .source = kAscendPlugin},
     {.name = "huawei.com/Ascend", .family = true, .source = kAscendPlugin},
     {.name = "huawei.com/ascend-",
      .family = true,
-     .source = "Huawei Cloud CCE, NPU scheduling (huawei.com/ascend-1980)"},
-}};
-constexpr std::array<std::string_view, 2> kHuaweiModel = {"node.kubernetes.io/npu.chip.name",
-                                                          "accelerator-type"};
+     .source = "Huawei Cloud CCE, NPU scheduling (huawei.com/ascend-1980)"}};
 
-constexpr std::array<GpuResource, 1> kHabana = {{
-    {.name = "habana.ai/gaudi", .source = "HabanaAI/gaudi-device-plugin at 2d8e327, README.md"},
-}};
+constexpr GpuResource kHabana[] = {
+    {.name = "habana.ai/gaudi", .source = "HabanaAI/gaudi-device-plugin at 2d8e327, README.md"}};
 
-constexpr std::array<GpuResource, 1> kIluvatar = {{
-    {.name = "iluvatar.com/gpu", .source = "deep-spark/ix-device-plugin, config: IXResourceName"},
-}};
-constexpr std::array<GpuResource, 1> kIluvatarOld = {{
-    {.name = "iluvatar.ai/gpu", .source = "deep-spark/ix-device-plugin, before it was renamed"},
-}};
+constexpr GpuResource kIluvatar[] = {
+    {.name = "iluvatar.com/gpu", .source = "deep-spark/ix-device-plugin, config: IXResourceName"}};
+constexpr GpuResource kIluvatarOld[] = {
+    {.name = "iluvatar.ai/gpu", .source = "deep-spark/ix-device-plugin, before it was renamed"}};
 
 constexpr std::string_view kCambriconReadme =
     "Cambricon/cambricon-k8s-device-plugin at cc0f773, device-plugin/README.md";
-constexpr std::array<GpuResource, 2> kCambricon = {{
+constexpr GpuResource kCambricon[] = {
     {.name = "cambricon.com/mlu", .source = kCambriconReadme},
-    {.name = "cambricon.com/mlu", .family = true, .source = kCambriconReadme},
-}};
+    {.name = "cambricon.com/mlu", .family = true, .source = kCambriconReadme}};
 
 constexpr std::string_view kHygonGuide =
     "developer.sourcefind.cn, DCU on Kubernetes: standard, vDCU and MIG mode";
-constexpr std::array<GpuResource, 3> kHygon = {{
+constexpr GpuResource kHygon[] = {
     {.name = "hygon.com/dcu", .source = kHygonGuide},
     {.name = "hygon.com/dcu-share-", .family = true, .part = true, .source = kHygonGuide},
-    {.name = "hygon.com/dcu-mig-", .family = true, .part = true, .source = kHygonGuide},
-}};
-constexpr std::array<std::string_view, 1> kHygonModel = {"hygon.com/dcu.name"};
-constexpr std::array<std::string_view, 1> kHygonMemory = {"hygon.com/dcu.vram"};
+    {.name = "hygon.com/dcu-mig-", .family = true, .part = true, .source = kHygonGuide}};
 
 constexpr std::string_view kMetaxGuide =
     "developer.metax-tech.com, Kubernetes component guide (1269/k8s/03_component)";
-constexpr std::array<GpuResource, 2> kMetax = {{
-    {.name = "metax-tech.com/gpu", .source = kMetaxGuide},
-    {.name = "metax-tech.com/vfio-gpu", .source = kMetaxGuide},
-}};
-constexpr std::array<std::string_view, 1> kMetaxModel = {"metax-tech.com/gpu.product"};
-constexpr std::array<std::string_view, 1> kMetaxMemory = {"metax-tech.com/gpu.memory"};
+constexpr GpuResource kMetax[] = {{.name = "metax-tech.com/gpu", .source = kMetaxGuide},
+                                  {.name = "metax-tech.com/vfio-gpu", .source = kMetaxGuide}};
 
-constexpr std::array<GpuResource, 1> kMooreThreads = {{
-    {.name = "mthreads.com/gpu", .source = "docs.mthreads.com, KUAE cloud native guide"},
-}};
+constexpr GpuResource kMooreThreads[] = {
+    {.name = "mthreads.com/gpu", .source = "docs.mthreads.com, KUAE cloud native guide"}};
 
-constexpr std::string_view kEnflameGuide =
-    "EnflameTechnology/gcushare at ee04a65, config/topscloud.json";
-constexpr std::array<GpuResource, 1> kEnflame = {{
-    {.name = "enflame.com/gcu", .source = kEnflameGuide},
-}};
-constexpr std::array<std::string_view, 1> kEnflameModel = {"enflame.com/gcu.model"};
-constexpr std::array<std::string_view, 1> kEnflameMemory = {"enflame.com/gcu.memory"};
+constexpr GpuResource kEnflame[] = {
+    {.name = "enflame.com/gcu", .source = "EnflameTechnology/gcushare at ee04a65, topscloud.json"}};
 
-constexpr std::array<GpuResource, 1> kKunlun = {{
-    {.name = "kunlunxin.com/xpu", .source = kVgpuChart},
-}};
+constexpr GpuResource kKunlun[] = {{.name = "kunlunxin.com/xpu", .source = kVgpuChart}};
 
-// Its plugin publishes the devices under two names, and their cores under a third
-// (aws.amazon.com/neuroncore), all at once. Cores are not counted: a pod does not say how many of
-// them are a device.
+// Its plugin publishes the devices under two names, and their cores under a third, all at once.
 constexpr std::string_view kNeuronGuide =
     "awsdocs-neuron.readthedocs-hosted.com, Neuron device plugin";
-constexpr std::array<GpuResource, 2> kNeuron = {{
-    {.name = "aws.amazon.com/neuron", .source = kNeuronGuide},
+constexpr GpuResource kNeuron[] = {
+    {.name = "aws.amazon.com/neuron", .cores = "aws.amazon.com/neuroncore", .source = kNeuronGuide},
     {.name = "aws.amazon.com/neurondevice",
      .same_as = "aws.amazon.com/neuron",
-     .source = kNeuronGuide},
-}};
-constexpr std::array<std::string_view, 1> kNeuronModel = {
-    "karpenter.k8s.aws/instance-accelerator-name"};
+     .source = kNeuronGuide}};
 
-constexpr std::array<GpuVendor, 14> kVendors = {{
+constexpr GpuVendor kVendors[] = {
     {.name = kNvidiaVendor,
      .domain = "nvidia.com",
      .resources = kNvidia,
-     .model_labels = kNvidiaModel,
-     .memory_labels = kNvidiaMemory,
+     .model_labels = {"nvidia.com/gpu.product", "aliyun.accelerator/nvidia_name"},
+     .memory_labels = {"nvidia.com/gpu.memory", "aliyun.accelerator/nvidia_mem"},
      .count_label = "nvidia.com/gpu.count",
      .labels_source = "GPU Feature Discovery 0.20; ACK's node labels"},
     {.name = "amd",
      .domain = "amd.com",
      .resources = kAmd,
-     .model_labels = kAmdModel,
-     .memory_labels = kAmdMemory,
+     .model_labels = {"amd.com/gpu.product-name", "beta.amd.com/gpu.product-name"},
+     .memory_labels = {"amd.com/gpu.vram", "beta.amd.com/gpu.vram"},
      .partitioning_label = "amd.com/compute-memory-partition",
      .labels_source = "ROCm/k8s-device-plugin, cmd/k8s-node-labeller at 06c7abd"},
     {.name = "intel",
      .domain = "gpu.intel.com",
      .resources = kIntel,
-     .model_labels = kIntelModel,
-     .memory_labels = kIntelMemory,
+     .model_labels = {"gpu.intel.com/product"},
+     .memory_labels = {"gpu.intel.com/memory.max"},
      .memory_unit = MemoryLabelUnit::kBytesOfAll,
      .count_label = "gpu.intel.com/device.count",
      .numbers_label = "gpu.intel.com/gpu-numbers",
@@ -161,7 +120,7 @@ constexpr std::array<GpuVendor, 14> kVendors = {{
     {.name = "huawei",
      .domain = "huawei.com",
      .resources = kHuawei,
-     .model_labels = kHuaweiModel,
+     .model_labels = {"node.kubernetes.io/npu.chip.name", "accelerator-type"},
      .chip_prefix = "Ascend",
      .labels_source = "Ascend/mind-cluster: ChipNameLabel, AcceleratorType"},
     {.name = "habana", .domain = "habana.ai", .resources = kHabana},
@@ -171,30 +130,29 @@ constexpr std::array<GpuVendor, 14> kVendors = {{
     {.name = "hygon",
      .domain = "hygon.com",
      .resources = kHygon,
-     .model_labels = kHygonModel,
-     .memory_labels = kHygonMemory,
+     .model_labels = {"hygon.com/dcu.name"},
+     .memory_labels = {"hygon.com/dcu.vram"},
      .labels_source = kHygonGuide},
     {.name = "metax",
      .domain = "metax-tech.com",
      .resources = kMetax,
-     .model_labels = kMetaxModel,
-     .memory_labels = kMetaxMemory,
+     .model_labels = {"metax-tech.com/gpu.product"},
+     .memory_labels = {"metax-tech.com/gpu.memory"},
      .labels_source = "nodes of MetaX's gpu-label, gpu.memory: 64GB"},
     {.name = "mthreads", .domain = "mthreads.com", .resources = kMooreThreads},
     {.name = "enflame",
      .domain = "enflame.com",
      .resources = kEnflame,
-     .model_labels = kEnflameModel,
-     .memory_labels = kEnflameMemory,
+     .model_labels = {"enflame.com/gcu.model"},
+     .memory_labels = {"enflame.com/gcu.memory"},
      .count_label = "enflame.com/gcu.count",
      .labels_source = "Enflame's gcu-feature-discovery, README.md"},
     {.name = "kunlun", .domain = "kunlunxin.com", .resources = kKunlun},
     {.name = "aws",
      .domain = "aws.amazon.com",
      .resources = kNeuron,
-     .model_labels = kNeuronModel,
-     .labels_source = "Karpenter, well-known labels of instance types"},
-}};
+     .model_labels = {"karpenter.k8s.aws/instance-accelerator-name"},
+     .labels_source = "Karpenter, well-known labels of instance types"}};
 
 bool IsNameDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -279,7 +237,7 @@ const GpuVendor* FindGpuVendor(std::string_view resource) {
   const std::string_view domain = resource.substr(0, resource.find('/'));
   if (domain.size() == resource.size()) return nullptr;
   const auto vendor = std::ranges::find(kVendors, domain, &GpuVendor::domain);
-  return vendor == kVendors.end() ? nullptr : &*vendor;
+  return vendor == std::end(kVendors) ? nullptr : &*vendor;
 }
 
 std::string_view VendorOf(std::string_view resource) {
@@ -346,9 +304,16 @@ std::string_view PartitioningOf(std::string_view resource) {
   return name.size() > 7 && name.substr(3).starts_with("_nps") ? name : std::string_view();
 }
 
+std::string_view CoresOf(std::string_view resource) {
+  const GpuResource* const row = FindGpuResource(resource);
+  return row == nullptr ? std::string_view() : row->cores;
+}
+
 std::int64_t MemoryLabelMib(std::string_view text) {
+  constexpr std::int64_t kBytesFrom = std::int64_t{1} << 30;
   const auto number = TakeLeadingNumber(text);
   if (!number || *number > std::numeric_limits<std::int64_t>::max() / 1024) return 0;
+  if (text.empty() && *number >= kBytesFrom) return *number >> 20;
   if (text.empty() || text == "M" || text == "MB" || text == "Mi" || text == "MiB") return *number;
   return text == "G" || text == "GB" || text == "Gi" || text == "GiB" ? *number * 1024 : 0;
 }

@@ -9,6 +9,7 @@
 // names are families: what follows the beginning says the chip or the part.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -20,6 +21,7 @@ struct GpuResource {
   bool family = false;
   bool part = false;              // one of them is a part of a GPU; of a family: PartOfName
   std::string_view same_as = {};  // the same devices once more: they are counted as that resource
+  std::string_view cores = {};    // counts the cores of the same devices
   std::string_view source = {};   // where it was read
 };
 
@@ -33,9 +35,9 @@ struct GpuVendor {
   std::string_view name;    // "amd": the value of metric labels
   std::string_view domain;  // of its resources
   std::span<const GpuResource> resources;
-  // Of the following, node labels; the first that a node has is read.
-  std::span<const std::string_view> model_labels = {};
-  std::span<const std::string_view> memory_labels = {};
+  // Of the following, node labels, or ""; the first that a node has is read.
+  std::array<std::string_view, 2> model_labels = {};
+  std::array<std::string_view, 2> memory_labels = {};
   MemoryLabelUnit memory_unit = MemoryLabelUnit::kMib;
   std::string_view count_label = {};         // how many GPUs there are
   std::string_view numbers_label = {};       // which ("0.1.2"), where it does not say how many
@@ -75,7 +77,11 @@ int PartsPerGpu(std::string_view partitioning, std::string_view model);
 // The partitioning that a resource names: "cpx_nps4" of amd.com/cpx_nps4, else "".
 std::string_view PartitioningOf(std::string_view resource);
 
+// The resource that counts the cores of that one's devices; "" where there is none.
+std::string_view CoresOf(std::string_view resource);
+
 // "65536" (in the unit of the label, as MiB), "192G", "64GB", "16384M": MiB; 0 for what is none.
+// More than any GPU has are bytes, as GPU Feature Discovery 0.6 writes them.
 std::int64_t MemoryLabelMib(std::string_view text);
 
 // How many "0.1.2" are; 0 for what are no numbers.
