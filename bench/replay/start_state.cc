@@ -44,6 +44,26 @@ std::int64_t FreeMilli(const Node& node) {
   return free;
 }
 
+// Why tasks can take no GPU, where nodes have GPUs and none is free; "": they can, or none has one.
+std::string WhyNoneIsFree(const Snapshot& snapshot) {
+  std::size_t tainted = 0, unready = 0, taken = 0;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    const NodeSpec& spec = node.spec();
+    if (FreeMilli(node) > 0) return "";
+    if (spec.gpus.empty() && spec.places.count == 0) continue;
+    ++(!spec.taints.empty() ? tainted : !spec.ready ? unready : taken);
+  }
+  std::string why;
+  const auto add = [&why](std::size_t nodes, const char* what) {
+    if (nodes > 0) AddFact(why, CountText(nodes, "GPU node") + " " + what);
+  };
+  add(tainted, "with taints, which tasks do not tolerate");
+  add(unready, "not ready");
+  add(taken, "with no GPU free");
+  return why;
+}
+
 }  // namespace
 
 bool StartState::IsIn(const std::string& path) {
@@ -65,6 +85,9 @@ Result<std::shared_ptr<const StartState>> StartState::Read(const std::string& pa
   auto start = std::make_shared<StartState>();
   start->events_ = std::move(file->events);
   const auto snapshot = state.Current();
+  if (const std::string why = WhyNoneIsFree(*snapshot); !why.empty()) {
+    return Invalid(path + ": want a GPU that tasks can take, got none: " + why);
+  }
   for (NodeIndex i = 0; i < snapshot->size(); ++i) {
     const Node& node = snapshot->node(i);
     const NodeSpec& spec = node.spec();

@@ -22,7 +22,8 @@ class StartState {
  public:
   // Whether the file is one of these, and not a table of nodes: it begins as a JSON object.
   static bool IsIn(const std::string& path);
-  // With the configuration that is built in. Error: as DecodeCluster, with the path.
+  // With the configuration that is built in. Error: as DecodeCluster, with the path;
+  // kInvalidArgument where nodes have GPUs and tasks can take none, with the reason.
   static Result<std::shared_ptr<const StartState>> Read(const std::string& path);
 
   // Sorted by name; with what is free of them.

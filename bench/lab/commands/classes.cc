@@ -163,7 +163,7 @@ Command AddClasses(CLI::App& app) {
                    "Weights of training, inference and batch in the requested GPUs, in any unit")
       ->delimiter(',')
       ->expected(static_cast<int>(kWorkClasses))
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(Between(0.0, 1e6))
       ->type_name("T,I,B")
       ->capture_default_str();
   ClassOptions& options = flags->options;

@@ -159,7 +159,7 @@ Command AddRoom(CLI::App& app) {
   AddNames(*room, "--rules", flags->rules, "Rules");
   room->add_option("--loads", flags->loads, "Mean GPU demand over GPU capacity, by commas")
       ->delimiter(',')
-      ->check(CLI::Range(0.01, 10.0))
+      ->check(Between(0.01, 10.0))
       ->capture_default_str();
   AddHours(*room, flags->departures.hours);
   AddRange(*room, "--mean-lifetime", flags->departures.mean_lifetime_s, 1.0, 1e7,

@@ -123,20 +123,19 @@ Command AddTune(CLI::App& app) {
       ->type_name("FILE");
   tune->add_option("--budget", options.budget, "Number of replays; at least two per trace and seed")
       ->required()
-      ->check(CLI::Range(1, 1'000'000));
-  tune->add_option("--first-holdout-seed", options.first_holdout_seed, "The first held-out seed")
-      ->capture_default_str();
+      ->check(Between(1, 1'000'000));
+  AddSeed(*tune, "--first-holdout-seed", options.first_holdout_seed, "The first held-out seed");
   tune->add_option("--holdout-seeds", options.holdout_seeds, "Number of held-out seeds")
-      ->check(CLI::Range(1, 10'000))
+      ->check(Between(1, 10'000))
       ->capture_default_str();
   tune->add_option("--inflate", options.inflate,
                    "GPU demand to reach, as a multiple of the capacity")
-      ->check(CLI::Range(0.01, 100.0))
+      ->check(Between(0.01, 100.0))
       ->capture_default_str();
   AddDepartureOptions(*tune, options.departures);
   tune->add_option("--threads", options.threads,
                    "Number of parallel replays; default: one per core")
-      ->check(CLI::Range(1, 1024));
+      ->check(Between(1, 1024));
   tune->add_option("--out", flags->out, "Write the BerthConfiguration to this file; - is stdout")
       ->required()
       ->type_name("FILE|-");

@@ -67,7 +67,7 @@ Command AddCompare(CLI::App& app) {
   compare
       ->add_option("--inflate", flags->plan.inflate,
                    "GPU demand to reach, as a multiple of the capacity")
-      ->check(CLI::Range(0.01, 100.0))
+      ->check(Between(0.01, 100.0))
       ->capture_default_str();
   AddDepartureOptions(*compare, flags->plan.departures);
   compare->add_option("--report", flags->report, "Folder for report.{txt,csv,json,html}")
@@ -81,7 +81,7 @@ Command AddCompare(CLI::App& app) {
       ->check(CLI::Validator(ShardProblem, "I/N"))
       ->type_name("");
   compare->add_option("--threads", flags->threads, "Number of parallel runs; default: one per core")
-      ->check(CLI::Range(1, 1024));
+      ->check(Between(1, 1024));
   return [flags](const MadeWith& made_with) { return Compare(*flags, made_with); };
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "bench/replay/commands/command.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/server_process.h"
 
 namespace berth::replay {
@@ -19,8 +20,7 @@ Command AddDemo(CLI::App& app) {
   demo->add_option("--trace", options->trace_folder,
                    "Folder with the openb CSV files; default: a generated workload")
       ->type_name("DIR");
-  demo->add_option("--seed", options->seed, "Seed of the workload and of the order")
-      ->capture_default_str();
+  AddSeed(*demo, "--seed", options->seed, "Seed of the workload and of the order");
   demo->add_option("--report", options->report, "Folder for report.{txt,csv,json,html}")
       ->type_name("DIR")
       ->capture_default_str();

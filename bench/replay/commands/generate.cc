@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bench/replay/commands/command.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/workload.h"
 
 namespace berth::replay {
@@ -22,7 +23,7 @@ Command AddGenerate(CLI::App& app) {
       ->capture_default_str();
   generate->add_option("--tasks", flags->tasks, "Write the tasks to this file")
       ->capture_default_str();
-  generate->add_option("--seed", flags->seed, "Seed of the tasks")->capture_default_str();
+  AddSeed(*generate, "--seed", flags->seed, "Seed of the tasks");
   return [flags](const MadeWith&) {
     return WriteWorkload(GenerateWorkload(flags->seed), flags->nodes, flags->tasks);
   };

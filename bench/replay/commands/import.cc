@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bench/replay/commands/command.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/import/import.h"
 
 namespace berth::replay {
@@ -26,6 +27,9 @@ Status WriteTable(const std::string& text, const std::string& path) {
 }
 
 Status Import(const ImportFlags& flags) {
+  NamedFiles writes = {{"--tasks", flags.tasks}};
+  if (!flags.node_table.empty()) writes.emplace_back("--nodes", flags.nodes);
+  BERTH_TRY_STATUS(CheckFiles({{"JOBS", flags.jobs}, {"--node-table", flags.node_table}}, writes));
   BERTH_TRY(const Imported imported, ImportTrace(flags.format, flags.jobs, flags.node_table));
   if (imported.tasks.empty()) return Invalid(flags.jobs + ": want at least one job, got none");
   BERTH_TRY_STATUS(WriteTable(TasksCsv(imported), flags.tasks));

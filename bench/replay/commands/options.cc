@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/commands/options.h"
 
+#include <filesystem>
+#include <limits>
 #include <map>
+#include <system_error>
+
+#include "base/text.h"
 
 namespace berth::replay {
 
@@ -15,6 +20,41 @@ void AddNames(CLI::App& command, const char* options, std::vector<std::string>& 
 
 void AddHours(CLI::App& command, double& hours) {
   AddRange(command, "--hours", hours, 0.01, 10'000.0, "Length of the simulation, in virtual time");
+}
+
+void AddSeed(CLI::App& command, const char* option, std::uint64_t& seed,
+             const std::string& meaning) {
+  const auto check = [](const std::string& text) -> std::string {
+    if (ReadNumber<std::uint64_t>(text)) return "";
+    return "want an integer from 0 to " +
+           std::to_string(std::numeric_limits<std::uint64_t>::max()) + ", got \"" + text + "\"";
+  };
+  command.add_option(option, seed, meaning)
+      ->check(CLI::Validator(check, ""))
+      ->capture_default_str();
+}
+
+Status CheckFiles(const NamedFiles& reads, const NamedFiles& writes) {
+  NamedFiles before = reads;
+  std::error_code ignored;
+  for (const auto& [option, path] : writes) {
+    if (path.empty() || path == "-") continue;
+    // Several may go to /dev/null.
+    if (std::filesystem::exists(path, ignored) &&
+        !std::filesystem::is_regular_file(path, ignored)) {
+      continue;
+    }
+    for (const auto& [other, its_path] : before) {
+      if (std::filesystem::weakly_canonical(path, ignored) ==
+              std::filesystem::weakly_canonical(its_path, ignored) ||
+          std::filesystem::equivalent(path, its_path, ignored)) {
+        return Invalid(option + ": want a file of its own, got that of " + other + " (" + path +
+                       ")");
+      }
+    }
+    before.emplace_back(option, path);
+  }
+  return {};
 }
 
 void AddJson(CLI::App& command, std::string& path) {
@@ -70,11 +110,11 @@ void AddStreamOptions(CLI::App& command, DepartureOptions& options, CLI::Option*
       ->needs(load);
   command
       .add_option("--mean-lifetime", options.mean_lifetime_s, "Mean of drawn lifetimes, in seconds")
-      ->check(CLI::Range(1.0, 1e7))
+      ->check(Between(1.0, 1e7))
       ->capture_default_str()
       ->needs(load);
   command.add_option("--hours", options.hours, "Length of the drawn stream, in virtual time")
-      ->check(CLI::Range(0.01, 1e4))
+      ->check(Between(0.01, 1e4))
       ->capture_default_str()
       ->needs(load);
 }
@@ -88,7 +128,7 @@ void AddDepartureOptions(CLI::App& command, DepartureOptions& options) {
           .add_option("--load", options.load,
                       "Draw Poisson arrivals and lifetimes; the value is mean GPU demand over "
                       "capacity")
-          ->check(CLI::Range(0.01, 10.0))
+          ->check(Between(0.01, 10.0))
           ->needs(on);
   AddStreamOptions(command, options, load);
 }

@@ -186,10 +186,9 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
   run.add_option("--order", flags.order,
                  "File of arrival orders by seed; may be gzipped; default: drawn by seed")
       ->type_name("FILE");
-  run.add_option("--seed", flags.seed, "Seed of the arrival order, the stream and all random draws")
-      ->capture_default_str();
+  AddSeed(run, "--seed", flags.seed, "Seed of the arrival order, the stream and all random draws");
   run.add_option("--inflate", flags.inflate, "GPU demand to reach, as a multiple of the capacity")
-      ->check(CLI::Range(0.01, 100.0))
+      ->check(Between(0.01, 100.0))
       ->capture_default_str();
   decides.require_option(1, 3);
   decides
@@ -205,7 +204,7 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
   run.add_option("--nodes-to-score", flags.nodes_to_score,
                  "Nodes passed to scoring (nodesToScore); 0: all. Default: all (engine), the "
                  "server's default (http)")
-      ->check(CLI::Range(0, 1'000'000))
+      ->check(Between(0, 1'000'000))
       ->type_name("N");
   run.add_option("--json", flags.json, "Write the result as JSON; - is stdout")
       ->type_name("FILE|-");
@@ -225,6 +224,11 @@ Command AddRun(CLI::App& app) {
   const auto flags = std::make_shared<RunFlags>();
   AddOptions(*run, *flags);
   return [flags](const MadeWith& made_with) -> Status {
+    NamedFiles reads = {
+        {"--nodes", flags->nodes}, {"--tasks", flags->tasks}, {"--order", flags->order}};
+    for (const std::string& file : flags->policies.files) reads.emplace_back("--config", file);
+    BERTH_TRY_STATUS(CheckFiles(
+        reads, {{"--json", flags->json}, {"--pods", flags->pods}, {"--page", flags->page}}));
     BERTH_TRY(const Input input, Read(*flags));
     WarnOfMissingModels(input.workload);
     return flags->departures.on ? RunWithDepartures(*flags, input, made_with)

@@ -152,7 +152,7 @@ Command AddTime(CLI::App& app) {
                        "Draw Poisson arrivals and lifetimes; mean GPU demand over capacity, by "
                        "commas. Default: the trace's times")
           ->delimiter(',')
-          ->check(CLI::Range(0.01, 10.0));
+          ->check(Between(0.01, 10.0));
   AddStreamOptions(*time, flags->departures, loads);
   AddSeeds(*time, "--seed", flags->seed, flags->seeds);
   AddJson(*time, flags->json);

@@ -204,7 +204,7 @@ Command AddTopology(CLI::App& app) {
   topology
       ->add_option("--pcie-generation", flags->pcie_generation,
                    "PCIe generation: 3, 4 or 5; default: inferred from the NVLinks")
-      ->check(CLI::Range(3, 5));
+      ->check(Between(3, 5));
   AddJson(*topology, flags->json);
   topology->callback([flags, topology] {
     if (topology->get_subcommands().empty() && flags->matrix.empty())

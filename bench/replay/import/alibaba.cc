@@ -13,19 +13,6 @@
 namespace berth::replay {
 namespace {
 
-constexpr double kMostNumber = 1e12;
-
-// A number that may be a fraction; an empty field is 0.
-Result<double> Number(const CsvTable& table, std::size_t row, std::size_t column,
-                      std::string_view name) {
-  const std::string_view text = table.at(row, column);
-  if (text.empty() || text == "nan" || text == "NaN") return 0.0;
-  const auto number = NumberOf(text);
-  if (number && *number >= 0 && *number <= kMostNumber) return *number;
-  return Invalid(table.PlaceOf(row) + ": column " + std::string(name) +
-                 ": want a number from 0, got \"" + std::string(text) + "\"");
-}
-
 std::int64_t Times(double number, double factor) { return std::llround(number * factor); }
 
 Result<std::vector<TraceNode>> PaiNodes(const std::string& path) {
@@ -34,8 +21,8 @@ Result<std::vector<TraceNode>> PaiNodes(const std::string& path) {
   BERTH_TRY(const CsvTable table, CsvTable::ReadWithoutHeader(path, kColumns));
   std::vector<TraceNode> nodes;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    BERTH_TRY(const double cpus, Number(table, row, 2, "cap_cpu"));
-    BERTH_TRY(const double memory, Number(table, row, 3, "cap_mem"));
+    BERTH_TRY(const double cpus, AmountAt(table, row, 2, "cap_cpu"));
+    BERTH_TRY(const double memory, AmountAt(table, row, 3, "cap_mem"));
     BERTH_TRY(const std::int64_t gpus, table.Integer(row, 4, 0, kMaxGpusPerNode));
     nodes.push_back({std::string(table.at(row, 0)), Times(cpus, 1000), Times(memory, 1024),
                      static_cast<int>(gpus), gpus == 0 ? "" : std::string(table.at(row, 1))});
@@ -50,7 +37,7 @@ Result<std::vector<TraceNode>> SpotNodes(const std::string& path) {
   std::vector<TraceNode> nodes;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     BERTH_TRY(const std::int64_t gpus, table.Integer(row, 2, 0, kMaxGpusPerNode));
-    BERTH_TRY(const double cpus, Number(table, row, 3, "cpu_num"));
+    BERTH_TRY(const double cpus, AmountAt(table, row, 3, "cpu_num"));
     nodes.push_back({std::string(table.at(row, 0)), Times(cpus, 1000), 0, static_cast<int>(gpus),
                      std::string(table.at(row, 1))});
   }
@@ -71,10 +58,10 @@ Result<Imported> ImportPai(const std::string& jobs, const std::string& nodes) {
       importer.PassOver("its start or its end is not there");
       continue;
     }
-    BERTH_TRY(const double instances, Number(table, row, 2, "inst_num"));
-    BERTH_TRY(const double cpu, Number(table, row, 6, "plan_cpu"));
-    BERTH_TRY(const double memory, Number(table, row, 7, "plan_mem"));
-    BERTH_TRY(const double gpu, Number(table, row, 8, "plan_gpu"));
+    BERTH_TRY(const double instances, AmountAt(table, row, 2, "inst_num"));
+    BERTH_TRY(const double cpu, AmountAt(table, row, 6, "plan_cpu"));
+    BERTH_TRY(const double memory, AmountAt(table, row, 7, "plan_mem"));
+    BERTH_TRY(const double gpu, AmountAt(table, row, 8, "plan_gpu"));
     importer.Add({.name = std::string(table.at(row, 0)) + "-" + std::string(table.at(row, 1)),
                   .pods = Times(instances, 1),
                   .cpu_milli = Times(cpu, 10),  // a hundredth of a core is ten thousandths
@@ -105,9 +92,9 @@ Result<Imported> ImportDlrm(const std::string& jobs, const std::string&) {
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const double created = NumberOf(table.at(row, 4)).value_or(0);
     const double deleted = NumberOf(table.at(row, 5)).value_or(last);
-    BERTH_TRY(const double cpu, Number(table, row, 1, "cpu_request"));
-    BERTH_TRY(const double gpu, Number(table, row, 2, "gpu_request"));
-    BERTH_TRY(const double memory, Number(table, row, 3, "memory_request"));
+    BERTH_TRY(const double cpu, AmountAt(table, row, 1, "cpu_request"));
+    BERTH_TRY(const double gpu, AmountAt(table, row, 2, "gpu_request"));
+    BERTH_TRY(const double memory, AmountAt(table, row, 3, "memory_request"));
     importer.Add({.name = std::string(table.at(row, 0)),
                   .cpu_milli = Times(cpu, 1000),
                   .memory_mib = Times(memory, 1024),
@@ -125,11 +112,11 @@ Result<Imported> ImportSpotGpu(const std::string& jobs, const std::string& nodes
   BERTH_TRY(const CsvTable table, CsvTable::Read(jobs, kColumns));
   JobImporter importer;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    BERTH_TRY(const double cpu, Number(table, row, 2, "cpu_request"));
-    BERTH_TRY(const double gpu, Number(table, row, 3, "gpu_request"));
-    BERTH_TRY(const double workers, Number(table, row, 4, "worker_num"));
-    BERTH_TRY(const double submitted, Number(table, row, 5, "submit_time"));
-    BERTH_TRY(const double duration, Number(table, row, 6, "duration"));
+    BERTH_TRY(const double cpu, AmountAt(table, row, 2, "cpu_request"));
+    BERTH_TRY(const double gpu, AmountAt(table, row, 3, "gpu_request"));
+    BERTH_TRY(const double workers, AmountAt(table, row, 4, "worker_num"));
+    BERTH_TRY(const double submitted, AmountAt(table, row, 5, "submit_time"));
+    BERTH_TRY(const double duration, AmountAt(table, row, 6, "duration"));
     importer.Add({.name = std::string(table.at(row, 0)),
                   .pods = Times(workers, 1),
                   .cpu_milli = Times(cpu, 1000),

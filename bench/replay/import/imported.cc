@@ -102,8 +102,19 @@ std::optional<double> NumberOf(std::string_view text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, code] = std::from_chars(text.data(), end, value);
-  if (code != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
+  constexpr double kMost = 1e12;
+  if (code != std::errc() || stop != end || !(std::abs(value) <= kMost)) return std::nullopt;
   return value;
+}
+
+Result<double> AmountAt(const CsvTable& table, std::size_t row, std::size_t column,
+                        std::string_view name) {
+  const std::string_view text = table.at(row, column);
+  if (text.empty() || text == "nan" || text == "NaN") return 0.0;
+  const auto number = NumberOf(text);
+  if (number && *number >= 0) return *number;
+  return Invalid(table.PlaceOf(row) + ": column " + std::string(name) +
+                 ": want a number from 0, got \"" + std::string(text) + "\"");
 }
 
 }  // namespace berth::replay

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bench/replay/csv.h"
 #include "bench/replay/trace.h"
 
 namespace berth::replay {
@@ -64,7 +65,13 @@ class JobImporter {
 // otherwise. Empty: it is no such text.
 std::optional<std::int64_t> SecondsOf(std::string_view text);
 
-// A decimal number; empty for what is none ("", "nan").
+// A decimal number; empty for what is none ("", "nan") or beyond 1e12: all amounts and times that
+// are made of it are far from the ends of 64 bits.
 std::optional<double> NumberOf(std::string_view text);
+
+// A number from 0 that may be a fraction; 0 for an empty field or "nan". Error: kInvalidArgument
+// with file, line and the name of the column.
+Result<double> AmountAt(const CsvTable& table, std::size_t row, std::size_t column,
+                        std::string_view name);
 
 }  // namespace berth::replay

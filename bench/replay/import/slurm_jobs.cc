@@ -48,7 +48,8 @@ Result<Imported> ImportSlurmJobs(const std::string& jobs, const std::string&) {
     job.cpu_milli = cpus * 1000 / nodes;
     job.gpu_milli = gpus / nodes * kMilliPerGpu;
     if (memory != CsvTable::npos) {
-      job.memory_mib = std::llround(NumberOf(table.at(row, memory)).value_or(0) * 1024);
+      BERTH_TRY(const double gib, AmountAt(table, row, memory, "mem_per_pod_GB"));
+      job.memory_mib = std::llround(gib * 1024);
     }
     const auto run = RunOf(table, row, start, end);
     job.runs_s = run ? *run : std::llround(NumberOf(table.at(row, 5)).value_or(0));

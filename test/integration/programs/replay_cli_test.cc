@@ -209,6 +209,46 @@ TEST_F(BerthReplay, EndsWithTwoWhereItIsNotUsedAsItsHelpSays) {
                 2, "--nodes-to-score");
 }
 
+// NaN is neither below nor above a bound: a command that takes it never ends.
+TEST_F(BerthReplay, RefusesWhatIsNoNumberWithinItsBounds) {
+  const std::vector<std::string> run = {"run",    "--nodes",  nodes_,     "--tasks",
+                                        tasks_,   "--policy", "best-fit", "--with-departures",
+                                        "--load", "1"};
+  const std::vector<std::string> time = {"time", "--nodes", nodes_, "--tasks", tasks_};
+  const auto with = [](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  for (const std::string value : {"nan", "-nan", "inf", "-inf", "0", "1e99"}) {
+    const auto refused = [&](const std::vector<std::string>& words, const std::string& option,
+                             const std::string& range) {
+      ExpectFailure(with(words, {option, value}), 2,
+                    option + ": want a number from " + range + ", got \"" + value + "\"");
+    };
+    refused(std::vector(run.begin(), run.end() - 2), "--load", "0.01 to 10");
+    refused(run, "--mean-lifetime", "1 to 10000000");
+    refused(run, "--hours", "0.01 to 10000");
+    refused(run, "--inflate", "0.01 to 100");
+    refused(time, "--loads", "0.01 to 10");
+    for (const char* command : {"gang", "mig", "topology"}) {
+      refused({command}, "--load", "0.01 to 10");
+    }
+    refused({"gang"}, "--hours", "0.01 to 10000");
+    refused({"gang"}, "--mean-lifetime", "1 to 10000000");
+  }
+}
+
+TEST_F(BerthReplay, RefusesASeedThatIsNoNumberOf64Bits) {
+  for (const std::string seed : {"-1", "99999999999999999999999", "1.5", "nan"}) {
+    for (const char* command : {"run", "generate", "demo", "gang", "time"}) {
+      ExpectFailure({command, "--seed=" + seed}, 2, "");
+    }
+    ExpectFailure({"generate", "--seed=" + seed}, 2,
+                  "--seed: want an integer from 0 to 18446744073709551615, got \"" + seed + '"');
+    ExpectFailure({"mig", "--first-seed=" + seed}, 2, "--first-seed: want an integer from 0 to ");
+  }
+}
+
 // A cluster and tasks so small that every command is done in a moment.
 class BerthReplayCompare : public BerthReplay {
  protected:
@@ -388,6 +428,22 @@ TEST_F(BerthReplayCompare, ImportsAPublicTrace) {
             "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time\n"
             "7-0,8000,0,4,1000,,0,60\n"
             "7-1,8000,0,4,1000,,0,60\n");
+}
+
+TEST_F(BerthReplayCompare, OverwritesNoFileThatItReadsOrWrites) {
+  ExpectFailure({"import", "--from", "helios", tasks_, "--tasks", Folder("./tasks.csv")}, 1,
+                "--tasks: want a file of its own, got that of JOBS");
+  const std::vector<std::string> run = {"run",  "--nodes",  nodes_,     "--tasks",
+                                        tasks_, "--policy", "best-fit", "--json"};
+  const auto with = [&run](std::initializer_list<std::string> more) {
+    std::vector<std::string> words = run;
+    words.insert(words.end(), more);
+    return words;
+  };
+  ExpectFailure(with({nodes_}), 1, "--json: want a file of its own, got that of --nodes");
+  ExpectFailure(with({Folder("a"), "--pods", Folder("a")}), 1,
+                "--pods: want a file of its own, got that of --json");
+  OutOf(with({"/dev/null", "--pods", "/dev/null"}));
 }
 
 TEST_F(BerthReplayCompare, WritesARowForEveryPod) {

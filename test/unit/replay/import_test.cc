@@ -198,6 +198,22 @@ TEST_F(ImportTest, AnUnknownFormatIsRefusedWithItsPlace) {
   EXPECT_EQ(nodes.error().message, "--node-table: the trace helios has no table of nodes");
 }
 
+TEST_F(ImportTest, AnAmountThatNoJobHasIsRefusedWithItsPlace) {
+  for (const std::string memory : {"-5", "1e300", "much"}) {
+    const std::string error =
+        ErrorOf("acme",
+                "job_id,gpu_num,cpu_num,node_num,submit_time,duration,mem_per_pod_GB\n"
+                "a,1,1,1,2020-06-09 18:41:01,60," +
+                    memory + "\n");
+    EXPECT_NE(error.find(":2: column mem_per_pod_GB: want a number from 0, got \"" + memory + '"'),
+              std::string::npos)
+        << error;
+  }
+  EXPECT_EQ(NumberOf("1e300"), std::nullopt);
+  EXPECT_EQ(NumberOf("-1e13"), std::nullopt);
+  EXPECT_EQ(NumberOf("-1e12"), -1e12);
+}
+
 TEST(ImportTimes, HaveAZoneOrAreTakenForUtc) {
   EXPECT_EQ(SecondsOf("1970-01-02 00:00:01"), 86'401);
   EXPECT_EQ(SecondsOf("1970-01-01 09:00:00+08:00"), 3600);

@@ -96,6 +96,23 @@ TEST_F(StartStateTest, AFileThatIsNeitherIsNamed) {
   EXPECT_EQ(read.error().message, file + ": version: want 1..1, got 2");
 }
 
+TEST_F(StartStateTest, ThatNoGpuIsFreeIsSaidWithTheReason) {
+  const std::string path = folder_.WriteText("closed", R"({"version":1,"nodes":[
+    {"name":"a","gpu_model":"T4","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":4,
+     "taints":[{"key":"dedicated","value":"","effect":"NoSchedule"}]},
+    {"name":"b","gpu_model":"T4","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":1},
+    {"name":"c","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":0}],"pods":[
+    {"uid":"1","namespace":"x","name":"p","node":"b","ask":{"gpus":1},
+     "grants":[{"gpu":0,"milli":1000}]}]})");
+  Workload workload;
+  const Status read = ReadCluster(path, workload);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message,
+            path +
+                ": want a GPU that tasks can take, got none: 1 GPU node with taints, which "
+                "tasks do not tolerate; 1 GPU node with no GPU free");
+}
+
 TEST_F(StartStateTest, TasksGetWhatThePodsThatAreThereLeave) {
   const Workload workload =
       Read(kSnapshot, {Task("p0", 1), Task("p1", 1), Task("p2", 1), Task("p3", 1), Task("p4", 1)});
