@@ -232,7 +232,7 @@ struct Config {
   // Maximum number of fitting nodes that kube-scheduler scores for a GPU pod; 0: all.
   int nodes_to_score = 100;
   std::string log_level = "info";  // debug, info, warn, error
-  std::string cluster_name;        // for people; at most kLongestClusterName bytes, one line
+  std::string cluster_name;        // for people; at most kLongestClusterName characters, one line
   friend bool operator==(const Config&, const Config&) = default;
 };
 

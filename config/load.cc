@@ -241,6 +241,11 @@ ConfigFindings CheckConfig(const std::string& text, std::string_view origin) {
     findings.problems.push_back(AtLine(origin, problem));
   }
   if (!reading.problems.empty()) return findings;
+  if (Trimmed(text).empty()) {
+    findings.notes.push_back(std::string(origin) +
+                             ":1: empty: `berth serve` starts with the defaults, and keeps its "
+                             "settings where it runs already");
+  }
   std::vector<std::string> notes = NotesOn(reading.config);
   for (std::string& note : notes) {
     findings.notes.push_back(AtLine(origin, Located(std::move(note), *document)));

@@ -26,6 +26,12 @@ std::string Element(std::string_view list, std::size_t i) {
 
 std::string InQuotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
+// Kubernetes' own: nodes and pods without GPUs have them too.
+bool IsOfKubernetes(std::string_view resource) {
+  constexpr std::string_view kOwn[] = {"cpu", "memory", "ephemeral-storage", "pods"};
+  return resource.starts_with("hugepages-") || std::ranges::find(kOwn, resource) != std::end(kOwn);
+}
+
 void CheckResources(const Config& config, Problems& problems) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < config.resources.size(); ++i) {
@@ -33,6 +39,11 @@ void CheckResources(const Config& config, Problems& problems) {
     const std::string place = Element("resources", i);
     if (rule.name.empty()) {
       problems.push_back(place + ".name: want a resource name, got \"\"");
+    } else if (IsOfKubernetes(rule.name)) {
+      problems.push_back(place + ".name: want a resource of GPUs, got " + InQuotes(rule.name) +
+                         ", which is Kubernetes' own");
+    } else if (rule.name.find_first_of(" \t\r\n") != rule.name.npos) {
+      problems.push_back(place + ".name: want a name without blanks, got " + InQuotes(rule.name));
     } else if (!names.insert(rule.name).second) {
       problems.push_back(place + ".name: " + InQuotes(rule.name) + " is there twice");
     }
@@ -75,11 +86,12 @@ void CheckLeaderElection(const LeaderElectionConfig& config, Problems& problems)
 void CheckClusterName(const std::string& name, Problems& problems) {
   const bool has_control =
       std::ranges::any_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-  if (name.size() <= kLongestClusterName && !has_control) return;
+  const auto characters = static_cast<std::size_t>(
+      std::ranges::count_if(name, [](char c) { return (c & '\xC0') != '\x80'; }));  // of UTF-8
+  if (characters <= kLongestClusterName && !has_control) return;
   problems.push_back("clusterName: want one line of at most " +
-                     std::to_string(kLongestClusterName) + " bytes, got " +
-                     std::to_string(name.size()) +
-                     (has_control ? " with a control character" : ""));
+                     std::to_string(kLongestClusterName) + " characters, got " +
+                     std::to_string(characters) + (has_control ? " with a control character" : ""));
 }
 
 template <class Words>
@@ -103,6 +115,14 @@ void CheckGpuNodes(const GpuNodesConfig& config, Problems& problems) {
     if (rule) continue;
     const std::string place = "gpuNodes." + Element("conditions", i);
     problems.push_back(std::move(rule).error().Within(place).message);
+  }
+}
+
+void CheckMakeRoom(const MakeRoomConfig& room, Problems& problems) {
+  for (std::size_t i = 0; i < room.namespaces.size(); ++i) {
+    if (IsDnsLabel(room.namespaces[i])) continue;
+    problems.push_back("makeRoom." + Element("namespaces", i) + ": want a DNS-1123 label, got " +
+                       InQuotes(room.namespaces[i]));
   }
 }
 
@@ -278,7 +298,13 @@ std::set<std::string> CheckTraits(const Config& config, Problems& problems) {
   for (std::size_t i = 0; i < config.traits.size(); ++i) {
     const TraitConfig& trait = config.traits[i];
     const std::string place = Element("traits", i);
-    CheckName(trait.name, place, names, problems);
+    if (trait.name == kPriceWish ||
+        std::ranges::find(kBuiltinTraits, trait.name) != kBuiltinTraits.end()) {
+      problems.push_back(place + ".name: want a name of your own, got " + InQuotes(trait.name) +
+                         ", which is built in");
+    } else {
+      CheckName(trait.name, place, names, problems);
+    }
     CheckLabels(trait.labels, place, problems);
     if (trait.labels.empty() && trait.resource.empty()) {
       problems.push_back(place + ": want labels or a resource, got neither");
@@ -406,6 +432,7 @@ std::vector<std::string> ProblemsOf(const Config& config) {
   CheckClusterName(config.cluster_name, problems);
   CheckGangs(config.gangs, problems);
   CheckGpuNodes(config.gpu_nodes, problems);
+  CheckMakeRoom(config.make_room, problems);
   CheckClasses(config, problems);
   if (Status levels = Validate(config.topology_levels); !levels) {
     problems.push_back(std::move(levels).error().Within("topology.levels").message);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "server/dialects/groups/pod_group.h"
 #include "server/dialects/other_parts.h"
 #include "server/wire/json/json_text.h"
 
@@ -46,17 +47,27 @@ void BerthRuns(const ClusterParts& c, Findings& out) {
     out.Wrong("Look at `kubectl -n " + c.space + " logs " + c.ready.front() + "`",
               "no ready pod of Berth leads (label berth.dev/leader)");
   }
+  if (!c.config_problem.empty()) {
+    out.Wrong("Correct Berth's ConfigMap in " + c.space, c.config_problem);
+  }
 }
 
 void SomebodyAsks(const ClusterParts& c, Findings& out) {
   if (c.berth_pods == 0) return;
   Texts without, hidden;  // a configuration; and one that cannot be seen
+  bool is_broken = false;
   for (const SchedulerPart& part : c.schedulers) {
-    if (part.file.empty()) without.push_back(part.where);
-    if (!part.file.empty() && part.config.is_null()) hidden.push_back(part.where);
+    if (!part.problem.empty()) {
+      out.Wrong("Correct the configuration of " + part.where, part.problem);
+      is_broken = true;
+    } else if (part.file.empty()) {
+      without.push_back(part.where);
+    } else if (part.config.is_null()) {
+      hidden.push_back(part.where);
+    }
   }
   const std::string lacks = Listed(without) + " has no --config";
-  if (c.asking.empty() && hidden.empty() &&
+  if (c.asking.empty() && hidden.empty() && !is_broken &&
       (!c.seen.unread.contains("ConfigMap") || !without.empty())) {
     out.Wrong("Register Berth with kube-scheduler (docs/install.md, step 4)",
               "no scheduler asks Berth" + (without.empty() ? "" : ", " + lacks));
@@ -115,14 +126,6 @@ void PodsHaveADecision(const ClusterParts& c, Findings& out) {
   }
 }
 
-// "2s", "1m", "500ms" in seconds; 5 is kube-scheduler's default.
-double TimeoutOf(const Json& entry) {
-  const std::string text = TextIn(entry, {"httpTimeout"});
-  if (text.empty()) return 5;
-  const double unit = text.ends_with("ms") ? 0.001 : text.find('m') != text.npos ? 60 : 1;
-  return std::atof(text.c_str()) * unit;
-}
-
 struct Entry {
   const Json& json;
   const SchedulerPart& part;
@@ -161,8 +164,6 @@ constexpr EntryRule kEntryRules[] = {
     {"filterVerb",
      [](const Entry& e) { return HasName(e.part, "default-scheduler") && !e.is_ignorable(); },
      "Set ignorable: true for filterVerb", "no pod of the cluster is placed while Berth is away"},
-    {"bindVerb", [](const Entry& e) { return TimeoutOf(e.json) <= e.c.config.gangs.hold_seconds; },
-     "Set httpTimeout: 60s for bindVerb", "Berth holds binds of a gang longer (gangs.holdSeconds)"},
 };
 
 void EntriesAreRight(const ClusterParts& c, Findings& out) {
@@ -181,6 +182,15 @@ void EntriesAreRight(const ClusterParts& c, Findings& out) {
               part.berth, [verb](const Json& entry) { return TextIn(entry, {verb}).empty(); })) {
         out.Wrong(std::string("Add ") + verb + where, "no entry of Berth has it");
       }
+    }
+    const int hold = c.config.gangs.hold_seconds;
+    if (std::ranges::any_of(part.berth, [hold](const Json& entry) {
+          const double timeout = dialects::GoSeconds(TextIn(entry, {"httpTimeout"})).value_or(0);
+          return !TextIn(entry, {"bindVerb"}).empty() && timeout <= hold;
+        })) {
+      out.Wrong(
+          "Set httpTimeout: " + std::to_string(std::max(60, hold + 10)) + "s for bindVerb" + where,
+          "Berth holds binds of a gang up to " + std::to_string(hold) + " s (gangs.holdSeconds)");
     }
     const std::size_t nodes = c.seen.Of("Node").size();
     if (In(part.config, {"percentageOfNodesToScore"}) != 100 && nodes > kAlwaysScored) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -58,6 +59,7 @@ struct SchedulerPart {
   std::vector<std::string> names = {};  // of its profiles
   std::string version;                  // of its image
   std::string file;                     // of --config; empty: it has none
+  std::string problem = {};             // why `config` cannot be read, though it is visible
   wire::Json config = {};               // null: not visible, such as a file of a control plane node
   std::vector<wire::Json> berth = {};   // the entries of `config` that lead to Berth
   WallTime started;                     // the last replica
@@ -94,6 +96,7 @@ struct ClusterParts {
   WallTime since;                   // the oldest of the pods
   Config config = DefaultConfig();  // of Berth
   bool has_config = false;          // it was read
+  std::string config_problem;       // why `berth serve` refuses it; empty: it does not
   std::vector<SchedulerPart> schedulers;
   std::set<std::string> asking;  // schedulers that ask Berth, by what pods name
   std::vector<GpuPodPart> pods;

@@ -155,8 +155,11 @@ void ClusterParts::ReadPod(const Json& pod) {
   const auto created = wire::ParseTime(TextIn(pod, {"metadata", "creationTimestamp"}));
   since = std::min(since, created.value_or(since));
   for (const Json& container : In(pod, {"spec", "containers"})) {
-    const std::string text = MountedText(seen, pod, container, ConfigFileOf(container));
-    const auto read = LoadConfig(text, "");
+    const std::string file = ConfigFileOf(container);
+    const std::string text = MountedText(seen, pod, container, file);
+    const auto read = LoadConfig(text, file);
+    // Containers beside it may have configurations of their own.
+    if (!read && TextIn(container, {"name"}) == "berth") config_problem = read.error().message;
     if (text.empty() || !read) continue;
     config = *read;
     has_config = true;
@@ -173,8 +176,13 @@ void ClusterParts::ReadSchedulers() {
           .version = image.substr(image.rfind(':') + 1),
           .file = ConfigFileOf(container),
           .started = wire::ParseTime(TextIn(pod, {"status", "startTime"})).value_or(WallTime())};
-      const auto yaml = JsonDocuments(MountedText(seen, pod, container, part.file), "");
+      const auto yaml = JsonDocuments(MountedText(seen, pod, container, part.file), part.file);
+      if (!yaml) part.problem = yaml.error().message;
       if (yaml && !yaml->empty()) part.config = Json::parse(yaml->front(), nullptr, false);
+      if (part.config.is_discarded()) {
+        part.config = nullptr;
+        part.problem = part.file + ": want YAML or JSON, got JSON that ends early or is wrong";
+      }
       for (const Json& profile : In(part.config, {"profiles"})) {
         part.names.push_back(TextIn(profile, {"schedulerName"}));
       }
@@ -184,7 +192,8 @@ void ClusterParts::ReadSchedulers() {
       }
       if (!part.berth.empty()) asking.insert(part.names.begin(), part.names.end());
       const auto same = std::ranges::find_if(schedulers, [&](const SchedulerPart& other) {
-        return other.config == part.config && other.file.empty() == part.file.empty();
+        return other.config == part.config && other.file.empty() == part.file.empty() &&
+               other.problem == part.problem;
       });
       if (same == schedulers.end()) {
         schedulers.push_back(std::move(part));

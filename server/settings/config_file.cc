@@ -96,7 +96,8 @@ ConfigReading ConfigFile::Read() {
   if (!text) return {hash, is_new, tl::unexpected(text.error())};
   if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
     // At the start nothing stands for the defaults; here the file is being written, or was lost.
-    return {hash, is_new, Invalid(path_ + ":1: want a configuration, got an empty file")};
+    return {hash, is_new,
+            Invalid(path_ + ":1: want a configuration, got an empty file; the settings stay")};
   }
   return {hash, is_new, Load(*text)};
 }

@@ -94,36 +94,16 @@ tl::unexpected<Error> Unreadable(Where where, std::string_view key, std::string_
                  ": want " + std::string(wanted) + ", got \"" + value.substr(0, 200) + "\"");
 }
 
-// As Go writes them: "1h30m", "600s", "1.5m". Nothing where it is no such text.
-std::optional<Duration> ReadGoDuration(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, double>, 6> kUnits = {
-      {{"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"h", 3600}, {"m", 60}, {"s", 1}}};
-  double seconds = 0;
-  if (text.empty()) return std::nullopt;
-  while (!text.empty()) {
-    double number = 0;
-    const auto [end, problem] =
-        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-    if (problem != std::errc() || number < 0) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    const auto unit = std::ranges::find_if(
-        kUnits, [&text](const auto& known) { return text.starts_with(known.first); });
-    if (unit == kUnits.end()) return std::nullopt;
-    text.remove_prefix(unit->first.size());
-    seconds += number * unit->second;
-  }
-  if (seconds > static_cast<double>(kLongestHoldSeconds)) return std::nullopt;
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-}
-
 // What is said of Koordinator's gangs beside their sizes.
 Status ReadKoordinator(const PodParts& parts, Gang& gang) {
   if (const std::string* const wait = parts.Annotation(kKoordinatorWait)) {
-    const std::optional<Duration> hold = ReadGoDuration(*wait);
-    if (!hold) {
+    const std::optional<double> hold = GoSeconds(*wait);
+    if (!hold || *hold > static_cast<double>(kLongestHoldSeconds)) {
       return Unreadable(Where::kAnnotation, kKoordinatorWait, "a duration such as 600s", *wait);
     }
-    if (*hold > Duration::zero()) gang.hold = hold;
+    if (*hold > 0) {
+      gang.hold = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*hold));
+    }
   }
   if (const std::string* const groups = parts.Annotation(kKoordinatorGroups)) {
     std::string names = *groups;
@@ -168,7 +148,7 @@ Status ReadLevel(const PodParts& parts, std::string_view key, const TopologyLeve
   const std::string* const value = parts.Annotation(key);
   if (value == nullptr) return {};
   level = FindTopologyLevel(levels, *value);
-  if (!level) return Unreadable(Where::kAnnotation, key, LevelWords(levels), *value);
+  if (!level) return Invalid("annotation " + std::string(key) + ": " + NoLevel(levels, *value));
   return {};
 }
 
@@ -237,11 +217,12 @@ Result<DomainAsk> ReadVolcano(const PodParts& parts, const TopologyLevels& level
   const std::string* const tier = parts.Annotation(kVolcanoTier);
   if (tier == nullptr) return ask;  // as near as can be
   const auto number = ParseInt(*tier, 1, static_cast<std::int64_t>(levels.size()));
+  if (!number && levels.empty()) {
+    return Invalid("annotation " + std::string(kVolcanoTier) + ": " + NoLevel(levels, *tier));
+  }
   if (!number) {
-    return Unreadable(
-        Where::kAnnotation, kVolcanoTier,
-        levels.empty() ? LevelWords(levels) : "a number from 1 to " + std::to_string(levels.size()),
-        *tier);
+    return Unreadable(Where::kAnnotation, kVolcanoTier,
+                      "a number from 1 to " + std::to_string(levels.size()), *tier);
   }
   const std::size_t level = levels.size() - static_cast<std::size_t>(*number);
   // Without a mode Volcano takes it as hard.
@@ -359,10 +340,30 @@ Status ReadFirst(const PodParts& parts, std::span<const std::string> controllers
 
 }  // namespace
 
-std::string LevelWords(const TopologyLevels& levels) {
-  const std::string names = Join(levels, ", ", &TopologyLevel::name);
-  return names.empty() ? "no level, since no topology.levels are configured"
-                       : "a topology level (" + names + ") or the node label of one";
+std::optional<double> GoSeconds(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 6> kUnits = {
+      {{"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"h", 3600}, {"m", 60}, {"s", 1}}};
+  if (text.empty()) return std::nullopt;
+  double seconds = 0;
+  while (!text.empty() && text != "0") {
+    double number = 0;
+    const auto [end, problem] =
+        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    if (problem != std::errc() || !(number >= 0 && number < 1e15)) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    const auto unit = std::ranges::find_if(
+        kUnits, [&text](const auto& known) { return text.starts_with(known.first); });
+    if (unit == kUnits.end()) return std::nullopt;
+    text.remove_prefix(unit->first.size());
+    seconds += number * unit->second;
+  }
+  return seconds;
+}
+
+std::string NoLevel(const TopologyLevels& levels, std::string_view value) {
+  const std::string text = '"' + std::string(value.substr(0, 200)) + "\" is no topology level; ";
+  if (levels.empty()) return text + "no topology.levels are configured";
+  return text + "want " + Join(levels, ", ", &TopologyLevel::name) + " or the node label of one";
 }
 
 std::span<const std::string_view> GroupAnnotations() {

@@ -40,6 +40,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,8 +70,8 @@ inline constexpr std::string_view kGrove = "grove";
 
 inline constexpr std::int64_t kLongestHoldSeconds = 10'000'000;
 
-// "a topology level (zone, rack) or the node label of one".
-std::string LevelWords(const TopologyLevels& levels);
+// "row" is no topology level; want zone, rack or the node label of one.
+std::string NoLevel(const TopologyLevels& levels, std::string_view value);
 
 // The annotations above by which a level is preferred.
 std::span<const std::string_view> PreferredLevelKeys();
@@ -87,5 +88,9 @@ std::string RoleOf(const wire::PodParts& parts, const Gang& gang);
 // Error: kInvalidArgument naming the key: a level that is not configured, a value that cannot be
 // read, packs of pods (podset-slice-*) that nobody has placed.
 Result<DomainAsk> DomainAskOf(const wire::PodParts& parts, const TopologyLevels& levels);
+
+// The seconds of a text as Go's time.ParseDuration reads it: "1h30m", "600s", "1.5m". Nothing: it
+// is none, or negative.
+std::optional<double> GoSeconds(std::string_view text);
 
 }  // namespace berth::dialects

@@ -73,7 +73,7 @@ workloadClasses:
           StartsWith("f:12: workloadClasses[5].spread: want one of none"),
           StartsWith("f:13: workloadClasses[6].prefer[0].weight: want an integer"),
           "f:2: traits[0].name: want a DNS-1123 label, got \"Fast\"",
-          "f:3: traits[1].name: \"spot\" is there twice",
+          "f:3: traits[1].name: want a name of your own, got \"spot\", which is built in",
           "f:4: traits[2]: want labels or a resource, got neither",
           "f:5: traits[3].labels[0]: want KEY=VALUE, KEY!=VALUE, KEY or !KEY, got \"a in (b)\"",
           "f:7: workloadClasses[0].prefer[0].trait: want one of leaving mig none nvlink nvme "

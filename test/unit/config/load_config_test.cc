@@ -123,7 +123,10 @@ TEST(LoadConfig, TextsThatLookLikeSomethingElseSurvivePrinting) {
                            "two\nlines", "tab\t", "é€", "*alias", "&anchor", "{}", "%"}) {
     Config config = DefaultConfig();
     config.node_labels.gpu_model = text;
-    config.make_room.namespaces = {text};
+    WorkloadClass workload;
+    workload.name = "c";
+    workload.namespaces = {text};
+    config.workload_classes = {workload};
     const auto read = LoadConfig(PrintConfig(config), "printed");
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(*read, config) << text;

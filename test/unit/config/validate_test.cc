@@ -64,6 +64,23 @@ TEST(CheckConfig, TheFirstProblemIsTheErrorOfLoadConfig) {
   }
 }
 
+TEST(CheckConfig, AnEmptyFileIsNoted) {
+  for (const char* text : {"", " \n\t\n"}) {
+    const ConfigFindings findings = CheckConfig(text, "b.yaml");
+    EXPECT_TRUE(findings.problems.empty());
+    ASSERT_EQ(findings.notes.size(), 1U);
+    EXPECT_TRUE(findings.notes[0].starts_with("b.yaml:1: empty: ")) << findings.notes[0];
+  }
+  EXPECT_TRUE(CheckConfig("# the defaults\n", "b.yaml").notes.empty());
+}
+
+TEST(CheckConfig, TheNameOfAClusterIsCountedInCharacters) {
+  std::string name;
+  for (int i = 0; i < 63; ++i) name += "\u4e2d";
+  EXPECT_TRUE(CheckConfig("clusterName: " + name, "b.yaml").problems.empty());
+  EXPECT_FALSE(CheckConfig("clusterName: " + name + "x", "b.yaml").problems.empty());
+}
+
 TEST(CheckConfig, ThousandsOfProblemsEndSomewhere) {
   std::string text;
   for (int i = 0; i < 5000; ++i) text += "key" + std::to_string(i) + ": x\n";

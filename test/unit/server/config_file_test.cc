@@ -162,7 +162,8 @@ TEST(ConfigFile, AnEmptyFileIsRefused) {
   ConfigFile file = Open(config.path());
   for (const char* text : {"", "\n", " \n\t\r\n"}) {
     config.Edit(text);
-    EXPECT_EQ(RefusalOf(file), config.path() + ":1: want a configuration, got an empty file");
+    EXPECT_EQ(RefusalOf(file),
+              config.path() + ":1: want a configuration, got an empty file; the settings stay");
   }
 }
 

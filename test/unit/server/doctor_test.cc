@@ -14,6 +14,7 @@
 
 #include "config/parse_yaml.h"
 #include "server/commands/doctor_command.h"
+#include "server/dialects/groups/pod_group.h"
 #include "server/wire/json/json_text.h"
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
@@ -161,6 +162,7 @@ class World {
   static void Mount(Json& pod, const std::string& map, const std::string& folder,
                     const std::string& file) {
     Json& container = pod["spec"]["containers"][0];
+    container["name"] = "berth";
     container["args"] = {"--config", file};
     container["volumeMounts"] = {{{"name", "c"}, {"mountPath", folder}}};
     pod["spec"]["volumes"] = {{{"name", "c"}, {"configMap", {{"name", map}}}}};
@@ -220,13 +222,28 @@ const std::vector<Situation>& Situations() {
       {"on n1 GPU pods are of berth-scheduler and volcano",
        [](World& w) { w.AddGpuPod("other", "volcano", "n1", false); }},
       {"Set nodeCacheCapable: true in the configuration of berth-system/berth-scheduler-0",
-       [](World& w) {
-         w.Replace("config", "config.yaml", "nodeCacheCapable: true", "weight: 141");
-       }},
+       [](World& w) { w.Replace("config", "config.yaml", "nodeCacheCapable: true\n", "\n"); }},
       {"Set weight: 141",
        [](World& w) { w.Replace("config", "config.yaml", "weight: 141", "weight: 1"); }},
       {"Set httpTimeout: 60s for bindVerb",
        [](World& w) { w.Replace("config", "config.yaml", "httpTimeout: 60s", "httpTimeout: 5s"); }},
+      {"Set httpTimeout: 610s for bindVerb in the configuration of berth-system/berth-scheduler-0: "
+       "Berth holds binds of a gang up to 600 s",
+       [](World& w) {
+         w.Find("ConfigMap", "berth")["data"]["berth.yaml"] = "gangs: {holdSeconds: 600}\n";
+       }},
+      {"wrong: Correct Berth's ConfigMap in berth-system: /etc/berth/berth.yaml:2: nodeToScore: "
+       "unknown key, did you mean nodesToScore?",
+       [](World& w) {
+         w.Find("ConfigMap", "berth")["data"]["berth.yaml"] = "profile: best-fit\nnodeToScore: 1\n";
+       }},
+      {"berth.yaml:1: nodesToScore: want an integer",
+       [](World& w) { w.Find("ConfigMap", "berth")["data"]["berth.yaml"] = "nodesToScore: x\n"; }},
+      {"wrong: Correct the configuration of berth-system/berth-scheduler-0: "
+       "/etc/berth-scheduler/config.yaml:",
+       [](World& w) {
+         w.Find("ConfigMap", "config")["data"]["config.yaml"] = "profiles:\n- a: [\n";
+       }},
       {"berth-scheduler-0: only one of them speaks TLS",
        [](World& w) { w.Replace("config", "config.yaml", "http://", "https://"); }},
       {"Add preemptVerb",
@@ -348,6 +365,25 @@ TEST(Doctor, FindsNothingWrongWithARightCluster) {
       << answer.text;
   EXPECT_NE(answer.text.find("GPU pods of berth-scheduler, which asks Berth: 1."),
             std::string::npos);
+}
+
+TEST(Doctor, ReadsTimeoutsAsGoDoes) {
+  const std::pair<const char*, double> kSeconds[] = {
+      {"1h", 3600},  {"1m30s", 90}, {"1.5m", 90},  {".5h", 1800}, {"2.s", 2},
+      {"500ms", .5}, {"7us", 7e-6}, {"7ns", 7e-9}, {"0", 0},      {"0m0s", 0}};
+  for (const auto& [text, seconds] : kSeconds) {
+    EXPECT_DOUBLE_EQ(dialects::GoSeconds(text).value_or(-1), seconds) << text;
+  }
+  for (const char* text : {"", "60", "s", "-1s", "1 h", "nans", "infs", "1e3s", "1d", "."}) {
+    EXPECT_FALSE(dialects::GoSeconds(text)) << text;
+  }
+  for (const char* timeout : {"1h", "1m30s", "1.5m", "90000ms"}) {
+    World world;
+    world.Replace("config", "config.yaml", "httpTimeout: 60s",
+                  std::string("httpTimeout: ") + timeout);
+    const DoctorAnswer answer = world.Ask();
+    EXPECT_TRUE(answer.is_well) << timeout << ": " << answer.text;
+  }
 }
 
 TEST(Doctor, MissesNoPluginWhereNoneIsToRun) {
