@@ -7,7 +7,9 @@
 #include <exception>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <utility>
 
 namespace berth {
 namespace {
@@ -181,12 +183,21 @@ void AppendScalar(std::string& json, const YAML::Node& node) {
   }
 }
 
+// Throws YAML::Exception for a key that is there twice, which kubectl refuses, and for merged keys.
 void AppendNode(std::string& json, const YAML::Node& node) {
   if (node.IsMap()) {
     char before = '{';
+    std::set<std::string> known;
     for (const auto& field : node) {
+      const std::string key = field.first.IsScalar() ? field.first.Scalar() : "";
+      if (key == "<<" && field.first.Tag() == "?") {
+        throw YAML::Exception(field.first.Mark(), "want no << (merged keys), write the fields out");
+      }
+      if (!known.insert(key).second) {
+        throw YAML::Exception(field.first.Mark(), "want each key once, got again: " + key);
+      }
       json += before;
-      AppendText(json, field.first.IsScalar() ? field.first.Scalar() : "");
+      AppendText(json, key);
       json += ':';
       AppendNode(json, field.second);
       before = ',';
@@ -276,7 +287,11 @@ Result<std::vector<std::string>> JsonDocuments(const std::string& text, std::str
         std::string(origin) + (number == 1 ? "" : " document " + std::to_string(number));
     BERTH_TRY(const YAML::Node node, ParseYaml(document, place));
     if (!node || node.IsNull()) continue;  // nothing but comments
-    AppendNode(all.emplace_back(), node);
+    try {
+      AppendNode(all.emplace_back(), node);
+    } catch (const YAML::Exception& problem) {
+      return Invalid(place + ":" + std::to_string(problem.mark.line + 1) + ": " + problem.msg);
+    }
   }
   return all;
 }

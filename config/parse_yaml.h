@@ -30,7 +30,8 @@ constexpr std::size_t kMostYamlText = 4 << 20;
 Result<YAML::Node> ParseYaml(const std::string& text, std::string_view origin);
 
 // The documents of a YAML text as JSON, as kubectl reads manifests. An unquoted null, true, false
-// or number keeps its type; all other values and all keys are texts.
+// or number keeps its type; all other values and all keys are texts. "<<" (merged keys) is refused,
+// and a key that is there twice.
 
 // One JSON text per document; documents without content are left out. A text that begins with '{'
 // and a quoted key is JSON and returned unchanged. Each document is within the limits

@@ -282,6 +282,7 @@ void Connection::Refuse(const Refusal& refusal) {
   CountRequest(buffer_.capacity());
   response_ = ErrorResponse(refusal.status, refusal.reason);
   if (refusal.status == 413) {
+    response_.content_type.clear();
     response_.body.clear();  // many clients look for an answer only after all of their body is sent
   }
   Send(AfterResponse::kClose, Part::kHeaderAndBody);

@@ -118,11 +118,24 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
     if (has_transfer_encoding_ && (!head_.http_1_1 || has_content_length_)) {
       return Refusal{400, "bad transfer-encoding"};
     }
+    if (head_.method == "POST" && IsOfOtherSite()) {
+      return Refusal{403, "want no POST that a page of another site sends with a browser"};
+    }
     return std::nullopt;
   }
 
  private:
   using error_code = beast::error_code;
+
+  // Browsers alone send these fields. A proxy may change the Host that the page was asked of; the
+  // browser's own word on it counts more.
+  [[nodiscard]] bool IsOfOtherSite() const {
+    if (beast::iequals(site_, "cross-site")) return true;
+    if (!origin_ || beast::iequals(site_, "same-origin")) return false;
+    const std::size_t scheme_end = origin_->find("://");
+    return scheme_end == std::string::npos ||
+           !beast::iequals(BeastView(*origin_).substr(scheme_end + 3), host_);
+  }
 
   void on_request_impl(beast::http::verb, BeastView method, BeastView target, int version,
                        error_code&) override {
@@ -131,7 +144,7 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
     head_.http_1_1 = version == 11;
   }
 
-  void on_field_impl(field name, BeastView, BeastView value, error_code&) override {
+  void on_field_impl(field name, BeastView text, BeastView value, error_code&) override {
     if (!in_header_) {
       return;  // a trailer: not used
     }
@@ -164,7 +177,14 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
       case field::if_none_match:
         head_.if_none_match.assign(value.data(), value.size());
         break;
+      case field::host:
+        host_.assign(value.data(), value.size());
+        break;
+      case field::origin:
+        origin_.emplace(value.data(), value.size());
+        break;
       default:
+        if (beast::iequals(text, "sec-fetch-site")) site_.assign(value.data(), value.size());
         break;
     }
   }
@@ -205,6 +225,8 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
   RequestHead head_;
   std::string* body_ = nullptr;
   std::optional<Refusal> refusal_;
+  std::string host_, site_;  // Host, Sec-Fetch-Site
+  std::optional<std::string> origin_;
   bool in_header_ = true;
   bool has_content_length_ = false;
   bool has_transfer_encoding_ = false;

@@ -684,8 +684,8 @@ TEST(ClusterFile, ThePodsOfAListThatWaitAreThereToo) {
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_EQ(file->waiting.size(), 2u);
   EXPECT_EQ(file->waiting[0].pod->id.uid, "1");
-  EXPECT_FALSE(file->waiting[0].gated);
-  EXPECT_TRUE(file->waiting[1].gated);
+  EXPECT_FALSE(file->waiting[0].gated());
+  EXPECT_TRUE(file->waiting[1].gated());
 }
 
 TEST(ClusterFile, PodGroupsOfAListSayWhatTheirPodsNeed) {
@@ -713,6 +713,35 @@ TEST(ClusterFile, PodGroupsOfAListSayWhatTheirPodsNeed) {
   EXPECT_EQ(newer.error().message,
             "items[1].apiVersion: want one whose PodGroups are read, got "
             "\"scheduling.x-k8s.io/v2\"");
+}
+
+TEST(ClusterFile, AnObjectWithAFieldOfAnotherTypeCostsThatObjectAndIsNamed) {
+  const auto named = [](const char* kind, const char* api, Json spec) {
+    return Json{{"apiVersion", api},
+                {"kind", kind},
+                {"metadata", {{"name", "g"}, {"namespace", "ns"}}},
+                {"spec", std::move(spec)}};
+  };
+  Json pod = ListedPod("1", "n1", "Running");
+  pod["spec"]["tolerations"] = Json::parse(R"({"key":"a"})");
+  PodGroups groups;
+  const PodRules rules(test::AllDialects(), DefaultConfig().resources, {}, &groups);
+  const Json items = {
+      ListedNode("n1"), pod,
+      named("PodGroup", "scheduling.x-k8s.io/v1alpha1", Json::parse(R"({"minMember":"x"})")),
+      named("PodDisruptionBudget", "policy/v1", {{"selector", {{"matchLabels", {{"app", 1}}}}}})};
+  const auto file = DecodeCluster(Json{{"kind", "List"}, {"items", items}}.dump(),
+                                  NodeRules(DefaultConfig(), test::AllDialects()), &rules, &groups);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->events.size(), 1u) << "the node";
+  ASSERT_EQ(file->problems.size(), 3u);
+  EXPECT_TRUE(file->problems[0].starts_with("PodGroup ns/g: ")) << file->problems[0];
+  EXPECT_EQ(
+      file->problems[1],
+      "PodDisruptionBudget ns/g: spec.selector.matchLabels.app: want the type that Kubernetes "
+      "gives it, got 1; put texts in quotes");
+  EXPECT_TRUE(file->problems[2].starts_with("pod ns/pod-1: spec.tolerations: "))
+      << file->problems[2];
 }
 
 TEST(ClusterFile, AKubernetesObjectThatIsNoListIsRefused) {

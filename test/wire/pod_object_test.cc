@@ -49,6 +49,31 @@ TEST(PodObject, ABoundPodHasItsPlacement) {
   EXPECT_FALSE(observed.terminating);
 }
 
+TEST(PodObject, AFieldOfAnotherTypeIsNamedWithWhatIsThere) {
+  const auto wrong = [](const char* part, const Json& patch) {
+    Json pod = BoundPod();
+    pod[part].merge_patch(patch);
+    const auto observed = DecodeObservedPod(test::Padded(pod.dump()), Rules());
+    EXPECT_FALSE(observed) << patch;
+    return observed ? "" : observed.error().message;
+  };
+  const Json list = Json::array({"a"});
+  const auto text = [](const std::string& place, const std::string& got) {
+    return "pod ns/pod-u: " + place + ": want the type that Kubernetes gives it, got " + got;
+  };
+  const std::string quotes = "; put texts in quotes", in_it = ", or something else in it";
+  EXPECT_EQ(wrong("metadata", {{"annotations", {{"berth.dev/gang-size", 4}}}}),
+            text("metadata.annotations.berth.dev/gang-size", "4" + quotes));
+  EXPECT_EQ(wrong("spec", {{"nodeSelector", {{"gpu", true}}}}),
+            text("spec.nodeSelector.gpu", "true" + quotes));
+  EXPECT_EQ(wrong("spec", Json::parse(R"({"tolerations":{"key":"a"}})")),
+            text("spec.tolerations", "an object" + in_it));
+  EXPECT_EQ(wrong("spec", {{"tolerations", list}}), text("spec.tolerations[0]", "\"a\""));
+  EXPECT_EQ(wrong("spec", {{"nodeSelector", list}}), text("spec.nodeSelector", "a list" + in_it));
+  EXPECT_EQ(wrong("spec", Json::parse(R"({"priority":"x"})")), text("spec.priority", "\"x\""));
+  EXPECT_TRUE(wrong("metadata", {{"name", list}}).starts_with("pod: metadata.name: "));
+}
+
 TEST(PodObject, OfAResizeThatIsUnderWayTheMostCounts) {
   const auto cpu = [](const Json& status, const char* spec = "4") {
     Json pod = BoundPod();
@@ -253,7 +278,7 @@ TEST(PodObject, OfAPodWithoutANodeItIsSaidWhyItHasNone) {
   Json pod = test::PodWithGpus("u", 2);
   pod["status"] = {{"phase", "Pending"}};
   EXPECT_FALSE(Decode(pod).unschedulable);
-  EXPECT_FALSE(Decode(pod).gated);
+  EXPECT_EQ(Decode(pod).held_back, "");
   pod["status"]["conditions"] = {{{"type", "PodReadyToStartContainers"}, {"status", "False"}},
                                  {{"type", "PodScheduled"},
                                   {"status", "False"},
@@ -263,9 +288,11 @@ TEST(PodObject, OfAPodWithoutANodeItIsSaidWhyItHasNone) {
   pod["status"]["conditions"][1]["reason"] = "SchedulingGated";
   EXPECT_FALSE(Decode(pod).unschedulable);
   pod["spec"]["schedulingGates"] = Json::array();
-  EXPECT_FALSE(Decode(pod).gated);
+  EXPECT_EQ(Decode(pod).held_back, "");
   pod["spec"]["schedulingGates"] = {{{"name", "kueue.x-k8s.io/admission"}}};
-  EXPECT_TRUE(Decode(pod).gated);
+  EXPECT_EQ(Decode(pod).held_back, "scheduling gates hold it back: kueue.x-k8s.io/admission");
+  pod["spec"]["schedulingGates"].push_back({{"name", "b"}});
+  EXPECT_TRUE(Decode(pod).held_back.ends_with("admission, b"));
   EXPECT_EQ(Decode(pod).pod.shape.gpu_count(), 2);
 }
 

@@ -25,10 +25,6 @@ using wire::MicroTime;
 using wire::TextOf;
 using wire::WithField;
 
-using simdjson::ondemand::array;
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
-
 constexpr std::string_view kFinalizer = "resource.kubernetes.io/delete-protection";
 
 constexpr std::string_view kNoRequests = "it has no requests";

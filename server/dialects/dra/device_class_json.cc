@@ -9,6 +9,7 @@
 
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/dra_json.h"
+#include "server/dialects/dra/slice_json.h"
 #include "topology/gpu_vendor.h"
 
 namespace berth::dialects {
@@ -17,9 +18,6 @@ namespace {
 
 using wire::ForEachField;
 using wire::TextOf;
-
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
 
 // What is true of every MIG device of NVIDIA's driver; blanks left out, quotes of one kind.
 constexpr std::array<std::string_view, 2> kOfEveryMigDevice = {

@@ -18,10 +18,6 @@ using wire::ForEachField;
 using wire::TextOf;
 using wire::WithField;
 
-using simdjson::ondemand::array;
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
-
 constexpr std::string_view kOfExtendedResources = "resource.kubernetes.io/extended-resource-claim";
 constexpr std::string_view kMemorySlice = "memory-slice-";
 constexpr int kHighest = kMaxGpusPerNode - 1;  // of GPUs and of memory slices

@@ -24,10 +24,6 @@ using wire::ForEachField;
 using wire::TextOf;
 using wire::WithField;
 
-using simdjson::ondemand::array;
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
-
 // {"value": "40Gi"}
 std::string ValueText(object content) {
   std::string text;

@@ -15,8 +15,11 @@
 #include "base/result.h"
 #include "cluster/claims/node_devices.h"
 #include "cluster/values/node_constraints.h"
+#include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {
+
+using wire::array, wire::object, wire::value;  // simdjson's
 
 // The text of a quantity, which JSON may have as a number.
 std::string QuantityText(simdjson::ondemand::value amount);

@@ -17,9 +17,7 @@ namespace berth::wire {
 namespace {
 
 using simdjson::ondemand::document;
-using simdjson::ondemand::object;
 using simdjson::ondemand::parser;
-using simdjson::ondemand::value;
 
 constexpr std::size_t kForeignText = 200;  // bytes that are kept of what is no Status
 

@@ -17,10 +17,6 @@
 namespace berth::wire {
 namespace {
 
-using simdjson::ondemand::array;
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
-
 // One parser per thread: its buffers are as large as the largest text it has seen, up to a bound.
 simdjson::ondemand::parser& Parser() {
   static thread_local simdjson::ondemand::parser parser;
@@ -39,12 +35,14 @@ Status ForEachTopField(std::string_view text, std::size_t capacity, Read read) {
       const std::string_view key = field.unescaped_key();
       at = key;
       value content = field.value();
-      if (!content.is_null()) read(key, content);
+      if (!content.is_null()) AtField(key, content, [&] { read(key, content); });
     }
     at.clear();
     if (document.current_location().error() == simdjson::SUCCESS) {
       return Invalid("want one JSON object and nothing after it");
     }
+  } catch (const FieldError& problem) {
+    return Invalid(SentenceOf(problem));
   } catch (const simdjson::simdjson_error& problem) {
     return Invalid((at.empty() ? "" : at.substr(0, 64) + ": ") + problem.what());
   }

@@ -368,6 +368,13 @@ class ObjectReader {
     return {};
   }
 
+  // "PodGroup team/train".
+  static std::string NameOf(const Json& item) {
+    const std::string space = TextIn(item, {"metadata", "namespace"});
+    return TextIn(item, {"kind"}) + " " + (space.empty() ? "" : space + "/") +
+           TextIn(item, {"metadata", "name"});
+  }
+
   Status TakeNode(const Json& item) {
     auto decoded = DecodeNode(PaddedText(JsonText(item)), rules_);
     if (!decoded) return PassOver(decoded.error());
@@ -385,12 +392,12 @@ class ObjectReader {
     auto decoded = DecodeObservedPod(PaddedText(JsonText(item)), pods_);
     if (!decoded) return PassOver(decoded.error());
     ObservedPod& pod = *decoded;
-    if (pod.over) return {};
+    if (pod.over || (pod.node.empty() && pod.terminating)) return {};
     if (pod.node.empty()) {
-      if (pod.terminating) return {};
-      file_.waiting.push_back({std::make_shared<const PodRequest>(std::move(pod.pod)), pod.gated,
-                               pod.unschedulable, pod.created, std::move(pod.scheduler_said),
-                               std::move(pod.nominated), std::move(pod.life.replica_set)});
+      file_.waiting.push_back({std::make_shared<const PodRequest>(std::move(pod.pod)),
+                               std::move(pod.held_back), pod.unschedulable, pod.created,
+                               std::move(pod.scheduler_said), std::move(pod.nominated),
+                               std::move(pod.life.replica_set)});
       return {};
     }
     if (!pod.problem.empty()) file_.problems.push_back(pod.problem);
@@ -405,7 +412,7 @@ class ObjectReader {
     if (budget) {
       file_.budgets.push_back(*std::move(budget));
     } else {
-      file_.problems.push_back("PodDisruptionBudget: " + budget.error().message);
+      file_.problems.push_back(NameOf(item) + ": " + budget.error().message);
     }
     return {};
   }
@@ -413,8 +420,9 @@ class ObjectReader {
   Status TakeGroup(const Json& item) {
     if (groups_ == nullptr) return {};
     std::string problem;
-    BERTH_TRY(const bool is_read, TakePodGroup(item, pods_, *groups_, problem));
-    if (!is_read) {
+    const auto is_read = TakePodGroup(item, pods_, *groups_, problem);
+    if (!is_read) return PassOver(Error(is_read.error()).Within(NameOf(item)));
+    if (!*is_read) {
       const Json version = item.value("apiVersion", Json());
       return Invalid(".apiVersion: want one whose PodGroups are read, got " +
                      JsonText(version).substr(0, 100));

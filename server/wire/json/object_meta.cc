@@ -2,14 +2,33 @@
 #include "server/wire/json/object_meta.h"
 
 #include <limits>
+#include <utility>
 
 #include "base/text.h"
 #include "server/wire/json/object_reader.h"
 
 namespace berth::wire {
 
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
+FieldError::FieldError(const simdjson::simdjson_error& wrong, std::string place, value content)
+    : simdjson_error(wrong.error()) {
+  using simdjson::ondemand::json_type;
+  constexpr std::size_t kMostShown = 40;  // bytes
+  json_type type = json_type::null;
+  if (content.type().get(type) != simdjson::SUCCESS) type = json_type::null;
+  text_ = std::move(place) + ": want the type that Kubernetes gives it, got ";
+  if (type == json_type::object || type == json_type::array) {  // readers enter some unseen
+    text_ += type == json_type::object ? "an object" : "a list";
+    text_ += ", or something else in it";
+    return;
+  }
+  text_ += Shortened(berth::Trimmed(content.raw_json_token()), kMostShown);
+  if (type == json_type::number || type == json_type::boolean) text_ += "; put texts in quotes";
+}
+
+std::string SentenceOf(const simdjson::simdjson_error& wrong) {
+  const std::string text = wrong.what();
+  return text.substr(text.starts_with('.') ? 1 : 0);
+}
 
 ObjectMeta ReadMetadata(object metadata) {
   ObjectMeta meta;
@@ -21,7 +40,8 @@ ObjectMeta ReadMetadata(object metadata) {
     if (IsField(key, "creationTimestamp")) meta.created = TextOf(content);
     if (IsField(key, "deletionTimestamp")) meta.deleting = true;
     if (!IsField(key, "finalizers")) return;
-    for (auto finalizer : content.get_array()) meta.finalizers.push_back(TextOf(finalizer.value()));
+    ForEachItem(content.get_array(),
+                [&meta](value finalizer) { meta.finalizers.push_back(TextOf(finalizer)); });
   });
   return meta;
 }

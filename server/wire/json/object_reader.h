@@ -7,6 +7,7 @@
 
 #include <simdjson.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -16,42 +17,99 @@
 
 namespace berth::wire {
 
+// What readers of JSON are given.
+using simdjson::ondemand::array, simdjson::ondemand::object, simdjson::ondemand::value;
+
 static_assert(PaddedText::kPadding >= simdjson::SIMDJSON_PADDING);
 
 inline simdjson::padded_string_view ViewOf(const PaddedText& text) {
   return simdjson::padded_string_view(text.data(), text.size(), text.capacity());
 }
 
-inline std::string TextOf(simdjson::ondemand::value content) {
+inline std::string TextOf(value content) {
   return std::string(std::string_view(content.get_string()));
 }
 
 // The text, or a number as it is written: people leave the quotes out.
-std::string_view ScalarText(simdjson::ondemand::value content);
+std::string_view ScalarText(value content);
 
 // Whether a key is that field, whatever its case.
 bool IsField(std::string_view key, std::string_view field);
 
+// A field of another type than Kubernetes gives it, with its place:
+// ".spec.tolerations: want the type that Kubernetes gives it, got an object, ...".
+class FieldError : public simdjson::simdjson_error {
+ public:
+  // content: the field.
+  FieldError(const simdjson::simdjson_error& wrong, std::string place, value content);
+
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+  // It lies in what is at `place`: ".key" or "[0]".
+  void Enter(const std::string& place) { text_.insert(0, place); }
+
+ private:
+  std::string text_;
+};
+
+// Whether one field is at fault, and not the text of JSON.
+inline bool IsOfField(const simdjson::simdjson_error& wrong) {
+  return wrong.error() == simdjson::INCORRECT_TYPE || wrong.error() == simdjson::NUMBER_ERROR ||
+         wrong.error() == simdjson::NUMBER_OUT_OF_RANGE;
+}
+
+// Calls read(). Where it throws for the type of `content`, or of what is below it, a FieldError
+// leaves with its place. place(): ".key" or "[0]", asked for only then.
+template <class Place, class Read>
+void At(Place place, value content, Read read) {
+  try {
+    read();
+  } catch (FieldError& inner) {
+    inner.Enter(place());
+    throw;
+  } catch (const simdjson::simdjson_error& wrong) {
+    if (!IsOfField(wrong)) throw;
+    throw FieldError(wrong, place(), content);
+  }
+}
+template <class Read>
+void AtField(std::string_view key, value content, Read read) {
+  At([key] { return "." + std::string(key); }, content, read);
+}
+
 // Calls read(key, value) for every field that is not null.
 template <class Read>
-void ForEachField(simdjson::ondemand::object fields, Read read) {
+void ForEachField(object fields, Read read) {
   for (auto field : fields) {
     const std::string_view key = field.unescaped_key();
-    simdjson::ondemand::value content = field.value();
-    if (!content.is_null()) read(key, content);
+    value content = field.value();
+    if (!content.is_null()) AtField(key, content, [&] { read(key, content); });
   }
 }
 
+// Calls read(value) for every element.
+template <class Read>
+void ForEachItem(array items, Read read) {
+  std::size_t number = 0;
+  for (auto element : items) {
+    value content = element.value();
+    At([number] { return "[" + std::to_string(number) + "]"; }, content, [&] { read(content); });
+    ++number;
+  }
+}
+
+// What is wrong, of the whole object: "spec.tolerations: want ...".
+std::string SentenceOf(const simdjson::simdjson_error& wrong);
+
 // Calls read(value) for the field of that name, where there is one that is not null.
 template <class Read>
-void WithField(simdjson::ondemand::object fields, std::string_view name, Read read) {
-  ForEachField(fields, [&](std::string_view key, simdjson::ondemand::value content) {
+void WithField(object fields, std::string_view name, Read read) {
+  ForEachField(fields, [&](std::string_view key, value content) {
     if (key == name) read(content);
   });
 }
 
 // Calls read(object) with the one object that the text is. Error: kInvalidArgument for what is not
-// JSON or has a type that Kubernetes does not give it.
+// JSON or has a type that Kubernetes does not give it, with the path of the field.
 template <class Read>
 Status ReadObject(const PaddedText& text, Read read) {
   try {
@@ -59,7 +117,7 @@ Status ReadObject(const PaddedText& text, Read read) {
     simdjson::ondemand::document document = parser.iterate(ViewOf(text));
     return read(document.get_object());
   } catch (const simdjson::simdjson_error& problem) {
-    return Invalid(problem.what());
+    return Invalid(SentenceOf(problem));
   }
 }
 
@@ -75,8 +133,8 @@ template <class Read>
 Result<ObjectMeta> ReadNamed(const PaddedText& text, std::string_view kind, Read read) {
   ObjectMeta meta;
   std::string found(kind);
-  BERTH_TRY_STATUS(ReadObject(text, [&](simdjson::ondemand::object fields) -> Status {
-    ForEachField(fields, [&](std::string_view key, simdjson::ondemand::value content) {
+  BERTH_TRY_STATUS(ReadObject(text, [&](object fields) -> Status {
+    ForEachField(fields, [&](std::string_view key, value content) {
       if (IsField(key, "kind")) {
         found = TextOf(content);
       } else if (IsField(key, "metadata")) {

@@ -12,10 +12,6 @@
 namespace berth::wire {
 namespace {
 
-using simdjson::ondemand::array;
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
-
 template <class T>
 using Words = std::span<const std::pair<std::string_view, T>>;
 
@@ -57,9 +53,9 @@ Result<LabelRequirement> ReadRequirement(object expression) {
     if (IsField(key, "key")) requirement.key = std::string_view(content.get_string());
     if (IsField(key, "operator")) op = std::string_view(content.get_string());
     if (IsField(key, "values")) {
-      for (auto item : content.get_array()) {
+      ForEachItem(content.get_array(), [&requirement](value item) {
         requirement.values.emplace_back(std::string_view(item.get_string()));
-      }
+      });
     }
   });
   const auto named = Named<LabelOperator>(kLabelOperators, op);
@@ -179,7 +175,7 @@ Status ReadAffinity(object affinity, NodeConstraints& constraints, OwnToSchedule
 
 std::vector<Toleration> ReadTolerations(array tolerations) {
   std::vector<Toleration> read;
-  for (auto item : tolerations) {
+  ForEachItem(tolerations, [&read](value item) {
     Toleration toleration;
     std::string op, effect;
     ForEachField(item.get_object(), [&](std::string_view key, value content) {
@@ -190,16 +186,16 @@ std::vector<Toleration> ReadTolerations(array tolerations) {
     });
     const auto named = Named<TolerationOperator>(kTolerationOperators, op);
     toleration.effect = TaintEffectNamed(effect);
-    if (!named || (!effect.empty() && !toleration.effect)) continue;  // tolerates nothing of ours
+    if (!named || (!effect.empty() && !toleration.effect)) return;  // tolerates nothing of ours
     toleration.op = *named;
     read.push_back(std::move(toleration));
-  }
+  });
   return read;
 }
 
 std::vector<Taint> ReadTaints(array taints) {
   std::vector<Taint> read;
-  for (auto item : taints) {
+  ForEachItem(taints, [&read](value item) {
     Taint taint;
     std::string effect;
     ForEachText(item.get_object(), [&](std::string_view key, std::string_view text) {
@@ -208,10 +204,10 @@ std::vector<Taint> ReadTaints(array taints) {
       if (IsField(key, "effect")) effect = text;
     });
     const auto named = TaintEffectNamed(effect);
-    if (!named) continue;
+    if (!named) return;
     taint.effect = *named;
     read.push_back(std::move(taint));
-  }
+  });
   return read;
 }
 

@@ -284,9 +284,7 @@ Status CheckSame(const Given& given, Found found) {
 }
 
 using simdjson::ondemand::document;
-using simdjson::ondemand::object;
 using simdjson::ondemand::parser;
-using simdjson::ondemand::value;
 
 // Each returns whether there is nothing else in it. Of a key that is there twice the last one
 // counts where it is a number or a text; of others there may be one.

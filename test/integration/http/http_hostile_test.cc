@@ -68,6 +68,7 @@ TEST(ExtenderProtocol, Case14_BodyOverTheLimitIsRefusedReadably) {
   const RawResponse response = client.Read();
   EXPECT_EQ(response.status, 413);
   EXPECT_EQ(response.Field("Content-Length"), "0");
+  EXPECT_EQ(response.Field("Content-Type"), "");
   EXPECT_EQ(response.Field("Connection"), "close");
   client.FinishSending();
   EXPECT_TRUE(client.ReachesEnd());
@@ -503,6 +504,23 @@ TEST(HttpServer, RefusesUnknownExpectations) {
       AnswerTo(*server, Request("POST", "/filter", "Content-Length: 0\r\nExpect: miracles\r\n"))
           .status,
       417);
+}
+
+TEST(HttpServer, RefusesWhatAPageOfAnotherSiteSends) {
+  const auto server = StartServer();
+  const auto status = [&server](const char* method, const std::string& fields) {
+    const std::string head = std::string(method) + " /filter HTTP/1.1\r\nHost: berth:8080\r\n";
+    return AnswerTo(*server, head + "Content-Length: 0\r\n" + fields + "\r\n").status;
+  };
+  EXPECT_EQ(status("POST", ""), 200);
+  EXPECT_EQ(status("POST", "Origin: http://evil.example\r\n"), 403);
+  EXPECT_EQ(status("POST", "Origin: null\r\n"), 403);
+  EXPECT_EQ(status("POST", "Origin: http://berth:8081\r\n"), 403);
+  EXPECT_EQ(status("POST", "Sec-Fetch-Site: cross-site\r\n"), 403);
+  EXPECT_EQ(status("POST", "Origin: http://Berth:8080\r\n"), 200);
+  EXPECT_EQ(status("POST", "Origin: https://a.example\r\nSec-Fetch-Site: same-origin\r\n"), 200)
+      << "a proxy between may change the Host";
+  EXPECT_NE(status("GET", "Origin: http://evil.example\r\n"), 403);
 }
 
 TEST(HttpServer, ClosesConnectionsOverItsLimit) {

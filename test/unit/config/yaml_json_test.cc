@@ -43,6 +43,14 @@ TEST(YamlJson, AnchorsAreFollowed) {
   EXPECT_EQ(Read("a: &x {n: 1}\nb: *x\n"), (Texts{R"({"a":{"n":1},"b":{"n":1}})"}));
 }
 
+TEST(YamlJson, MergedAndRepeatedKeysAreRefused) {
+  EXPECT_EQ(ErrorOf("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n"),
+            "pods.yaml:2: want no << (merged keys), write the fields out");
+  EXPECT_EQ(Read("{'<<': 1}\n"), (Texts{R"({"<<":1})"})) << "a quoted one is a key";
+  EXPECT_EQ(ErrorOf("metadata: {}\nspec: {}\nmetadata: {}\n"),
+            "pods.yaml:3: want each key once, got again: metadata");
+}
+
 TEST(YamlJson, DocumentsAreDividedAtTheirMarkers) {
   EXPECT_EQ(Read("# nothing\n---\na: 1\n---\n# nothing\n--- {b: 2}\n...\n---\nc: |\n  ---\n  x\n"),
             (Texts{R"({"a":1})", R"({"b":2})", R"({"c":"---\u000ax\u000a"})"}));
