@@ -35,6 +35,17 @@ bool Extender::IsToGetDevices(const PodRequest& pod) const {
   return state == ClaimState::kOpen || state == ClaimState::kUnseen;
 }
 
+Question Extender::QuestionAbout(const Moment& now, const PodRequest& pod,
+                                 std::span<const NodeIndex> candidates) const {
+  return {.pod = pod,
+          .candidates = candidates,
+          .group = GroupOf(now.snapshot, pod),
+          .behind_scheduler = parts_.behind_scheduler,
+          .guard = now.policy->guard,
+          .reservations = &now.reservations,
+          .claims = IsToGetDevices(pod)};
+}
+
 void Extender::PassBy(const Moment& now, const PodRequest& pod) {
   if (pending_.Remember(pod)) Arrived(*now.policy->engine, now.snapshot, pod.shape);
   parts_.sink.Record({.verb = Verb::kFilter, .pod = &pod.id});
@@ -336,7 +347,7 @@ Extender::Moment Extender::WithEarmarks(Moment now, EarmarkLine::Scope scope) {
   now.reservations = earmarks_.On(
       now.snapshot, kept, now.policy->earmarks, {parts_.clock.Now(), parts_.clock.Wall()},
       [this](const PodRequest& pod) { return StillWaits(pod); },
-      [this](const std::vector<PodId>& pods) { Wake(pods); }, scope);
+      [this](const std::vector<PodId>& pods) { wakes_.Wake(pods); }, scope);
   if (parts_.gangs != nullptr) parts_.gangs->Respect(now.reservations);
   return now;
 }

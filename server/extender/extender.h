@@ -19,8 +19,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,99 +29,36 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "cluster/groups/disruption_budgets.h"
-#include "cluster/state/cluster_state.h"
 #include "cluster/state/snapshot.h"
 #include "scoring/admission.h"
-#include "scoring/engine/engine.h"
 #include "scoring/judgement.h"
-#include "scoring/waste/request_mix.h"
+#include "server/extender/binds/binds_under_way.h"
+#include "server/extender/binds/pod_commit.h"
 #include "server/extender/gangs/table/gang_table.h"
-#include "server/extender/kept/device_rooms.h"
 #include "server/extender/kept/earmark_table.h"
-#include "server/extender/ports/binds_under_way.h"
-#include "server/extender/ports/ports.h"
+#include "server/extender/verbs.h"
 #include "server/extender/waiting/pending_pods.h"
 
 namespace berth {
 
-// What filter says of a pod.
-struct FilterAnswer {
-  std::vector<Reason> reasons = {};  // one per candidate
-  Reason unknown = Reason::kFits;    // of nodes asked about that the snapshot does not have
-  bool fits = false;                 // some node takes the pod, one that we do not know perhaps
-  // No node does, and...
-  bool may_change = false;   // ...a newer state may say otherwise within moments
-  bool for_evicted = false;  // ...room is being made for the pod (pending_pods.h)
-  // ...but for a room of others' (device_rooms.h): DeviceRooms::openings when it was asked.
-  std::optional<std::uint64_t> kept_out = {};
-  // The pod's gang keeps it from every node, also from those that are not known: why. "" = it does
-  // not. `reasons` tell then for which nodes an eviction may help.
-  std::string nowhere = {};
-  bool gang_wakes = false;  // ...and GangTable has it asked about again
-  // It fits once these are allocated together, and then Extender::Allocated is to be called. It
-  // goes on then where `goes_on`, else it has to be asked about anew.
-  std::vector<ClaimOrder> allocate = {};
-  bool goes_on = false;
-};
-
 class Extender {
  public:
   static constexpr std::size_t kMaxPendingPods = 1 << 16;  // and PendingPods::kMostBytes
-  // Members of gangs that the waker had no room for; of more the others are not woken.
-  static constexpr std::size_t kMostOwedWakes = 1 << 16;
   static constexpr Duration kLongestStock = std::chrono::seconds(5);
 
-  // References: they outlive the Extender.
-  struct Parts {
-    ClusterState& state;
-    PodBinder& binder;
-    DecisionSink& sink;
-    const Clock& clock;
-    const DisruptionBudgets* budgets = nullptr;  // nullptr: there are none
-    LearnedMix* mix = nullptr;                   // hears of every pod that arrives
-    NodeDomains* domains = nullptr;              // nullptr: no levels, and no pod asks for one
-    // Arrived tells which pods arrive, as the API server shows them. Without that a pod arrives
-    // when it is filtered for the first time.
-    bool watches_arrivals = false;
-    // kube-scheduler is in front, which knows CPU, memory, taints and which nodes are ready: it
-    // decides about pods that ask for no GPU. Where there is none we do.
-    bool behind_scheduler = false;
-    GangTable* gangs = nullptr;               // nullptr: pods of a gang are pods like others
-    WaitingPods* waiting = nullptr;           // hears of members that are asked about
-    PodWaker* waker = nullptr;                // of members that sleep; nullptr: nobody wakes them
-    GangHistory* history = nullptr;           // nullptr: nothing is known of pods that have ended
-    const DeviceRooms* rooms = nullptr;       // nullptr: none is made
-    const GangClaims* claims = nullptr;       // nullptr: Berth chooses no devices of claims
-    MoveHolds* moves = nullptr;               // nullptr: nobody is moved
-    const RunTimeTable* run_times = nullptr;  // nullptr: nobody learns how long pods run
-    const JobEndTable* job_ends = nullptr;    // nullptr: nobody knows until when Jobs run
-  };
-  // What can be exchanged while it runs.
-  struct Policy {
-    std::shared_ptr<Engine> engine;
-    Duration reservation_time;       // how long a bind may take
-    std::size_t nodes_to_score = 0;  // that Filter lets pass, see there; 0: all of them
-    GangTable::Settings gangs = {};
-    NodeGuard guard = NodeGuard::kOff;           // of GPU nodes
-    std::optional<EarmarkLimits> earmarks = {};  // empty: nothing is kept for pods that wait
-    bool moves_keep_model = true;                // MoveRules::keep_model
-  };
-
-  // What a question is answered by. An answer takes it once, at the beginning, and hands
-  // it to all functions that the answer needs: what changes meanwhile is for the next question.
-  struct Moment {
-    std::shared_ptr<const Snapshot> snapshot;
-    std::shared_ptr<const Policy> policy;
-    Reservations reservations = {};  // what is kept for pods and gangs that wait
-    std::uint64_t openings = 0;      // DeviceRooms::openings before these were taken
-  };
+  using Parts = ExtenderParts;
+  using Policy = ExtenderPolicy;
+  using Moment = ExtenderMoment;
 
   Extender(const Parts& parts, Policy policy)
       : parts_(parts),
         pending_(kMaxPendingPods),
         earmarks_(parts.run_times, parts.job_ends,
-                  [this](const PodRequest& pod) { return NominatedTo(pod); }) {
+                  [this](const PodRequest& pod) { return NominatedTo(pod); }),
+        wakes_(parts.waker),
+        commit_({parts.state, parts.binder, parts.clock, parts.behind_scheduler,
+                 [this](const auto& on, const PodRequest& pod) { return GroupOf(on, pod); }}),
+        binds_([this](const auto& bind, auto turn) { return BindOnce(bind, turn); }) {
     Use(std::move(policy));
   }
 
@@ -185,7 +122,7 @@ class Extender {
 
   // Where binds are carried out; without that, on the thread that calls Bind. To be called before
   // there are requests; what takes the jobs ends before the Extender.
-  void BindOn(Jobs jobs) { jobs_ = std::move(jobs); }
+  void BindOn(Jobs jobs) { binds_.RunOn(std::move(jobs)); }
 
   // Tells `done`: success, the pod is bound to the node (now, or already before). Idempotent by
   // UID; a second bind of a pod whose bind is under way waits for that one (binds_under_way.h). On
@@ -219,15 +156,6 @@ class Extender {
 
  private:
   friend class Inquiry;  // reads what it is asked about
-
-  static constexpr int kBindAttempts = 3;  // a lost race is placed anew on the newest snapshot
-
-  struct Granted {
-    Placement placement;
-    std::optional<double> link_quality = {};  // device_fit.h
-    // For which it was found, if it was reserved just now.
-    std::shared_ptr<const Node> node = nullptr;
-  };
 
   // A pod is filtered for the first time.
   void Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
@@ -269,26 +197,9 @@ class Extender {
                             std::span<const NodeVictims> nodes, const EvictionLimits& limits);
   // Without a lock.
   void Do(GangActions actions);
-  void Wake(std::span<const PodId> pods) BERTH_EXCLUDES(wakes_mutex_);
 
-  // Whether a bind still has to ask the pod's gang, or has been released by it.
-  enum class Turn { kAsksGang, kReleased };
-  // Carries the bind out, answers it, and goes on with those that stand in line behind it.
-  void CarryOut(BindsUnderWay::Entry bind, Turn turn = Turn::kAsksGang);
-  // Has it carried out as a job; false: there is no room, or there are no jobs.
-  bool Post(const BindsUnderWay::Entry& bind, Turn turn = Turn::kAsksGang);
-  // The bind whose turn it is, if there is one: as a job, else here.
-  void CarryOnWith(const BindsUnderWay::Entry& next);
-  // Ends a bind that is not carried out.
-  void Answer(const BindsUnderWay::Entry& bind, Status bound);
-  // Nothing: the pod's gang holds the bind.
-  std::optional<Status> BindOnce(const BindsUnderWay::Entry& bind, Turn turn);
-  // What is to be bound, and where it is bound already.
-  struct Known {
-    std::shared_ptr<const PodRequest> pod;
-    std::optional<Placement> bound;
-  };
-  Result<Known> Know(const PodId& id);
+  // As BindsUnderWay::BindOnce: the pod's gang may hold the bind.
+  std::optional<Status> BindOnce(const BindsUnderWay::Entry& bind, BindsUnderWay::Turn turn);
   // What evictions have to respect, at this moment. Valid while the object is.
   struct Limits {
     std::shared_ptr<const DisruptionBudgets::List> budgets;
@@ -298,16 +209,9 @@ class Extender {
   // Where the pod's group is, where domains matter to the pod.
   [[nodiscard]] GroupPlaces GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod) const;
+  // What judges the candidates for it. References: the moment and the pod.
   [[nodiscard]] Question QuestionAbout(const Moment& now, const PodRequest& pod,
-                                       std::span<const NodeIndex> candidates) const {
-    return {.pod = pod,
-            .candidates = candidates,
-            .group = GroupOf(now.snapshot, pod),
-            .behind_scheduler = parts_.behind_scheduler,
-            .guard = now.policy->guard,
-            .reservations = &now.reservations,
-            .claims = IsToGetDevices(pod)};
-  }
+                                       std::span<const NodeIndex> candidates) const;
   // Whether it has claims that are to get devices.
   [[nodiscard]] bool IsToGetDevices(const PodRequest& pod) const;
   // The nodes that are kept, and its openings into the moment.
@@ -322,26 +226,9 @@ class Extender {
   [[nodiscard]] bool StillWaits(const PodRequest& pod) const;
   // As EarmarkLine::Nominated.
   [[nodiscard]] std::string NominatedTo(const PodRequest& pod) const;
-  // kFits unless the newest state has the pod's group in another domain than its node's.
-  [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();
   // Since when the pod waits, as the API server has it; empty: not known.
   [[nodiscard]] std::optional<WallTime> CreatedOf(const PodId& id) const;
-  [[nodiscard]] std::optional<Duration> SinceWall(const std::optional<WallTime>& then) const;
-  Result<Granted> Commit(const Policy& policy, Known known, const std::string& node,
-                         std::string_view decision);
-  // Whether the pod's GPUs there are kube-scheduler's to give (admission.h).
-  [[nodiscard]] bool IsGivenByClaim(const PodRequest& pod, const std::string& node) const;
-  // For a pod that is kube-scheduler's alone, or whose GPUs are.
-  Result<Granted> BindUnbooked(const Policy& policy, const PodRequest& pod, const std::string& node,
-                               std::string_view decision);
-  Result<Granted> ReserveOn(const Policy& policy, const PodRequest& pod, const std::string& node);
-  // Requires: granted by ReserveOn.
-  Status TellReserved(const Policy& policy, const PodRequest& pod, const Granted& granted,
-                      std::string_view decision);
-  [[nodiscard]] Result<Granted> AsBoundBefore(const PodId& id, const std::string& node,
-                                              Error error) const;
-  Result<PodTruth> Settle(const PodId& id);
 
   const Parts parts_;
   PendingPods pending_;
@@ -351,11 +238,9 @@ class Extender {
   std::atomic<std::uint64_t> decisions_{0};
   mutable Mutex policy_mutex_;
   std::shared_ptr<const Policy> policy_ BERTH_GUARDED_BY(policy_mutex_);
-  BindsUnderWay under_way_;
-  Jobs jobs_;
-  Mutex wakes_mutex_;
-  // Members of gangs that the waker had no room for, by UID.
-  std::map<std::string, PodId> owed_wakes_ BERTH_GUARDED_BY(wakes_mutex_);
+  OwedWakes wakes_;
+  PodCommit commit_;
+  BindsUnderWay binds_;
 };
 
 }  // namespace berth

@@ -87,26 +87,11 @@ GangVerdict Extender::PreemptMember(const Moment& now, const PodRequest& pod,
 }
 
 void Extender::Do(GangActions actions) {
-  for (auto& [bind, bound] : actions.answers) Answer(bind, std::move(bound));
-  for (const BindsUnderWay::Entry& bind : actions.binds) {
-    if (!Post(bind, Turn::kReleased)) CarryOut(bind, Turn::kReleased);
-  }
-  Wake(actions.wakes);
+  for (auto& [bind, bound] : actions.answers) binds_.Answer(bind, std::move(bound));
+  for (const BindsUnderWay::Entry& bind : actions.binds) binds_.Release(bind);
+  wakes_.Wake(actions.wakes);  // GangTable looks at its gangs all the time
   TakeUpGangs(actions);
   for (const GangNews& news : actions.news) parts_.sink.Record(news);
-}
-
-// Those that the waker has no room for are offered again with whatever comes next; GangTable looks
-// at its gangs all the time.
-void Extender::Wake(std::span<const PodId> pods) {
-  if (parts_.waker == nullptr) return;
-  const MutexLock lock(wakes_mutex_);
-  for (const PodId& pod : pods) {
-    if (owed_wakes_.size() < kMostOwedWakes) owed_wakes_.try_emplace(pod.uid, pod);
-  }
-  while (!owed_wakes_.empty() && parts_.waker->Wake(owed_wakes_.begin()->second)) {
-    owed_wakes_.erase(owed_wakes_.begin());
-  }
 }
 
 void Extender::Allocated(const GangId& gang, bool allocated) {

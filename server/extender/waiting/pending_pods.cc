@@ -231,4 +231,13 @@ void Evictions::Forget(const std::string& pod_uid) {
   by_pod_.Erase(pod_uid);
 }
 
+void OwedWakes::Wake(std::span<const PodId> pods) {
+  if (waker_ == nullptr) return;
+  const MutexLock lock(mutex_);
+  for (const PodId& pod : pods) {
+    if (by_uid_.size() < kMost) by_uid_.try_emplace(pod.uid, pod);
+  }
+  while (!by_uid_.empty() && waker_->Wake(by_uid_.begin()->second)) by_uid_.erase(by_uid_.begin());
+}
+
 }  // namespace berth

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -28,6 +29,7 @@
 #include "cluster/values/pod_request.h"
 #include "scoring/engine/engine.h"
 #include "server/extender/gangs/roster/gang_limits.h"
+#include "server/extender/ports/ports.h"
 
 namespace berth {
 
@@ -192,6 +194,23 @@ class Evictions {
 
   Mutex mutex_;
   Recent<std::string, Agreed> by_pod_ BERTH_GUARDED_BY(mutex_){kMostPods, kMostUids};
+};
+
+// OwedWakes: pods that kube-scheduler is to ask about again, for which the waker had no room yet.
+class OwedWakes {
+ public:
+  static constexpr std::size_t kMost = 1 << 16;  // of more the others are not woken
+
+  // waker: outlives it; nullptr: nobody wakes pods.
+  explicit OwedWakes(PodWaker* waker) : waker_(waker) {}
+
+  // Wakes these and those that it owes. Those without room are offered again at the next call.
+  void Wake(std::span<const PodId> pods) BERTH_EXCLUDES(mutex_);
+
+ private:
+  PodWaker* const waker_;
+  Mutex mutex_;
+  std::map<std::string, PodId> by_uid_ BERTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace berth

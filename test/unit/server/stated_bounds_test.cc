@@ -95,7 +95,7 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(JobEndTable::kMost, 32'768u);
   EXPECT_EQ(JobEndTable::kMostOfNamespace, 8'192u);
   EXPECT_EQ(kube::ApiGangHistory::kMostPods, 20'000);
-  EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);
+  EXPECT_EQ(OwedWakes::kMost, 65'536u);
   EXPECT_EQ(kube::ApiPodWaker::kMostWaiting, 1'024u);
   EXPECT_EQ(kube::KubeletRefusals::kMostWaiting, 200u);
   EXPECT_EQ(kube::KubeletRefusals::kMostRunning, 4'096u);
