@@ -61,10 +61,10 @@ template <OneOf<NodeSpec> V>
 constexpr auto MembersOf(V& value) {
   auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, gpu_models, ephemeral_bytes, labels,
          taints, soft_taints, links, mig, places, gpu_resource, share_agent, agents, part_agent,
-         refused_asks, ready_since, gpu_condition, named_gpus_condition, gpu_contradiction, traits,
-         gpu_price, by_claims, beside, others, other_gpus, missing, most_pods, gpus_are_parts,
-         agent_serves_all, part_agent_ready, share_isolation, shares_need_uuids, refuses_gpu_pods,
-         gpus_to_come, carries_out, topology_manager] = value;
+         refused_asks, ready_since, gpu_condition, named_gpus_condition, gpu_contradiction,
+         passed_over, agent_lacks, traits, gpu_price, by_claims, beside, others, other_gpus,
+         missing, most_pods, gpus_are_parts, agent_serves_all, part_agent_ready, share_isolation,
+         shares_need_uuids, refuses_gpu_pods, gpus_to_come, carries_out, topology_manager] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(name, AtFront("name")), OfKind(gpu_model, AtFront("gpu_model")),
       OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
@@ -83,6 +83,8 @@ constexpr auto MembersOf(V& value) {
       OfKind(gpu_condition, WhenSet("gpu_condition")),
       OfKind(named_gpus_condition, WhenSet("named_gpus_condition")),
       OfKind(gpu_contradiction, WhenSet("gpu_contradiction")),
+      OfRole<Role::kShown>(passed_over, WhenSet("passed_over")),
+      OfRole<Role::kShown>(agent_lacks, WhenSet("agent_lacks")),
       OfKind(gpus_to_come, WhenSet("gpus_to_come")), OfKind(traits, WhenSet("traits")),
       OfKind(gpu_price, WhenSet("gpu_price", kMostGpuPrice)),
       OfKind(share_isolation, WhenSet("shares_keep_memory")), OfKind(labels, WhenSet("labels")),

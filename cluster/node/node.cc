@@ -6,6 +6,7 @@
 
 #include "base/dns_name.h"
 #include "cluster/node/given_grants.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth {
 namespace {
@@ -105,6 +106,14 @@ Status Validate(const NodeSpec& spec) {
                            kMaxGpuPlaces));
   }
   return spec.mig.known() ? Validate(*spec.mig) : Status();
+}
+
+std::int64_t CoresPerGpu(const NodeSpec& spec) {
+  const auto offered = static_cast<std::int64_t>(spec.gpus.size()) - spec.missing;
+  const OtherResource* const cores =
+      spec.others.empty() ? nullptr : FindOther(spec.others, CoresOf(spec.gpu_resource));
+  if (cores == nullptr || offered <= 0 || cores->amount % offered != 0) return 0;
+  return cores->amount / offered;
 }
 
 const std::string& NodeSpec::UuidOf(int index) const {
@@ -352,7 +361,17 @@ void Node::CountMig() {
   mig_ = spec_->mig.known() ? MigUse(*spec_->mig, pods_, claims) : MigUse();
 }
 
+std::int64_t Node::MilliByCores(const PodRecord& pod) const {
+  if (pod.pod.others == nullptr) return 0;
+  const std::int64_t each = CoresPerGpu(*spec_);
+  const OtherResource* const asked =
+      each == 0 ? nullptr : FindOther(*pod.pod.others, CoresOf(spec_->gpu_resource));
+  if (asked == nullptr) return 0;
+  return std::min(asked->amount, kMaxGpusPerNode * each) * kMilliPerGpu / each;
+}
+
 bool Node::IsAssumed(const PodRecord& pod) const {
+  if (MilliByCores(pod) > 0) return true;
   if (!pod.pod.shape.wants_gpu() || !HasGpusFor(*spec_, pod.pod)) return false;
   if (IsHeldByClaim(pod.pod)) return false;
   if (spec_->places.count > 0 && pod.pod.shape.mig() == nullptr)
@@ -409,6 +428,11 @@ bool Node::IsOverfull() const {
 void Node::Assume(const PodRecord& pod) {
   if (!IsAssumed(pod)) return;
   const RequestShape& shape = pod.pod.shape;
+  if (const auto milli = static_cast<int>(MilliByCores(pod)); milli > 0) {
+    Take(AssumedGrants(shape, WholeGpus{milli / kMilliPerGpu}), 1);
+    const int rest = milli % kMilliPerGpu;
+    return rest > 0 ? Take(AssumedGrants(shape, GpuShare{.milli = rest}), 1) : void();
+  }
   if (pod.unattributed()) {
     const bool cut = shape.mig() != nullptr && !(spec_->mig.known() && spec_->mig->single);
     if (cut) return;
@@ -472,6 +496,7 @@ void Node::Count(const PodRecord& pod, int sign) {
     if (!held_by_claim && HasOf(pod, grant)) Take(std::span(&grant, 1), sign);
   }
   const RequestShape& shape = pod.pod.shape;
+  if (MilliByCores(pod) > 0) unattributed_ += sign;
   if (!shape.wants_gpu()) return;
   if (shape.share_mode != ShareMode::kUnsaid) with_mode_ += sign;
   // If the node's allocator picks, only the profile of a device is known.

@@ -152,6 +152,10 @@ struct NodeSpec {
   // Which two numbers of its GPUs contradict each other, and how to settle it (inventory.h); empty:
   // none do. Its GPUs are `places` then.
   std::string gpu_contradiction = {};
+  // What of it could not be read or has no effect, each with its place; empty: nothing.
+  std::string passed_over = {};
+  // What its agent for shares would need so that it could give some, and the cure; empty: nothing.
+  std::string agent_lacks = {};
   // What sort of node it is, by name: sorted, unique (server/wire/node/node_traits.h).
   std::vector<std::string> traits = {};
   double gpu_price = 0;  // of one of its GPUs in an hour, in any currency; 0 = not known
@@ -243,6 +247,9 @@ struct NodeSpec {
 // links of another number of GPUs, invalid MIG devices.
 Status Validate(const NodeSpec& spec);
 
+// How many cores each of its GPUs has, where a resource of the node counts them; 0: not known.
+std::int64_t CoresPerGpu(const NodeSpec& spec);
+
 // Whether the node has every device that the placement names. Error: kInternal naming the first
 // that it does not have.
 Status CheckDevices(const Placement& placement, const NodeSpec& node);
@@ -264,9 +271,10 @@ inline int MilliOf(const GpuSpec& spec, int asked) {
 // MiB of what a pod asked of its agent as memory.
 inline std::int64_t MibOf(const GpuSpec& spec, std::int64_t asked) { return asked * spec.unit_mib; }
 
-// What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty if the
-// GPU can never hold it: too small, or asked by memory that is unknown. Of several GPUs it is one
-// of the shares. Inline: the innermost step of every evaluation.
+// What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion, rounded down
+// so that three thirds of the memory fit. Empty if the GPU can never hold it: too small, or asked
+// by memory that is unknown. Of several GPUs it is one of the shares. Inline: the innermost step of
+// every evaluation.
 inline std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu,
                                                const GpuShare& share) {
   DeviceGrant grant{gpu, MilliOf(spec, share.milli), MibOf(spec, share.memory_mib)};
@@ -277,8 +285,8 @@ inline std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu,
   } else if (share.memory_mib > 0) {
     if (grant.memory_mib > spec.memory_mib) return std::nullopt;  // also where it is not known (0)
     if (share.milli == 0) {
-      const std::int64_t up = grant.memory_mib * kMilliPerGpu + spec.memory_mib - 1;
-      grant.milli = static_cast<int>(up / spec.memory_mib);
+      const std::int64_t part = grant.memory_mib * kMilliPerGpu / spec.memory_mib;
+      grant.milli = static_cast<int>(std::max<std::int64_t>(part, 1));
     }
   } else {
     grant.memory_mib = spec.memory_mib * share.milli / kMilliPerGpu;
@@ -448,6 +456,8 @@ class Node {
   void Take(std::span<const DeviceGrant> grants, int sign);
   [[nodiscard]] bool Has(int gpu) const { return spec_->FindGpu(gpu) != nullptr; }
   [[nodiscard]] bool IsAssumed(const PodRecord& pod) const;
+  // What the pod has of the GPUs by the resource of their cores, which Berth does not place.
+  [[nodiscard]] std::int64_t MilliByCores(const PodRecord& pod) const;
   void Assume(const PodRecord& pod);
   [[nodiscard]] std::vector<DeviceGrant> AssumedGrants(const RequestShape& shape,
                                                        const GpuAsk& ask) const;

@@ -47,10 +47,10 @@ void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
   const auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, gpu_models, ephemeral_bytes,
                labels, taints, soft_taints, links, mig, places, gpu_resource, share_agent, agents,
                part_agent, refused_asks, ready_since, gpu_condition, named_gpus_condition,
-               gpu_contradiction, traits, gpu_price, by_claims, beside, others, other_gpus, missing,
-               most_pods, gpus_are_parts, agent_serves_all, part_agent_ready, share_isolation,
-               shares_need_uuids, refuses_gpu_pods, gpus_to_come, carries_out, topology_manager] =
-      spec;
+               gpu_contradiction, passed_over, agent_lacks, traits, gpu_price, by_claims, beside,
+               others, other_gpus, missing, most_pods, gpus_are_parts, agent_serves_all,
+               part_agent_ready, share_isolation, shares_need_uuids, refuses_gpu_pods, gpus_to_come,
+               carries_out, topology_manager] = spec;
   digester.Add(gpu_model, cpu_milli, memory_bytes, ready, ephemeral_bytes.has_value(),
                ephemeral_bytes.value_or(0), links.identity(), missing, gpu_resource, gpus_are_parts,
                share_agent, agent_serves_all, part_agent, part_agent_ready, share_isolation,
@@ -65,9 +65,9 @@ void AddSpec(const NodeSpec& spec, LikenessDigester& digester) {
                  gpu.unit_mib, gpu.capability, gpu.foreign);
   }
   // Names and what is like it: `name`, `labels`, `named_gpus_condition`, `ready_since`, `agents`,
-  // the rest of `beside`. What depends on the pod and not its shape (scoring/admission.h):
-  // `taints`, `soft_taints`, `refused_asks`, `most_pods`, `others`. Of IsLikeNoOther: `mig`,
-  // `places`, `by_claims`, `other_gpus`.
+  // `passed_over`, `agent_lacks`, the rest of `beside`. What depends on the pod and not its shape
+  // (scoring/admission.h): `taints`, `soft_taints`, `refused_asks`, `most_pods`, `others`. Of
+  // IsLikeNoOther: `mig`, `places`, `by_claims`, `other_gpus`.
 }
 
 // Which GPUs leave together: what links are worth depends on it.

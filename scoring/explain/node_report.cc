@@ -329,6 +329,18 @@ std::string OtherGpus(const NodeSpec& spec) {
   return found;
 }
 
+// Why no agent gives the pod a share.
+std::string AgentText(const NodeSpec& spec, const RequestShape& shape) {
+  const bool is_its =
+      spec.agents.empty() || std::ranges::find(spec.agents, shape.share_agent) != spec.agents.end();
+  if (!spec.agent_lacks.empty() && is_its && !shape.share_agent.empty()) return spec.agent_lacks;
+  if (!shape.share_agent.empty()) {
+    return "has no agent " + std::string(shape.share_agent) + ", which the pod asks for its GPUs";
+  }
+  const std::string& has = spec.share_agent.empty() ? spec.part_agent : spec.share_agent;
+  return "has agent " + has + " for GPU shares: ask for them by its resources or annotations";
+}
+
 constexpr const char* kPluginGone = "its device plugin is gone, or offers no GPU";
 
 // A plugin ran: the kubelet keeps the name of its resource, with 0 devices.
@@ -343,6 +355,7 @@ bool OfferedOnce(const NodeSpec& spec, Reason lacks) {
 
 bool IsNetwork(std::string_view resource) {
   return resource.starts_with("rdma/") || resource.starts_with("vpc.amazonaws.com/") ||
+         resource.starts_with("devices.kubevirt.io/") ||
          resource.find("sriov") != std::string_view::npos ||
          resource.find("nic") != std::string_view::npos;
 }
@@ -402,13 +415,15 @@ std::string MemoryText(std::int64_t bytes) {
   return Tenths(bytes / kGib * 10 + bytes % kGib * 10 / kGib) + " GiB";
 }
 
-std::string AskText(const GpuAsk& ask) {
+std::string AskText(const GpuAsk& ask, bool in_units) {
   if (const auto* const whole = std::get_if<WholeGpus>(&ask)) return CountText(whole->count, "GPU");
   if (const auto* const share = std::get_if<GpuShare>(&ask)) {
     std::string text = "a share of ";
     if (share->milli > 0) text += std::to_string(share->milli) + " thousandths";
     if (share->milli > 0 && share->memory_mib > 0) text += " and ";
-    if (share->memory_mib > 0) text += std::to_string(share->memory_mib) + " MiB";
+    if (share->memory_mib > 0) {
+      text += std::to_string(share->memory_mib) + (in_units ? " units of memory" : " MiB");
+    }
     if (share->memory_milli > 0) {
       text += (share->milli > 0 ? " and " : "") + std::to_string(share->memory_milli) +
               " thousandths of the memory";
@@ -533,8 +548,12 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
       if (!IsVgpu(spec)) return std::string(PredicateOf(reason));
       return "has vGPUs, which share a GPU with other virtual machines";
     case Reason::kShareOfOtherAgent:
-      if (spec.places.count == 0 || spec.places.foreign) return std::string(PredicateOf(reason));
-      return "gives replicas of its GPUs and no other parts: ask for " + spec.gpu_resource;
+      if (spec.places.count > 0 && !spec.places.foreign) {
+        return "gives replicas of its GPUs and no other parts: ask for " + spec.gpu_resource;
+      }
+      return AgentText(spec, shape);
+    case Reason::kShareAgentNotReady:
+      return "agent " + spec.part_agent + " is not ready: kubectl describe node has the cause";
     case Reason::kOnePlaceEach:
       return "shares its GPUs, and gives a container one replica";
     case Reason::kGpuTooSmall:
@@ -561,6 +580,10 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
         if (const std::string other = OtherGpus(spec); !other.empty()) {
           return "offers " + other + ", which Berth does not place, and no GPUs";
         }
+      }
+      for (const auto& [key, use] : spec.labels) {
+        if (!key.ends_with("/gpu.workload.config") || !use.starts_with("vm-")) continue;
+        return "keeps its GPUs for virtual machines: label " + key + "=" + use;
       }
       if (OfferedOnce(spec, reason)) return kPluginGone;
       if (reason != Reason::kNoGpu || !spec.gpus_to_come) return std::string(PredicateOf(reason));

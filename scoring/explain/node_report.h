@@ -92,14 +92,17 @@ std::string CpuText(std::int64_t milli);
 // "12.5 GiB", "200 MiB".
 std::string MemoryText(std::int64_t bytes);
 // "2 GPUs", "1 GPU", "a share of 300 thousandths of a GPU", "2 MIG devices 1g.5gb"; "no GPU".
-std::string AskText(const GpuAsk& ask);
-inline std::string AskText(const RequestShape& shape) {
-  if (!shape.may_divide()) return AskText(shape.gpus);
+// in_units: of memory, of its agent, and not MiB.
+std::string AskText(const GpuAsk& ask, bool in_units = false);
+inline std::string AskText(const RequestShape& shape, bool in_units = false) {
+  if (!shape.may_divide()) return AskText(shape.gpus, in_units);
   const std::vector<GpuStep>& steps = shape.gpu_steps;
   if (std::ranges::count(steps, steps.front()) == std::ssize(steps)) {
-    return AskText(steps.front().share) + " in each of " + CountText(steps.size(), "container");
+    return AskText(steps.front().share, in_units) + " in each of " +
+           CountText(steps.size(), "container");
   }
-  return Join(steps, " and ", [](const GpuStep& step) { return AskText(step.share); });
+  return Join(steps, " and ",
+              [in_units](const GpuStep& step) { return AskText(step.share, in_units); });
 }
 // "6 GPUs, CPU 8 and memory 64 GiB or more".
 std::string AskText(const RefusedAsk& ask);

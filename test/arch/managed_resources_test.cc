@@ -79,8 +79,8 @@ TEST(VendorsPage, HasEveryResourceAndLabelOfTheCatalogue) {
       EXPECT_TRUE(shown) << resource.name;
     }
     for (const auto labels : {vendor.model_labels, vendor.memory_labels}) {
-      EXPECT_TRUE(labels.empty() || has(labels.front())) << vendor.name;
-      EXPECT_TRUE(labels.empty() || !vendor.labels_source.empty()) << vendor.name;
+      EXPECT_TRUE(has(labels.front())) << vendor.name;
+      EXPECT_TRUE(labels.front().empty() || !vendor.labels_source.empty()) << vendor.name;
     }
     EXPECT_TRUE(vendor.count_label.empty() || vendor.name == kNvidiaVendor ||
                 has(vendor.count_label))

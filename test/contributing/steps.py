@@ -22,7 +22,7 @@ PLACES = {
     "server/wire/pod/pod_needs.cc: keys": 'constexpr std::string_view kMinMemoryKey = "berth.dev/min-gpu-memory-gib";\n',
     "server/wire/pod/pod_needs.cc: IsGpuNeedKey": "bool IsGpuNeedKey(std::string_view key) {",
     "server/wire/pod/pod_needs.cc: ReadGpuNeed": "Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& shape) {\n",
-    "server/dialects/berth/berth_dialect.cc: names": "kNames = {",
+    "server/dialects/berth/berth_dialect.cc: names": "kNames =\n",
     "docs/pods.md: annotations": "memory that each GPU has at least, or the part that stands for it |\n",
     "server/pages/cluster_metrics.cc: AddClusterMetrics": "void AddClusterMetrics(const Snapshot& snapshot, MetricsText& text) {\n",
     "server/dialects/registry.cc: AllDialects": "in_order.push_back(MakeIntel());\n",

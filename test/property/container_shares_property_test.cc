@@ -104,7 +104,7 @@ std::pair<std::int64_t, std::int64_t> Taken(const World& world, const GpuSpec& g
   }
   if (most_mib == 0) return {most_milli, gpu.memory_mib * most_milli / 1000};
   if (most_milli > 0) return {most_milli, most_mib};
-  return {(most_mib * 1000 + gpu.memory_mib - 1) / gpu.memory_mib, most_mib};
+  return {std::max<std::int64_t>(most_mib * 1000 / gpu.memory_mib, 1), most_mib};
 }
 
 // Whether some assignment of the containers from `at` on is within what is free.

@@ -99,9 +99,13 @@ TEST_F(KoordinatorShares, AreOfTheGpusOfTheDevice) {
 TEST_F(KoordinatorShares, AreGivenWhileTheDeviceIsThere) {
   world_.RemoveDevice("n1");
   EXPECT_EQ(world_.node().spec().share_agent, "");
+  EXPECT_TRUE(world_.node().spec().agent_lacks.starts_with("has no Device of Koordinator"));
+  EXPECT_FALSE(world_.node().spec().gpus[0].healthy);
+  EXPECT_FALSE(world_.node().spec().gpus[0].foreign) << "it counts as unhealthy in metrics";
   EXPECT_EQ(world_.Check(Percent("a", 50)), Reason::kShareOfOtherAgent);
   EXPECT_EQ(world_.Check(PodAsking("b", {{"berth.dev/gpu-milli", "100"}})), Reason::kNoGpuOffered);
   world_.PutDevice(CardsOf("n1", 4));
+  EXPECT_EQ(world_.node().spec().agent_lacks, "");
   EXPECT_EQ(world_.Check(Percent("a", 50)), Reason::kFits);
   Json stripped = AloneNode(4);  // by koord-manager
   stripped["status"]["allocatable"].erase("koordinator.sh/gpu-core");
@@ -159,6 +163,8 @@ TEST(KoordinatorBesideNvidia, DoesNotServeWhereTheDeviceIsOfOtherGpus) {
   fewer.PutDevice(CardsOf("n1", 4));
   EXPECT_EQ(fewer.node().spec().share_agent, "");
   EXPECT_EQ(fewer.problem, "want the node's 2 GPUs, got 4");
+  EXPECT_EQ(fewer.node().spec().agent_lacks,
+            "Koordinator's Device: want the node's 2 GPUs, got 4; read koordlet's log");
   AgentWorld other(BesideNode(2, {{"berth.dev/gpu-uuids", "GPU-1,GPU-0"}}));
   other.PutDevice(CardsOf("n1", 2));
   EXPECT_EQ(other.node().spec().share_agent, "");

@@ -3,11 +3,11 @@
 // Public reports about one node and its devices, as rows of data: test/cases/nodes.json. Each row
 // names its thread ("source"), what is right and why ("right"), one of the inputs
 //
-//   node     capacity, allocatable (default: capacity), labels, annotations; "claims": GPUs that
-//            ResourceClaims hold, by "uuid" or "index"; "pods" that it has and "asks" of pods that
-//            may come: what each asks for, annotations, and "want": fits, or the code of the reason
-//            (scoring/reason.h); "lack": what is said of the node then; "beside": the resources of
-//            further containers
+//   node     capacity, allocatable (default: capacity), labels, annotations, "true": a condition
+//            that is; "claims": GPUs that ResourceClaims hold, by "uuid" or "index"; "pods" that it
+//            has and "asks" of pods that may come: what each asks for, annotations, and "want":
+//            fits, or the code of the reason (scoring/reason.h); "lack": what is said of the node
+//            then; "beside": the resources of further containers
 //   plan     the resources of a container, and "want": what its refusal says; "" = none
 //   file     a text, and "want": what the error says
 //   topology lines of a tool's output, and "want": its islands
@@ -70,7 +70,10 @@ Json NodeOf(const Json& row) {
             {"labels", said.value("labels", Json::object())},
             {"annotations", said.value("annotations", Json::object())}}},
           {"spec", {{"taints", said.value("taints", Json::array())}}},
-          {"status", {{"capacity", capacity}, {"allocatable", allocatable}}}};
+          {"status",
+           {{"capacity", capacity},
+            {"allocatable", allocatable},
+            {"conditions", {{{"type", said.value("true", "Ready")}, {"status", "True"}}}}}}};
 }
 
 Json PodOf(const Json& said, const std::string& uid) {

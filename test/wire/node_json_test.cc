@@ -146,6 +146,8 @@ TEST(NodeJson, ANodeIsReadyUnlessItsReadyConditionSaysOtherwise) {
                                     {{"type", "Other"}, {"status", "True"}}};
     EXPECT_EQ(DecodeOne(node).ready, ready) << status;
   }
+  node["status"]["conditions"] = {{{"type", "Ready"}, {"status", true}}};
+  EXPECT_TRUE(DecodeOne(node).ready) << "no text: nothing is said";
 }
 
 TEST(NodeJson, SinceWhenItIsReadyIsRead) {

@@ -212,7 +212,7 @@ TEST(HamiShares, OfContainersThatNoGpuHasRoomForAreOfSeveral) {
   EXPECT_EQ(written.at("hami.io/vgpu-devices-to-allocate"),
             "GPU-a,NVIDIA,35000,0:;GPU-a,NVIDIA,30000,10:;GPU-b,NVIDIA,30000,0:;");
   EXPECT_EQ(world.node().gpus()[0], (GpuFree{.milli = 900, .users = 1, .memory_mib = 5'960}));
-  EXPECT_EQ(world.node().gpus()[1], (GpuFree{.milli = 267, .users = 1, .memory_mib = 10'960}));
+  EXPECT_EQ(world.node().gpus()[1], (GpuFree{.milli = 268, .users = 1, .memory_mib = 10'960}));
   EXPECT_EQ(world.Check(HamiPod("next", "11000")), Reason::kShareBusy);
   EXPECT_NE(world.Bind(HamiPod("last", "10000"))["hami.io/vgpu-devices-allocated"], "");
   EXPECT_EQ(world.Check(pair), Reason::kShareBusy) << "two of them would fit the empty node";
@@ -231,7 +231,7 @@ TEST(HamiShares, OfContainersThatNoGpuHasRoomForAreOfSeveral) {
                        written.at("hami.io/vgpu-devices-allocated")),
             "");
   EXPECT_EQ(later.node().gpus()[0], (GpuFree{.milli = 900, .users = 1, .memory_mib = 5'960}));
-  EXPECT_EQ(later.node().gpus()[1], (GpuFree{.milli = 267, .users = 1, .memory_mib = 10'960}));
+  EXPECT_EQ(later.node().gpus()[1], (GpuFree{.milli = 268, .users = 1, .memory_mib = 10'960}));
   EXPECT_TRUE(later.Observe(pair).pod.shape.may_divide());
 }
 

@@ -122,35 +122,15 @@ constexpr std::array<std::string_view, 2> kResources = {"berth.dev/gpu-milli",
 // The name behind kPrefix that the key may stand for, with it; "": none.
 std::string MeantBy(std::string_view key) {
   constexpr std::size_t kLongest = 64;
-  static const std::vector<std::string> kNames = {"gpu-model",
-                                                  "link",
-                                                  "numa",
-                                                  "pattern",
-                                                  "min-bandwidth-gbps",
-                                                  "isolation",
-                                                  "min-gpu-memory-gib",
-                                                  "mig-min-slices",
-                                                  "mig-min-memory-gib",
-                                                  "spread",
-                                                  "spread-by",
-                                                  "near",
-                                                  "far",
-                                                  "min-driver",
-                                                  "min-cuda",
-                                                  "min-compute-capability",
-                                                  "workload-class",
-                                                  "prefer",
-                                                  "required-domain",
-                                                  "preferred-domain",
-                                                  "gang",
-                                                  "gang-by",
-                                                  "gang-size",
-                                                  "gang-min",
-                                                  "checkpointed-at",
-                                                  "keep",
-                                                  "expected-duration"};
+  constexpr std::string_view kNames =
+      "gpu-model link numa pattern min-bandwidth-gbps isolation min-gpu-memory-gib "
+      "mig-min-slices mig-min-memory-gib spread spread-by near far min-driver min-cuda "
+      "min-compute-capability workload-class prefer required-domain preferred-domain gang "
+      "gang-by gang-size gang-min checkpointed-at keep expected-duration";
   if (!key.starts_with(kPrefix) || key.size() > kLongest) return "";
-  const std::string name = NearestWord(key.substr(kPrefix.size()), kNames);
+  const auto words = PartsOf(kNames, ' ');
+  const std::vector<std::string> names(words.begin(), words.end());
+  const std::string name = NearestWord(key.substr(kPrefix.size()), names);
   return name.empty() ? "" : std::string(kPrefix) + name;
 }
 

@@ -16,6 +16,7 @@
 // Limits; the device plugin refuses more than 48: cmd/mps-control-daemon/mps/device.go at b5b9ab7.)
 // Of several resources Berth chooses GPUs of that of wire::CountedOf. (Labels: GFD 0.20.)
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "base/text.h"
@@ -37,11 +38,7 @@ using wire::NodeFacts;
 constexpr std::string_view kGkeStrategy = "cloud.google.com/gke-gpu-sharing-strategy";
 constexpr std::string_view kMpsCapable = "nvidia.com/mps.capable";
 constexpr std::string_view kGkeClients = "cloud.google.com/gke-max-shared-clients-per-gpu";
-
-std::int64_t NumberOf(const Labels& labels, std::string_view key) {
-  const auto number = ParseInt(LabelText(labels, key), 0, kMaxGpuPlaces);
-  return number ? *number : 0;
-}
+constexpr std::string_view kNvidiaStrategy = "nvidia.com/gpu.sharing-strategy";
 
 // Whether NVIDIA's labels are about GPUs of that resource.
 bool MayBeNvidias(const std::string& resource) {
@@ -56,18 +53,28 @@ std::int64_t GpusByLabel(const Labels& labels, const std::string& resource) {
 }
 
 // Replicas of each GPU, by the labels of NVIDIA's plugin or of GKE's.
-std::int64_t ReplicasOf(const Labels& labels) {
-  return std::max(NumberOf(labels, "nvidia.com/gpu.replicas"), NumberOf(labels, kGkeClients));
+std::int64_t ReplicasOf(const Labels& labels, std::string& problem) {
+  return std::max(wire::CountLabel(labels, "nvidia.com/gpu.replicas", problem).value_or(0),
+                  wire::CountLabel(labels, kGkeClients, problem).value_or(0));
 }
 
-bool SaySoThemselves(const NodeFacts& facts, const std::string& resource) {
-  const std::string_view strategy = LabelText(facts.labels, "nvidia.com/gpu.sharing-strategy");
-  if (!strategy.empty() && strategy != "none") return true;
-  if (!LabelText(facts.labels, kGkeStrategy).empty()) return true;
-  return facts.product.ends_with("-SHARED") || resource.ends_with(".shared");
+// How the GPUs are shared, by the first of the two labels that says so; "": neither does. What is
+// none of their words says so too: the users are there, and nothing is known to keep them apart.
+std::string_view StrategyOf(const Labels& labels, std::string& problem) {
+  constexpr std::array kWords = {"", "none", "mps", "time-slicing", "time-sharing"};
+  for (const std::string_view key : {kNvidiaStrategy, kGkeStrategy}) {
+    const std::string_view strategy = LabelText(labels, key);
+    if (std::ranges::find(kWords, strategy) == kWords.end()) {
+      AddFact(problem, "label " + std::string(key) + ": want time-slicing, time-sharing, mps or " +
+                           "none, got \"" + std::string(strategy.substr(0, 40)) + "\"");
+    }
+    if (!strategy.empty() && strategy != "none") return strategy;
+  }
+  return "";
 }
 
-GpuEvidence EvidenceOf(const NodeFacts& facts, const GpuDraft& draft, std::int64_t devices) {
+// What cannot be read is added to the problems of the draft.
+GpuEvidence EvidenceOf(const NodeFacts& facts, std::int64_t devices, GpuDraft& draft) {
   GpuEvidence said{.resource = draft.resource, .devices = devices};
   said.registered = draft.registered;
   said.machine = facts.machine_gpus;
@@ -76,8 +83,9 @@ GpuEvidence EvidenceOf(const NodeFacts& facts, const GpuDraft& draft, std::int64
   said.parts = draft.parts;
   if (!MayBeNvidias(draft.resource)) return said;
   if (draft.uuids && draft.uuids->by_gpu) said.uuids = std::ssize(*draft.uuids->by_gpu);
-  said.replicas = ReplicasOf(facts.labels);
-  said.shared = said.shared || SaySoThemselves(facts, draft.resource);
+  said.replicas = ReplicasOf(facts.labels, draft.problem);
+  said.shared = said.shared || !StrategyOf(facts.labels, draft.problem).empty() ||
+                facts.product.ends_with("-SHARED") || draft.resource.ends_with(".shared");
   said.of_one_product = true;
   said.parts = said.parts || facts.product.find("-MIG-") != std::string_view::npos ||
                !LabelText(facts.labels, wire::kGkePartitionLabel).empty();
@@ -85,8 +93,8 @@ GpuEvidence EvidenceOf(const NodeFacts& facts, const GpuDraft& draft, std::int64
 }
 
 GpuSharing SharingOf(const Labels& labels) {
-  std::string_view strategy = LabelText(labels, "nvidia.com/gpu.sharing-strategy");
-  if (strategy.empty() || strategy == "none") strategy = LabelText(labels, kGkeStrategy);
+  std::string known;  // to EvidenceOf
+  const std::string_view strategy = StrategyOf(labels, known);
   if (strategy == "time-slicing" || strategy == "time-sharing") return GpuSharing::kTimeSlicing;
   const std::string_view capable = LabelText(labels, kMpsCapable);
   const bool mps = strategy.empty() ? capable == "true" : strategy == "mps" && capable != "false";
@@ -95,8 +103,8 @@ GpuSharing SharingOf(const Labels& labels) {
 
 std::int64_t MostClients(const Labels& labels) {
   constexpr std::int64_t kClients = 48, kMoreClients = 60, kFromDriver = 610;
-  const std::int64_t driver = NumberOf(labels, "nvidia.com/cuda.driver-version.major");
-  return driver >= kFromDriver ? kMoreClients : kClients;
+  const auto driver = ParseInt(LabelText(labels, "nvidia.com/cuda.driver-version.major"), 0, 9999);
+  return driver.value_or(0) >= kFromDriver ? kMoreClients : kClients;
 }
 
 // What a place has of its GPU.
@@ -104,7 +112,7 @@ void FillPlaces(const NodeFacts& facts, const GpuInventory& found, GpuDraft& dra
   GpuPlaces& places = draft.places;
   const bool nvidias = MayBeNvidias(draft.resource);
   if (nvidias) places.sharing = SharingOf(facts.labels);
-  if (nvidias && LabelText(facts.labels, "nvidia.com/gpu.sharing-strategy") == "mps" &&
+  if (nvidias && LabelText(facts.labels, kNvidiaStrategy) == "mps" &&
       places.sharing != GpuSharing::kMps) {
     draft.AddProblem("label " + std::string(kMpsCapable) +
                      ": want true where MPS shares the GPUs, got false, so nothing keeps their " +
@@ -162,7 +170,7 @@ void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
       all - std::clamp<std::int64_t>(draft.partitioned, 0, all), kMaxGpuPlaces);
   draft.resource = most->resource;
   draft.missing = static_cast<int>(std::min(all - most->allocatable, devices));
-  GpuInventory found = TakeInventory(EvidenceOf(facts, draft, devices));
+  GpuInventory found = TakeInventory(EvidenceOf(facts, devices, draft));
   if (found.whole && devices <= kMaxGpusPerNode) {
     draft.gpus = static_cast<int>(devices);
   } else {

@@ -10,7 +10,8 @@
 //         gpu-memory.limit      16Gi: its end; one that is missing is as the other
 //         gpu-compute.mode      time-slicing (also without it) or sm-sharing, one for all on a GPU
 //   pod   annotation gpu-fraction-num-devices: 2
-//                               the same of each of so many GPUs (KAI's word)
+//                               the same of each of so many GPUs (KAI's word; CheckRepeated has
+//                               the others)
 //   pod   what KAI's binder writes, and Berth with the Binding:
 //         nvidia.com/container.NAME.gpus.devices    UUIDs or indices of the GPUs, joined by commas
 //
@@ -37,7 +38,11 @@ namespace {
 constexpr std::string_view kFractionsAgent = "gpu-fractioning";
 constexpr std::string_view kContainerKeys = "nvidia.com/container.";
 constexpr std::string_view kCountKey = "gpu-fraction-num-devices";
-constexpr std::array kFractionPods = {kContainerKeys, kCountKey};
+constexpr std::string_view kMemoryKey = "gpu-memory";  // in MiB
+constexpr std::string_view kContainerKey = "gpu-fraction-container-name";
+constexpr std::string_view kSharingModeKey = "kai.scheduler/gpu-compute-sharing-mode";
+constexpr std::array kFractionPods = {kContainerKeys, kCountKey, kMemoryKey, kContainerKey,
+                                      kSharingModeKey};
 constexpr std::array<std::string_view, 1> kFractionGrants = {"nvidia.com/container.*.gpus.devices"};
 constexpr std::array<std::string_view, 2> kReadyConditions = {"gpu-fractioning.nvidia.com/Ready",
                                                               "gpu-sharing.nvidia.com/Ready"};
@@ -125,6 +130,28 @@ Status CheckFractionKeys(const wire::PodParts& parts, const std::string& contain
   return {};
 }
 
+// What the pod says once more has to be the same: KAI goes by it, and the node's agent does not.
+Status CheckRepeated(const wire::PodParts& parts, const std::string& container,
+                     std::int64_t request_mib) {
+  struct Repeated {
+    std::string_view key;
+    std::string wanted, of;
+  };
+  const std::string mode = FractionKey(container, kComputeMode);
+  const std::string* const said = parts.Annotation(mode);
+  const std::array all = {
+      Repeated{kMemoryKey, std::to_string(request_mib), FractionKey(container, kMemoryRequest)},
+      Repeated{kContainerKey, container, FractionKey(container, "*")},
+      Repeated{kSharingModeKey, std::string(said == nullptr ? "time-slicing" : Trimmed(*said)),
+               mode}};
+  for (const auto& [key, wanted, of] : all) {
+    const std::string* const got = parts.Annotation(key);
+    if (got == nullptr || got->empty() || *got == wanted) continue;
+    return wire::WrongAnnotation(key, wire::WantedText(wanted + ", as in " + of, *got));
+  }
+  return {};
+}
+
 class FractionsNode final : public wire::NodeReading {
  public:
   FractionsNode(bool ready, const Labels& labels) : ready_(ready), nri_(NriVendor(labels)) {}
@@ -202,7 +229,8 @@ class FractionsDialect final : public wire::Dialect {
     }
     const bool is_one = std::ranges::find(parts.containers, first, &wire::ContainerSpec::name) !=
                         parts.containers.end();
-    return CheckFractionKeys(parts, is_one ? first : std::string());
+    BERTH_TRY_STATUS(CheckFractionKeys(parts, is_one ? first : std::string()));
+    return CheckRepeated(parts, first, asked.begin()->second.request_mib);
   }
 
   [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,

@@ -100,8 +100,7 @@ class PodGangReader {
         if (level) {
           (is_required ? required : preferred) = level;
         } else if (is_required && !text.empty()) {
-          Refuse(field + ".packConstraint.required: want " + LevelWords(levels_) + ", got \"" +
-                 text.substr(0, 200) + "\"");
+          Refuse(field + ".packConstraint.required: " + NoLevel(levels_, text));
         }
       });
     });

@@ -5,11 +5,11 @@
 //
 //   run.ai/reserve_for_gpu_index: GPU-a
 //
-// The pods with a fraction (annotation gpu-fraction) ask the kubelet for nothing, so nothing of
-// them is counted: their GPU is held by that one. (Those that NVIDIA's driver limits are counted:
-// fractioning/fractioning_dialect.cc.) Such a pod that KAI does not place gets no GPU,
-// and is refused. (KAI-Scheduler at 0.13, pkg/binder/binding/resourcereservation;
-// pkg/resourcereservation/patcher/pod_patcher.go.)
+// The pods with a fraction (annotation gpu-fraction, or gpu-memory in MiB) ask the kubelet for
+// nothing, so nothing of them is counted: their GPU is held by that one. (Those that NVIDIA's
+// driver limits are counted: fractioning/fractioning_dialect.cc.) Such a pod that KAI does not
+// place gets no GPU, and is refused. (KAI-Scheduler at 0.13, pkg/binder/binding/
+// resourcereservation; pkg/resourcereservation/patcher/pod_patcher.go.)
 #include <array>
 #include <string>
 
@@ -20,10 +20,15 @@ namespace berth::dialects {
 namespace {
 
 constexpr std::string_view kReservedKey = "run.ai/reserve_for_gpu_index";
-constexpr std::string_view kFractionKey = "gpu-fraction";
+// What its users ask by, and what to ask Berth by in its place.
+struct FractionWord {
+  std::string_view key, resource;
+};
+constexpr std::array kFractionWords = {FractionWord{"gpu-fraction", "berth.dev/gpu-milli"},
+                                       FractionWord{"gpu-memory", "berth.dev/gpu-memory-mib"}};
 constexpr std::string_view kNotKnown = "-1";
 constexpr std::size_t kLongest = 64;
-constexpr std::array kPods = {kFractionKey};
+constexpr std::array kPods = {kFractionWords[0].key, kFractionWords[1].key};
 constexpr std::array kReserved = {kReservedKey};
 
 class KaiDialect final : public wire::Dialect {
@@ -35,13 +40,18 @@ class KaiDialect final : public wire::Dialect {
 
   [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
                                  MigWant&) const override {
-    if (pod.shape.wants_gpu() || !parts.annotations.contains(kFractionKey)) return {};
     // Its own scheduler places it, whatever that is called: not the one that is there by default.
-    if (!parts.scheduler.empty() && parts.scheduler != "default-scheduler") return {};
-    return wire::WrongAnnotation(
-        kFractionKey,
-        "asks for a GPU fraction that only KAI's scheduler assigns; want its "
-        "scheduler in spec.schedulerName, or the resource berth.dev/gpu-milli");
+    const bool is_kais = !parts.scheduler.empty() && parts.scheduler != "default-scheduler";
+    if (pod.shape.wants_gpu() || is_kais) return {};
+    for (const auto& [key, resource] : kFractionWords) {
+      const std::string* const said = parts.Annotation(key);
+      if (said == nullptr || said->empty()) continue;
+      return wire::WrongAnnotation(key,
+                                   "asks for a GPU fraction that only KAI's scheduler assigns; "
+                                   "want its scheduler in spec.schedulerName, or the resource " +
+                                       std::string(resource));
+    }
+    return {};
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,

@@ -145,7 +145,9 @@ constexpr const char* kMinorsKey = "scheduling.koordinator.sh/gpu-minors";
 constexpr const char* kBoundKey = "scheduling.koordinator.sh/bind-timestamp";
 constexpr std::array kKoordinatorGrants = {kAllocatedKey};
 constexpr std::array kNodeAmounts = {kKoordinatorCore, kKoordinatorMemory};
+// Of the Device too: they are left where it goes away.
 constexpr std::string_view kVendorLabel = "node.koordinator.sh/gpu-vendor";
+constexpr std::string_view kModelLabel = "node.koordinator.sh/gpu-model";
 
 constexpr int kCorePerGpu = 100;
 constexpr int kMilliPerCorePercent = kMilliPerGpu / kCorePerGpu;
@@ -205,6 +207,10 @@ class KoordinatorNode final : public wire::NodeReading {
 
   void CountGpus(wire::GpuDraft& draft) override {
     if (draft.shared || draft.served_by_other) return;
+    if (core_ < kCorePerGpu) {
+      draft.agent_lacks = std::string(kKoordinatorNoDevice);
+      return;
+    }
     const bool counted = std::ranges::any_of(draft.devices, [](const wire::DeviceCount& count) {
       return std::max(count.capacity, count.allocatable) > 0;
     });
@@ -226,6 +232,8 @@ class KoordinatorNode final : public wire::NodeReading {
     gpu.memory_mib = std::max<std::int64_t>(memory_, 0) / gpus >> 20;
     draft.shared->gpus.assign(static_cast<std::size_t>(gpus), gpu);
   }
+
+  [[nodiscard]] bool has_agent() const override { return core_ >= kCorePerGpu; }
 
  private:
   const std::int64_t core_, memory_;
@@ -271,8 +279,10 @@ class KoordinatorDialect final : public wire::Dialect {
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
       const wire::NodeFacts& facts) const override {
-    if (facts.Resource(kKoordinatorCore).allocatable < kCorePerGpu) return nullptr;
     const std::string* const vendor = FindLabel(facts.labels, kVendorLabel);
+    const std::string* const model = FindLabel(facts.labels, kModelLabel);
+    const bool offers = facts.Resource(kKoordinatorCore).allocatable >= kCorePerGpu;
+    if (!offers && vendor == nullptr && model == nullptr) return nullptr;
     if (vendor != nullptr && *vendor != "nvidia") return nullptr;
     return std::make_unique<KoordinatorNode>(facts);
   }

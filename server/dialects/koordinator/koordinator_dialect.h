@@ -58,6 +58,9 @@ namespace berth::dialects {
 // beyond that percent that are no whole thousandths of each of several GPUs. (koordinator at
 // 138d457, pkg/scheduler/plugins/deviceshare/utils.go and devicehandler_gpu.go.)
 
+// NodeSpec::agent_lacks of a node without its Device.
+inline constexpr std::string_view kKoordinatorNoDevice =
+    "has no Device of Koordinator: run koordlet there with its gate Accelerators";
 inline constexpr std::string_view kKoordinatorAgent = "koordinator";
 
 inline constexpr std::string_view kKoordinatorGpu = "koordinator.sh/gpu";

@@ -267,8 +267,12 @@ void KoordinatorLinks::Serve(NodeSpec& spec) {
   spec.links = offer->second.links;
   const bool counts = spec.gpu_resource == kKoordinatorCore;  // nobody else does
   const auto device = devices_.find(spec.name);
-  const bool served = device != devices_.end() && !device->second.gpus.empty() &&
-                      (counts || Mismatch(spec, device->second).empty());
+  const std::string wrong = device == devices_.end() || (counts && !device->second.gpus.empty())
+                                ? ""
+                                : Mismatch(spec, device->second);
+  const bool served = device != devices_.end() && !device->second.gpus.empty() && wrong.empty();
+  spec.agent_lacks = served ? "" : kKoordinatorNoDevice;
+  if (!wrong.empty()) spec.agent_lacks = "Koordinator's Device: " + wrong + "; read koordlet's log";
   spec.share_agent = served ? kKoordinatorAgent : std::string_view();
   spec.agent_serves_all = served;
   if (!served) {

@@ -92,8 +92,10 @@ bool IsStale(const MigFacts& facts) {
   if (!HasCountLabels(labels)) return false;
   return std::ranges::any_of(facts.allocatable, [&labels](const MigStock& stock) {
     const MigProfile& profile = stock.resource.profile;
-    const auto count = NumberOfLabel(labels, LabelKey(profile, ".count")).value_or(0);
-    return stock.count > count * ReplicasOf(labels, profile);
+    const std::string key = LabelKey(profile, ".count");
+    const auto count = NumberOfLabel(labels, key);
+    const bool is_known = count || LabelText(labels, key).empty();
+    return is_known && stock.count > count.value_or(0) * ReplicasOf(labels, profile);
   });
 }
 
@@ -343,6 +345,8 @@ void CompleteNodeMig(const NodeFacts& node, MigDraft& draft) {
   std::vector<MigStock> devices, shared;
   for (const MigStock& stock : facts.allocatable) {
     if (stock.count <= 0) continue;  // the kubelet keeps names that are gone
+    for (const char* what : {".count", ".replicas"})
+      (void)wire::CountLabel(facts.labels, LabelKey(stock.resource.profile, what), draft.problem);
     const bool several =
         stock.resource.shared || ReplicasOf(facts.labels, stock.resource.profile) > 1;
     (several ? shared : devices).push_back(stock);
@@ -364,6 +368,12 @@ void CompleteNodeMig(const NodeFacts& node, MigDraft& draft) {
   spec.shared = std::move(shared);
   if (facts.places == 0) spec.single = SingleOf(facts.product);
   if (facts.places == 0 && !spec.single) spec.single = GkePartitionOf(facts.labels);
+  const std::string_view partition = LabelText(facts.labels, wire::kGkePartitionLabel);
+  if (!partition.empty() && !GkePartitionOf(facts.labels)) {
+    draft.AddProblem("label " + std::string(wire::kGkePartitionLabel) +
+                     ": want a MIG profile such as 1g.5gb, got \"" +
+                     std::string(partition.substr(0, 40)) + "\"");
+  }
   if (!spec.gpus.empty() && !spec.dynamic && IsPoolOfAks(facts.labels)) spec.fixed = true;
   if (spec.single) spec.single_memory_mib = draft.gpu_memory_mib;
   const MigTrouble trouble = TroubleOf(facts);

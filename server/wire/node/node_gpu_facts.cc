@@ -31,13 +31,17 @@ const std::string* ConfiguredLabel(const Labels& labels, const std::string& key,
   return of_other ? nullptr : FindLabel(labels, key);
 }
 
+std::string NoMemory(std::string_view key, const std::string& value) {
+  return "label " + std::string(key) + ": want an amount of memory such as 64G, got \"" +
+         value.substr(0, 40) + "\"";
+}
+
 // As the vendor's label says it of a whole GPU; 0 where there is none.
 std::int64_t LabelledMib(const Labels& labels, const GpuVendor& vendor, std::string& problem) {
   const auto [key, value] = FirstOf(labels, vendor.memory_labels);
   if (value == nullptr || value->empty()) return 0;
   const auto refuse = [&, key = key, value = value] {
-    problem = "label " + std::string(key) + ": want an amount of memory such as 64G, got \"" +
-              value->substr(0, 40) + "\"";
+    problem = NoMemory(key, *value);
     return 0;
   };
   if (vendor.memory_unit == MemoryLabelUnit::kMib) {
@@ -118,12 +122,12 @@ bool SaysHowMany(std::string_view key) {
          key == "aliyun.accelerator/nvidia_count" || key == "gpu.nvidia.com/count";
 }
 
-MachineGpus GpusOfMachine(const Labels& labels, const MachineTypes& types) {
+MachineGpus GpusOfMachine(const Labels& labels, const MachineTypes& types, std::string& problem) {
   const MachineType* const type = types.Find(LabelText(labels, kInstanceTypeLabel));
   if (type != nullptr) return {type->gpu_model, GpuMemoryMibOf(*type), type->gpus};
   const auto said = std::ranges::find_if(labels, SaysHowMany, &Labels::value_type::first);
-  const auto count = ParseInt(said == labels.end() ? "" : said->second, 1, kMaxGpusPerNode);
-  if (!count) return {};
+  const auto count = said == labels.end() ? std::nullopt : CountLabel(labels, said->first, problem);
+  if (!count || *count < 1 || *count > kMaxGpusPerNode) return {};
   const GkeAccelerator* const attached =
       FindGkeAccelerator(LabelText(labels, "cloud.google.com/gke-accelerator"));
   if (attached == nullptr) return {{}, 0, static_cast<int>(*count)};
@@ -132,7 +136,7 @@ MachineGpus GpusOfMachine(const Labels& labels, const MachineTypes& types) {
 
 void AddMachinesFacts(const Labels& labels, const MachineTypes& types, const DeviceCount& counted,
                       NodeGpuFacts& facts) {
-  const MachineGpus machine = GpusOfMachine(labels, types);
+  const MachineGpus machine = GpusOfMachine(labels, types, facts.problem);
   const bool amds = machine.model.starts_with("AMD_");
   if (amds != (VendorOf(counted.resource) == "amd")) return;
   facts.machine_gpus = machine.gpus;
@@ -155,8 +159,19 @@ void AddMachinesFacts(const Labels& labels, const MachineTypes& types, const Dev
 
 }  // namespace
 
+std::optional<std::int64_t> CountLabel(const Labels& labels, std::string_view key,
+                                       std::string& problem) {
+  const std::string_view text = LabelText(labels, key);
+  if (text.empty()) return std::nullopt;
+  const auto count = ParseInt(text, 0, kMaxGpuPlaces);
+  if (count) return *count;
+  AddFact(problem, "label " + std::string(key) + ": " + count.error().message);
+  return std::nullopt;
+}
+
 int LabelledGpus(const Labels& labels, const GpuVendor& vendor) {
-  const auto count = ParseInt(LabelText(labels, vendor.count_label), 0, kMaxGpuPlaces);
+  std::string known;  // to ReadNodeGpuFacts
+  const auto count = CountLabel(labels, vendor.count_label, known);
   if (count && *count > 0) return static_cast<int>(*count);
   return CountOfNumbers(LabelText(labels, vendor.numbers_label));
 }
@@ -189,13 +204,15 @@ NodeGpuFacts ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
       ConfiguredLabel(labels, keys.gpu_memory_mib, nvidias.gpu_memory_mib, vendor);
   bool memory_said = memory != nullptr && !memory->empty();
   if (memory_said) {
-    const auto mib = ParseInt(*memory, 0, std::int64_t{1} << 40);
-    memory_said = mib.has_value();
-    facts.memory_mib = mib.value_or(0);
-    if (!mib) facts.problem = "label " + keys.gpu_memory_mib + ": " + mib.error().message;
+    facts.memory_mib = MemoryLabelMib(*memory);
+    memory_said = facts.memory_mib > 0 || *memory == "0";
+    if (!memory_said) facts.problem = NoMemory(keys.gpu_memory_mib, *memory);
   }
   if (vendor != nullptr) {
     AddVendorsFacts(labels, *vendor, *counted, memory_said, facts);
+    (void)CountLabel(labels, vendor->count_label, facts.problem);
+    for (const char* key : {"nvidia.com/gpu.compute.major", "nvidia.com/cuda.driver-version.major"})
+      (void)CountLabel(labels, key, facts.problem);
     AddMachinesFacts(labels, types, *counted, facts);
     const bool of_one = vendor->name == kNvidiaVendor && keys.gpu_model == nvidias.gpu_model;
     if (of_one && !facts.parts) facts.of_product = LabelledGpus(labels, *vendor);

@@ -11,7 +11,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "cluster/node/node.h"
 #include "cluster/values/labels.h"
@@ -34,6 +36,10 @@ struct NodeGpuFacts {
 
 // By which GKE says that each device is a MIG device of that profile.
 inline constexpr std::string_view kGkePartitionLabel = "cloud.google.com/gke-gpu-partition-size";
+
+// The number that a label says; nothing where it is not there, or empty. problem: that it is none.
+std::optional<std::int64_t> CountLabel(const Labels& labels, std::string_view key,
+                                       std::string& problem);
 
 // How many GPUs the vendor's labels say that there are; 0 = they do not.
 int LabelledGpus(const Labels& labels, const GpuVendor& vendor);

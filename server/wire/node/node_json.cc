@@ -23,10 +23,6 @@
 namespace berth::wire {
 namespace {
 
-using simdjson::ondemand::array;
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
-
 // Since 1970; 0: no time.
 std::int64_t SecondsOf(std::string_view time) {
   const std::optional<WallTime> read = ParseTime(time);
@@ -60,8 +56,10 @@ class NodeReader {
     for (const Dialect& dialect : *rules_.dialects) {
       auto reading = dialect.ReadNode(facts);
       if (reading == nullptr) continue;
+      const bool has_agent = reading->has_agent();
       readings_.push_back(std::move(reading));
-      if (dialect.keys().grants_of_own_nodes) spec_.agents.emplace_back(dialect.name());
+      if (has_agent && dialect.keys().grants_of_own_nodes)
+        spec_.agents.emplace_back(dialect.name());
     }
     // The kubelet keeps the names, with 0 devices.
     const bool had_plugin = !devices_.empty() || !mig_devices_.empty();
@@ -79,6 +77,8 @@ class NodeReader {
                                                IsGpuMachine(spec_.labels, *rules_.machine_types));
     if (spec_.gpus_to_come && !offered_once_.empty()) AmountOf(spec_.others, offered_once_);
     AddFact(passed_over, rules_.traits.AddTo(spec_, of_traits_));
+    spec_.passed_over = passed_over;
+    AddFact(passed_over, spec_.gpu_contradiction);
     BERTH_TRY_STATUS(Validate(spec_));
     spec_.labels.shrink_to_fit();  // it is kept as it is, for each of many nodes
     spec_.traits.shrink_to_fit();
@@ -92,12 +92,12 @@ class NodeReader {
  private:
   // What is of another type than Kubernetes gives it costs that field.
   template <class Read>
-  void Fact(std::string_view where, std::string_view key, Read read) {
+  void Fact(std::string_view where, std::string_view key, value content, Read read) {
     try {
-      read();
+      AtField(key, content, read);
     } catch (const simdjson::simdjson_error& wrong) {
       if (wrong.error() != simdjson::INCORRECT_TYPE) throw;  // no JSON
-      NoteUnread(where, key, wrong.what());
+      if (unread_.empty()) unread_.append(where).append(SentenceOf(wrong));
     }
   }
 
@@ -108,7 +108,7 @@ class NodeReader {
   void ReadMetadata(object metadata) {
     ForEachField(metadata, [this](std::string_view key, value content) {
       if (IsField(key, "name")) spec_.name = std::string_view(content.get_string());
-      Fact(".metadata.", key, [&] {
+      Fact(".metadata.", key, content, [&] {
         if (IsField(key, "labels")) spec_.labels = ReadLabels(content.get_object());
         if (IsField(key, "annotations")) ReadAnnotations(content.get_object());
       });
@@ -118,11 +118,12 @@ class NodeReader {
   void ReadAnnotations(object annotations) {
     ForEachField(annotations, [this](std::string_view key, value content) {
       if (key == kHoldMark || std::ranges::find(kHoldKeys, key) != kHoldKeys.end()) {
-        Fact(".metadata.annotations.", key, [&] { hold_.Take(key, content.get_string()); });
+        Fact(".metadata.annotations.", key, content,
+             [&] { hold_.Take(key, content.get_string()); });
         return;
       }
       if (!rules_.dialects->ReadsNode(key)) return;
-      Fact(".metadata.annotations.", key, [&] {
+      Fact(".metadata.annotations.", key, content, [&] {
         annotations_.insert_or_assign(std::string(key), std::string_view(content.get_string()));
       });
     });
@@ -130,7 +131,7 @@ class NodeReader {
 
   void ReadSpec(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
-      Fact(".spec.", key, [&] {
+      Fact(".spec.", key, content, [&] {
         if (IsField(key, "taints")) TakeTaints(ReadTaints(content.get_array()));
         if (IsField(key, "unschedulable")) cordoned_ = content.get_bool();
       });
@@ -154,7 +155,7 @@ class NodeReader {
 
   void ReadStatus(object status) {
     ForEachField(status, [this](std::string_view key, value content) {
-      Fact(".status.", key, [&] {
+      Fact(".status.", key, content, [&] {
         if (IsField(key, "allocatable")) ReadAllocatable(content.get_object());
         if (IsField(key, "capacity")) ReadCapacity(content.get_object());
         if (IsField(key, "conditions")) ReadConditions(content.get_array());
@@ -241,7 +242,7 @@ class NodeReader {
   std::optional<Quantity> ReadAmount(std::string_view where, std::string_view name, value content,
                                      bool is_count) {
     std::optional<Quantity> read;
-    Fact(where, name, [&] {
+    Fact(where, name, content, [&] {
       const std::string_view text = ScalarText(content);
       const auto quantity = Quantity::Parse(text);
       if (quantity && (!is_count || quantity->sign() >= 0)) {
@@ -273,8 +274,9 @@ class NodeReader {
   void ReadConditions(array conditions) {
     for (auto element : conditions) {
       std::string_view type, status, message, changed;
-      Fact(".status.", "conditions", [&] {
-        ForEachField(element.get_object(), [&](std::string_view key, value content) {
+      value condition = element.value();
+      Fact(".status.conditions", "", condition, [&] {
+        ForEachField(condition.get_object(), [&](std::string_view key, value content) {
           if (IsField(key, "type")) type = content.get_string();
           if (IsField(key, "status")) status = content.get_string();
           // The node does not fail for a text that is for people.
@@ -282,7 +284,7 @@ class NodeReader {
           if (IsField(key, "lastTransitionTime") && content.get_string().get(changed)) changed = {};
         });
       });
-      if (type == "Ready") {
+      if (type == "Ready" && status.data() != nullptr) {  // it could be read
         spec_.ready = status == "True";
         spec_.ready_since = SecondsOf(changed);
       }
@@ -299,8 +301,8 @@ class NodeReader {
     found.parts = gpus_.parts;
     found.AddProblem(gpus_.problem);
     for (const auto& reading : readings_) reading->CountGpus(found);
-    found.AddProblem(found.contradiction);
     gpu_problem_ = std::move(found.problem);
+    spec_.agent_lacks = std::move(found.agent_lacks);
     kinds_ = std::move(found.kinds);
     spec_.gpu_contradiction = std::move(found.contradiction);
     if (found.shared) return AddShared(*std::move(found.shared));
@@ -433,6 +435,7 @@ class NodeReader {
     // The index among the whole GPUs names none of the machine.
     const bool has_names = spec_.gpus.empty() || !spec_.gpus.front().uuid.empty();
     if (spec_.mig.known() && !has_names && !std::exchange(spec_.part_agent, "").empty()) {
+      spec_.agent_lacks = "has MIG devices: write the UUIDs of its GPUs into berth.dev/gpu-uuids";
       AddFact(gpu_problem_, "GPU shares: want berth.dev/gpu-uuids on a node with MIG devices");
     }
     for (const std::string& passed_over : {gpu_problem_, mig_problem_, found.problem}) {
@@ -464,7 +467,6 @@ class NodeReader {
                               " are offered beside MIG devices, but the node has " +
                               std::to_string(all) +
                               " GPUs by its labels; restart its device plugin";
-    AddFact(gpu_problem_, spec_.gpu_contradiction);
   }
 
   static constexpr std::int64_t kMostPods = 1'000'000;
@@ -526,7 +528,7 @@ Result<std::vector<DecodedNode>> DecodeNodeList(const PaddedText& text, const No
       }
     }
   } catch (const simdjson::simdjson_error& problem) {
-    return Invalid(place + ": " + problem.what());
+    return Invalid(place + ": " + SentenceOf(problem));
   }
   return nodes;
 }

@@ -26,7 +26,7 @@ tl::unexpected<Error> Unknown(std::string_view name, const MachineTypes& types) 
 std::string ModelLabelOf(std::string_view resource, const NodeLabelKeys& keys) {
   const GpuVendor* const vendor = FindGpuVendor(resource);
   if (vendor == nullptr || vendor->name == kNvidiaVendor) return keys.gpu_model;
-  return std::string(vendor->model_labels.empty() ? "" : vendor->model_labels.front());
+  return std::string(vendor->model_labels.front());
 }
 
 // After the node is read: beside the label the type would no longer be asked for the memory.

@@ -137,7 +137,7 @@ struct GpuDraft {
   // Where the numbers stand for whole GPUs: the agent that hands them out too, in parts as well, to
   // all pods that are bound there.
   std::string agent_beside;
-  std::string part_agent;  // NodeSpec, like the next one
+  std::string part_agent, agent_lacks;  // NodeSpec, like the next one
   bool part_agent_ready = false;
   // What the node's own agent says (server/wire/node/agent_annotations.h): the resources whose
   // devices containers get as Berth chose them, and the kubelet's policy.
@@ -179,6 +179,8 @@ class NodeReading {
   virtual void CountGpus(GpuDraft&) {}
   virtual std::optional<AnnouncedLinks> Links() { return std::nullopt; }
   virtual void AddMig(MigDraft&) {}
+  // Whether the node has the dialect's agent, and does not only look as if.
+  [[nodiscard]] virtual bool has_agent() const { return true; }
 };
 
 using NodeReadings = std::vector<std::unique_ptr<NodeReading>>;  // in order of precedence

@@ -45,7 +45,7 @@ TEST(WithIndices, PutsTheGpuOfThatUuidInItsPlace) {
 
 TEST(WithIndices, FillsInWhatTheRecordLeavesOpen) {
   EXPECT_EQ(WithIndices(Named("b", 0, 8000), &kNode).grants[0].milli, 100);
-  EXPECT_EQ(WithIndices(Named("a", 0, 8001), &kNode).grants[0].milli, 201) << "upwards";
+  EXPECT_EQ(WithIndices(Named("a", 0, 8001), &kNode).grants[0].milli, 200) << "downwards";
   EXPECT_EQ(WithIndices(Named("b", 1000, 0), &kNode).grants[0].memory_mib, 80'000);
   EXPECT_EQ(WithIndices(Named("b", 0, 90'000), &kNode).grants[0].milli, 1000);
 }

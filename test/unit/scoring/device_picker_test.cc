@@ -45,7 +45,7 @@ TEST(ShareOn, FillsInTheAmountThatIsOpen) {
   for (const Case& c : {Case{"memory follows compute", 16'000, {300, 0}, {2, 300, 4800}},
                         Case{"memory is rounded down", 15'109, {500, 0}, {2, 500, 7554}},
                         Case{"compute follows memory", 16'000, {0, 4000}, {2, 250, 4000}},
-                        Case{"compute is rounded up", 16'000, {0, 4001}, {2, 251, 4001}},
+                        Case{"compute is rounded down", 16'000, {0, 4001}, {2, 250, 4001}},
                         Case{"one MiB is something", 16'000, {0, 1}, {2, 1, 1}},
                         Case{"all of the memory", 16'000, {0, 16'000}, {2, 1000, 16'000}},
                         Case{"both named", 16'000, {300, 15'000}, {2, 300, 15'000}},
