@@ -33,7 +33,7 @@ bool IsKept(const PodRequest& pod) {
 
 // Most changes of a pod that waits are why it still does: they are no news to its gang.
 bool SayTheSame(const WaitingPod& a, const WaitingPod& b) {
-  if (a.gated != b.gated || (a.pod == nullptr) != (b.pod == nullptr)) return false;
+  if (a.gated() != b.gated() || (a.pod == nullptr) != (b.pod == nullptr)) return false;
   if (a.pod == nullptr) return true;
   const PodRequest& x = *a.pod;
   const PodRequest& y = *b.pod;
@@ -84,7 +84,7 @@ List WithoutBound(List listed, const Snapshot& snapshot) {
 }  // namespace
 
 std::optional<PlaceInLine> WaitingPods::InLineOf(std::string_view uid, const WaitingPod& pod) {
-  if (pod.pod == nullptr || !pod.unschedulable || pod.gated || !pod.created) return std::nullopt;
+  if (pod.pod == nullptr || !pod.unschedulable || pod.gated() || !pod.created) return std::nullopt;
   const PodRequest& request = *pod.pod;
   if (!request.shape.wants_several_gpus() || !request.gang.empty() || !request.refusal.empty() ||
       !SaysOnlyRoomLacks(pod.scheduler_said)) {
@@ -192,8 +192,8 @@ void WaitingPods::Put(WaitingPod pod) {
     const std::size_t request = !is_kept    ? kPerEntry + uid.size() + other.bytes()
                                 : !outlined ? whole
                                             : BytesOf(*pod.pod);
-    const std::size_t bytes =
-        request + pod.scheduler_said.size() + pod.nominated.size() + pod.replica_set.size();
+    const std::size_t bytes = request + pod.held_back.size() + pod.scheduler_said.size() +
+                              pod.nominated.size() + pod.replica_set.size();
     if (known != by_uid_.end() && SayTheSame(known->second.pod, pod)) {
       if (!std::exchange(known->second.shown, true)) --asked_;
       known->second.other = std::move(other);
@@ -432,7 +432,7 @@ std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang) const {
   const auto unit = by_gang_.find(gang);
   if (unit == by_gang_.end()) return members;
   for (const auto& [uid, entry] : unit->second.members) {
-    if (!entry->pod.gated) members.push_back(entry->pod);
+    if (!entry->pod.gated()) members.push_back(entry->pod);
   }
   return members;
 }
@@ -443,7 +443,7 @@ std::vector<std::shared_ptr<const PodRequest>> WaitingPods::GatedMembers(const G
   const auto unit = by_gang_.find(gang);
   if (unit == by_gang_.end()) return members;
   for (const auto& [uid, entry] : unit->second.members) {
-    if (entry->pod.gated) members.push_back(entry->pod.pod);
+    if (entry->pod.gated()) members.push_back(entry->pod.pod);
   }
   return members;
 }
@@ -453,7 +453,7 @@ std::shared_ptr<const PodRequest> WaitingPods::AnyMember(const GangId& gang) con
   const auto unit = by_gang_.find(gang);
   if (unit == by_gang_.end()) return nullptr;
   for (const auto& [uid, entry] : unit->second.members) {
-    if (!entry->pod.gated) return entry->pod.pod;
+    if (!entry->pod.gated()) return entry->pod.pod;
   }
   return nullptr;
 }

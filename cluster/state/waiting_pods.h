@@ -60,13 +60,15 @@ inline bool ComesBefore(const PlaceInLine& a, const PlaceInLine& b) {
 
 struct WaitingPod {
   std::shared_ptr<const PodRequest> pod;
-  bool gated = false;          // scheduling gates keep it from every scheduler
+  // "scheduling gates hold it back: example.com/quota"; "" = none keep it from schedulers.
+  std::string held_back = {};
   bool unschedulable = false;  // kube-scheduler has said that no node will do
   std::optional<WallTime> created = {};
   std::string scheduler_said = {};  // what it said then, word for word
   std::string nominated = {};       // the node on which it makes room for the pod, by evictions
   std::string replica_set = {};     // PodLife::replica_set
 
+  [[nodiscard]] bool gated() const { return !held_back.empty(); }
   // By priority and age; of an unknown age: behind the others of its priority.
   [[nodiscard]] PlaceInLine place() const {
     return {.priority = pod->priority, .since = created.value_or(WallTime::max())};
@@ -75,7 +77,7 @@ struct WaitingPod {
   // no node for it and makes no room itself, and it is that old.
   [[nodiscard]] bool IsInNeed(const std::set<std::string>& askers, WallTime now,
                               Duration age) const {
-    return unschedulable && !gated && nominated.empty() && askers.contains(pod->scheduler) &&
+    return unschedulable && !gated() && nominated.empty() && askers.contains(pod->scheduler) &&
            created && now - *created >= age;
   }
 };

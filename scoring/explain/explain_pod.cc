@@ -56,6 +56,11 @@ class Explaining {
     told_.pod = pod_.id;
     told_.classes = pod_.classes;
     told_.shape = pod_.shape;
+    const bool by_agent = pod_.shape.is_share() && !pod_.shape.share_agent.empty();
+    for (NodeIndex node = 0; by_agent && node < snapshot_->size() && !told_.in_units; ++node) {
+      const NodeSpec& spec = snapshot_->node(node).spec();
+      told_.in_units = spec.unit_mib() > 1 && spec.share_agent == pod_.shape.share_agent;
+    }
     told_.priority = pod_.priority;
     told_.refusal = pod_.refusal;
     told_.nodes = snapshot_->size();

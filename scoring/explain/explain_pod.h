@@ -85,6 +85,7 @@ struct NearNodeFacts {
 struct PodExplanation {
   PodId pod;
   RequestShape shape;
+  bool in_units = false;  // its agent counts memory in units of more than 1 MiB on some node
   int priority = 0;
   std::vector<std::string> classes;  // PodRequest::classes
   std::vector<LinePart> line;        // the answer in one line, ...

@@ -144,12 +144,18 @@ ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
   shape.nodes.forbidden.clear();
   ClosedNodes closed;
   Kinds kinds;
+  bool takes_cordoned = false;
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const Node& node = snapshot.node(question.candidates[i]);
     const Reason reason = ClosedBy(node, question.pod);
     if (reason == Reason::kFits || reason != reasons[i]) continue;
     ++closed.nodes;
-    closed.would_take += FirstObjection(node, shape) == Reason::kFits ? 1 : 0;
+    if (FirstObjection(node, shape) == Reason::kFits) {
+      ++closed.would_take;
+      const bool is_cordoned = node.spec().cordoned();  // a person's doing, and easily undone
+      if (closed.taker.empty() || (is_cordoned && !takes_cordoned)) closed.taker = node.spec().name;
+      takes_cordoned = takes_cordoned || is_cordoned;
+    }
     kinds.reasons.insert(reason);
     if (reason != Reason::kTaintNotTolerated) continue;
     for (const Taint& taint : node.spec().taints) {
@@ -157,6 +163,7 @@ ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
     }
   }
   if (closed.nodes > 0) closed.text = TextOf(closed.nodes, kinds, question.pod);
+  if (takes_cordoned) closed.taker += ", which is cordoned";
   return closed;
 }
 

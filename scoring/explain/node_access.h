@@ -33,6 +33,7 @@ Reason FirstInOrder(const Node& node, const PodRequest& pod, Reason found);
 struct ClosedNodes {
   std::int64_t nodes = 0;
   std::int64_t would_take = 0;  // these have room for it now
+  std::string taker = {};       // one of these: "big-1, which is cordoned"; such a one first
   std::string text;             // "40 nodes are not in pool=z"; "" without any
 };
 

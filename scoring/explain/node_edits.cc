@@ -37,6 +37,18 @@ NodeSpec CopyOf(const NodeSpec& like, const std::string& name, const std::string
   return spec;
 }
 
+// Pods of DaemonSets and static pods are on a node as soon as it is there.
+void BringPods(const Node& like, const std::string& suffix, Node& node) {
+  for (const auto& pod : like.pods()) {
+    if (!pod->life.comes_back) continue;
+    auto copy = std::make_shared<PodRecord>(*pod);
+    copy->pod.id.uid += suffix;
+    copy->pod.id.name += suffix;
+    copy->placement.node = node.spec().name;
+    node.Put(std::move(copy));
+  }
+}
+
 tl::unexpected<Error> Unknown(const std::string& place, const std::string& name) {
   return Fail(Errc::kNotFound, place + ": want the name of a node, got \"" + name + "\"");
 }
@@ -61,8 +73,9 @@ Status Add(const Snapshot& snapshot, const NodeEdits& edits, EditedNodes& edited
       const std::string suffix = "-new-" + std::to_string(number);
       const std::string name = copies.like + suffix;
       if (nodes.contains(name)) continue;
-      nodes.emplace(name, std::make_shared<const Node>(
-                              std::make_shared<const NodeSpec>(CopyOf(spec, name, suffix))));
+      Node node(std::make_shared<const NodeSpec>(CopyOf(spec, name, suffix)));
+      if (like != kNoNode) BringPods(snapshot.node(like), suffix, node);
+      nodes.emplace(name, std::make_shared<const Node>(std::move(node)));
       edited.added.push_back(name);
       ++copy;
     }

@@ -37,8 +37,9 @@ struct EditedNodes {
   std::vector<std::string> gpu_pods_lost;  // "namespace/name"
 };
 
-// An added node has what the other one or the shape has and no pods. It is ready, its GPUs are in
-// order, and it has no taint of a passing condition (node.kubernetes.io/...). Its domains are those
+// An added node has what the other one or the shape has, and of its pods those of DaemonSets and
+// static ones. It is ready, its GPUs are in order, and it has no taint of a passing condition
+// (node.kubernetes.io/...). Its domains are those
 // of the other one. Nodes may be removed and copied at once. Error: kNotFound for a node that is
 // not there, kInvalidArgument for a count out of range; the message begins with the field
 // ("add[0].like: ").

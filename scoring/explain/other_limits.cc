@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth {
 namespace {
@@ -28,7 +29,10 @@ std::int64_t FreeOf(const Node& node, const std::string& name) {
   const OtherResource* const has = FindOther(spec.others, name);
   if (has == nullptr && spec.others.size() == kMostOtherResources)
     return kMostOtherAmount;  // maybe
-  return (has == nullptr ? 0 : has->amount) - TakenOf(node, name);
+  const std::int64_t free = (has == nullptr ? 0 : has->amount) - TakenOf(node, name);
+  const std::int64_t cores = CoresPerGpu(spec);
+  if (cores == 0 || name != CoresOf(spec.gpu_resource)) return free;
+  return std::min(free, node.free_gpu_milli() * cores / kMilliPerGpu);
 }
 
 }  // namespace

@@ -71,6 +71,15 @@ void Describe(const NodeSpec& spec, NodePool& pool) {
   pool.not_autoscaled = is_azure && spec.mig.known() ? kNoAzureMig : "";
 }
 
+// What a new node of a pool is like is what most of it has: ready, all of its GPUs, and all devices
+// of other plugins, whose number is 0 where their plugin is gone from one node.
+using Wholeness = std::tuple<bool, int, std::ptrdiff_t>;
+
+Wholeness WholenessOf(const NodeSpec& spec) {
+  const auto is_there = [](const OtherResource& other) { return other.amount > 0; };
+  return {spec.ready, GpusOf(spec), std::ranges::count_if(spec.others, is_there)};
+}
+
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
 // A pool, with a template of its nodes where it has none.
@@ -250,19 +259,20 @@ Taken& Taken::operator+=(const PodRequest& pod) {
 std::vector<NodePool> PoolsOf(const Snapshot& snapshot) {
   struct Found {
     NodePool pool;
-    bool is_ready = false;  // what it is like
+    Wholeness of_like;
   };
   std::map<PoolKey, Found> pools;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const NodeSpec& spec = snapshot.node(i).spec();
     if (GpusOf(spec) + spec.places.count == 0) continue;
     PoolKey key = KeyOf(spec);
-    auto& [pool, is_ready] = pools[key];
+    auto& [pool, of_like] = pools[key];
     if (pool.nodes == 0) pool = PoolOf(key, spec);
     ++pool.nodes;
-    if (!pool.like.empty() && (is_ready || !spec.ready)) continue;
+    const Wholeness whole = WholenessOf(spec);
+    if (!pool.like.empty() && whole <= of_like) continue;
     Describe(spec, pool);
-    is_ready = spec.ready;
+    of_like = whole;
   }
   std::vector<NodePool> all;
   for (auto& [key, found] : pools) all.push_back(std::move(found.pool));

@@ -10,6 +10,7 @@
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/earmarks/earmarks.h"
+#include "scoring/explain/gang_lack.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_checked.h"
 #include "scoring/gangs/gang_plan.h"
@@ -21,8 +22,10 @@ namespace berth {
 namespace {
 
 // Of both the same is said, if nothing but pods came to the nodes in between: what is free shrinks.
+// Where members of a gang are matters to the others.
 bool AreAlike(const PodRequest& a, const PodRequest& b) {
-  return SameIn<Role::kKind, Role::kTurn>(a, b) && !NeedsGroup(a) && !NeedsGroup(b);
+  return SameIn<Role::kKind, Role::kTurn>(a, b) && a.domain == b.domain && a.gang.empty() &&
+         b.gang.empty();
 }
 
 class WhatIfPlanner {
@@ -364,7 +367,7 @@ class WhatIfPlanner {
     GangShortage shortage;
     std::string part;  // that has no domain
     if (!PutTogether(members, ask, shortage, part)) {
-      return RefuseAll(members, WhyNotWhole(members, ask, shortage, part));
+      return RefuseAll(members, WhyNotWhole(members, ask, shortage, std::move(part)));
     }
     for (const std::size_t i : members) {  // beyond the minimum
       if (!told_.pods[i].placement) PlaceAlone(i);
@@ -377,8 +380,15 @@ class WhatIfPlanner {
 
   // One after the other, so many fit; the next one is explained where it does not.
   std::size_t WhyNotWhole(const std::vector<std::size_t>& members, const GangAsk& ask,
-                          const GangShortage& shortage, const std::string& part) {
-    if (!ask_.explains) return NewWhy({});
+                          const GangShortage& shortage, std::string part) {
+    if (!ask_.explains || told_.whys.size() >= kMostWhys) return NewWhy({});
+    std::vector<std::shared_ptr<const PodRequest>> pods;  // the ask owns them
+    for (const GangMember& member : ask.members) {
+      pods.emplace_back(std::shared_ptr<void>(), &member.pod);
+    }
+    GangLack lack =
+        WhyNoPlan(*transaction_.now(), *tree_, ask_.levels, pods, ask.minimum, ask.roles, true);
+    if (lack.for_good) part = std::move(lack.text);
     const PodRequest& first = ask_.pods[members.front()];
     const Moment before = Here();
     RoleCounts fits;

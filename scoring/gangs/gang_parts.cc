@@ -230,11 +230,6 @@ class PartsPlanner {
   int tries_ = 0;
 };
 
-std::string GroupsText(const GangPart& part) {
-  if (part.roles.empty()) return "all pods";
-  return (part.roles.size() == 1 ? "group " : "groups ") + Listed(part.roles);
-}
-
 // Why those pods, all of one kind, are not in one domain of that level: "rack r1, the one with the
 // most, has room for 1 of its 2 pods"; "" = several kinds, or there is room by now.
 std::string WhySpread(const Snapshot& snapshot, const DomainTree& tree,
@@ -261,6 +256,11 @@ std::string WhySpread(const Snapshot& snapshot, const DomainTree& tree,
 }
 
 }  // namespace
+
+std::string GroupsText(const GangPart& part) {
+  if (part.roles.empty()) return "all pods";
+  return (part.roles.size() == 1 ? "group " : "groups ") + Listed(part.roles);
+}
 
 void AskForDomains(const PodRequest& pod, GangAsk& ask) {
   ask.domain = pod.domain;

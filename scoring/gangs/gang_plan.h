@@ -96,6 +96,9 @@ struct GangShortage {
   std::int64_t part_needs = 0;
 };
 
+// "group decode", "groups decode, prefill", "all pods".
+std::string GroupsText(const GangPart& part);
+
 // "group decode: room for 2 of its 4 pods in rack r1, the rack with the most". Requires:
 // shortage.part.
 std::string PartText(const Planning& with, const TopologyLevels& levels, const GangAsk& ask,

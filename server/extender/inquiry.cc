@@ -202,7 +202,8 @@ std::string RoomSentence(const std::string& name, bool is_gang, std::int64_t mov
 WaitingLine LineOf(std::vector<WaitingPod> all, const Snapshot& snapshot, const PodGroups* groups,
                    std::size_t most) {
   WaitingLine line;
-  line.gated = static_cast<std::size_t>(std::erase_if(all, [](const auto& p) { return p.gated; }));
+  line.gated =
+      static_cast<std::size_t>(std::erase_if(all, [](const auto& p) { return p.gated(); }));
   std::unordered_map<std::string_view, PodState> placed;
   snapshot.ForEachPod(
       [&placed](const auto& held, NodeIndex) { placed.emplace(held->pod.id.uid, held->state); });

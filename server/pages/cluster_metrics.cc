@@ -201,7 +201,7 @@ void ByNamespace(const Snapshot& snapshot, std::span<const WaitingPod> waiting, 
   for (NodeIndex i = 0; i < snapshot.size(); ++i) AddNode(snapshot.node(i), by_namespace);
   std::map<std::string, std::int64_t> waits;
   for (const WaitingPod& pod : waiting) {
-    if (!pod.gated && pod.pod->shape.wants_gpu()) ++waits[pod.pod->id.namespace_name];
+    if (!pod.gated() && pod.pod->shape.wants_gpu()) ++waits[pod.pod->id.namespace_name];
   }
   text.Gauge("berth_namespace_gpus",
              "GPUs held by pods of the namespace; shares and GPU replicas count as fractions");
@@ -247,7 +247,7 @@ void ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waiting, Metr
     }
   }
   for (const WaitingPod& pod : waiting) {
-    if (!pod.gated && !pod.pod->classes.empty()) ++by_class[pod.pod->classes.front()].waiting;
+    if (!pod.gated() && !pod.pod->classes.empty()) ++by_class[pod.pod->classes.front()].waiting;
   }
   if (by_class.empty()) return;
   text.Gauge("berth_workload_class_gpus",

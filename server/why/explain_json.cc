@@ -16,8 +16,8 @@ Json SecondsJson(const std::optional<Duration>& age) {
   return std::chrono::duration_cast<std::chrono::seconds>(*age).count();
 }
 
-Json AsksJson(const RequestShape& shape) {
-  Json json = {{"text", AskText(shape)},
+Json AsksJson(const RequestShape& shape, bool in_units) {
+  Json json = {{"text", AskText(shape, in_units)},
                {"cpu_milli", shape.cpu_milli},
                {"memory_bytes", shape.memory_bytes},
                {"ephemeral_bytes", shape.ephemeral_bytes}};
@@ -81,6 +81,8 @@ Json FactsJson(const NodeReport& facts) {
                {"gpu_condition", spec.gpu_condition},
                {"named_gpus_condition", spec.named_gpus_condition},
                {"gpu_contradiction", spec.gpu_contradiction},
+               {"passed_over", spec.passed_over},
+               {"agent_lacks", spec.agent_lacks},
                {"pods_on_other_gpus", facts.pods_on_other_gpus},
                {"traits", spec.traits},
                {"cpu_milli", spec.cpu_milli},
@@ -182,10 +184,10 @@ Json ReportJson(const PodReport& report) {
                {"sentence", report.sentence},
                {"refusal", told.refusal},
                {"advice", told.advice},
-               {"asks", AsksJson(told.shape)},
+               {"asks", AsksJson(told.shape, told.in_units)},
                {"priority", told.priority},
                {"age_seconds", SecondsJson(report.age)},
-               {"gated", report.gated},
+               {"gated", !report.held_back.empty()},
                {"scheduler", report.scheduler},
                {"scheduler_said", report.scheduler_said}};
   if (told.placed) {

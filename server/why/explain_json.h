@@ -27,7 +27,7 @@ namespace berth::wire {
 struct PodReport {
   PodExplanation told;
   // What the API server says of a pod that waits.
-  bool gated = false;
+  std::string held_back = {};        // WaitingPod::held_back
   bool unschedulable = false;        // its scheduler has found no node
   std::string scheduler_said = {};   // and said so in these words
   std::string not_bound = {};        // PendingPods::NotBound

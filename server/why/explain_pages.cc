@@ -139,7 +139,8 @@ std::vector<LinePart> PartsBefore(const wire::PodReport& report,
     };
     return {{asked(report.scheduler), 0, "; ", asked(ShortName(report.scheduler, kShortName))}};
   }
-  if (report.gated) return {{"scheduling gates hold it back"}};
+  if (!report.held_back.empty())
+    return {{report.held_back, 0, "; ", "scheduling gates hold it back"}};
   if (!report.gang || !wire::Waits(*report.gang)) return {};
   const GangView& gang = *report.gang;
   const bool is_beyond = (gang.state == "planned" || gang.state == "committing") &&
@@ -205,7 +206,7 @@ std::string SentenceOf(const GangView& gang, const wire::PodReport* of) {
 }
 
 void TakeWaiting(const WaitingPod& waiting, wire::PodReport& report) {
-  report.gated = waiting.gated;
+  report.held_back = waiting.held_back;
   report.unschedulable = waiting.unschedulable;
   report.scheduler_said = waiting.scheduler_said;
   report.age = AgeOf(waiting.created);
@@ -308,10 +309,10 @@ std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const 
   for (const WaitingPod& waiting : listed) {
     if (waiting.pod->gang.id != gang) continue;
     const std::string name = waiting.pod->id.full_name();
-    wire::GangMemberReport report = {name, waiting.gated ? "gated" : "waiting"};
+    wire::GangMemberReport report = {name, waiting.gated() ? "gated" : "waiting"};
     const bool waits = by_name.try_emplace(name, std::move(report)).second;
     const bool tells = !first || waiting.pod->id.name == lacks;
-    if (waits && !waiting.gated && tells) first = waiting;
+    if (waits && !waiting.gated() && tells) first = waiting;
   }
   for (auto& [name, member] : by_name) members.push_back(std::move(member));
   return first;
@@ -462,7 +463,8 @@ HttpResponse WaitingPage(const Live& live, const std::string&, const std::string
   const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
   line = StillWaiting(std::move(line), *now.snapshot);
   std::ranges::stable_sort(line, ComesBefore, &WaitingPod::place);
-  std::stable_partition(line.begin(), line.end(), [](const WaitingPod& pod) { return !pod.gated; });
+  std::stable_partition(line.begin(), line.end(),
+                        [](const WaitingPod& pod) { return !pod.gated(); });
   wire::WaitingReport report;
   std::set<GangId> gangs;
   for (const WaitingPod& waiting : line) {
@@ -478,7 +480,9 @@ HttpResponse WaitingPage(const Live& live, const std::string&, const std::string
     const wire::PodReport report_of = ReportOn(live, now, waiting);
     report.units.push_back({.name = gang ? gang->id.full_name() : pod.id.full_name(),
                             .is_gang = gang.has_value(),
-                            .asks = gang ? AsksOf(live, *gang) : AskText(pod.shape),
+                            .asks = gang                  ? AsksOf(live, *gang)
+                                    : pod.refusal.empty() ? AskText(pod.shape)
+                                                          : "(must be changed)",
                             .age = AgeOf(waiting.created),
                             .sentence = gang ? SentenceOf(*gang, &report_of) : report_of.sentence});
   }

@@ -106,7 +106,10 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
     const bool open = facts.node.IsOpen(static_cast<int>(i)),
                healthy = facts.spec().gpus[i].healthy, foreign = facts.spec().gpus[i].foreign;
     const std::vector<std::string>& held_by = facts.gpus[i].held_by;
-    std::string is = healthy ? "" : foreign ? "given by another scheduler" : "unhealthy";
+    std::string is = healthy                            ? ""
+                     : foreign                          ? "given by another scheduler"
+                     : facts.spec().agent_lacks.empty() ? "unhealthy"
+                                                        : "not offered";
     if (healthy && held_by.empty()) {
       is = open                     ? "idle"
            : offers_none || changes ? "not offered"
@@ -114,7 +117,8 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
       if (!free.idle()) is = "used by a pod whose GPUs are unknown";
     }
     if (!held_by.empty()) is += (is.empty() ? "held by " : "; held by ") + Join(held_by, ", ");
-    if (open && !free.idle() && free.milli > 0) {
+    const bool has_memory = free.memory_mib > 0 || facts.spec().gpus[i].memory_mib == 0;
+    if (open && has_memory && !free.idle() && free.milli > 0) {
       is += "; " + std::to_string(free.milli) + " thousandths free";
     }
     const auto same = std::ranges::find(lines, is, &std::pair<std::string, std::string>::first);
@@ -204,6 +208,7 @@ std::string ClosedText(const ClosedNodes& closed) {
   std::string text = "Closed to the pod: " + closed.text;
   if (closed.would_take > 0) {
     text += "; " + std::to_string(closed.would_take) + " of them would have room for it now";
+    text += (closed.would_take == 1 ? ": " : ", for example ") + closed.taker;
   }
   return text + "\n";
 }
@@ -248,7 +253,8 @@ std::string DetailLines(const PodReport& report) {
   if (told.pod.full_name().size() > kLongestName) add("Pod: ", told.pod.full_name());
   add("The pod must be changed: ", told.refusal);
   add("Devices: ", told.devices);
-  if (!told.placed && told.shape.wants_gpu()) text += "Asks for: " + AskText(told.shape) + "\n";
+  if (!told.placed && told.shape.wants_gpu())
+    text += "Asks for: " + AskText(told.shape, told.in_units) + "\n";
   return text;
 }
 
@@ -324,6 +330,9 @@ std::vector<NodeLine> LinesOf(const NodeReport& node) {
     lines.push_back({"agent " + spec.part_agent +
                          " is not ready, as its condition says: the node takes no GPU shares",
                      true});
+  }
+  for (const std::string& text : {spec.agent_lacks, spec.passed_over}) {
+    if (!text.empty()) lines.push_back({text, true});
   }
   if (!node.odd_driver.empty()) lines.push_back({node.odd_driver, true});
   for (const std::string& ask : node.refused_asks) {

@@ -47,7 +47,7 @@ http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader
 
 std::optional<RoomAdvice> AdviseRoom(const Live& live, const Extender::Moment& now,
                                      const WaitingPod& waiting) {
-  if (waiting.gated || !waiting.pod->refusal.empty() || !waiting.pod->shape.wants_gpu()) {
+  if (waiting.gated() || !waiting.pod->refusal.empty() || !waiting.pod->shape.wants_gpu()) {
     return std::nullopt;
   }
   const std::vector<PodRequest> pods =

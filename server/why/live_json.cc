@@ -34,7 +34,7 @@ Json WaitingRowJson(const WaitingRow& row) {
   if (pod.priority != 0) json["priority"] = pod.priority;
   if (!pod.gang.id.empty()) json["gang"] = pod.gang.id.full_name();
   if (!pod.classes.empty()) json["class"] = pod.classes.front();
-  if (row.pod.gated) json["gated"] = true;
+  if (row.pod.gated()) json["gated"] = true;
   if (row.pod.created) json["since"] = SecondsOf(*row.pod.created);
   if (!row.why.text.empty()) json["why"] = row.why.text;
   if (!row.why.fits.empty()) json["fits"] = row.why.fits;

@@ -70,16 +70,7 @@ class PodSets {
 
   [[nodiscard]] Result<std::int64_t> Count(const Json* of, const std::string& path, const char* key,
                                            std::int64_t unsaid = 1) const {
-    const Json* const count = FieldOf(of, key);
-    if (count == nullptr) return unsaid;
-    const bool is_count = count->is_number_unsigned() ||
-                          (count->is_number_integer() && count->get<std::int64_t>() >= 0);
-    if (!is_count) {
-      return Invalid(path + "." + key + ": want a number of pods, got " +
-                     JsonText(*count).substr(0, 100));
-    }
-    const auto most = static_cast<std::uint64_t>(most_ + 1);
-    return static_cast<std::int64_t>(std::min(count->get<std::uint64_t>(), most));
+    return CountOf(of, path, key, most_, unsaid);
   }
 
   // As many as run at the same time.
@@ -269,9 +260,10 @@ class PodSets {
       }
       BERTH_TRY(const std::int64_t least, Count(&groups[i], place, "minReplicas", 0));
       BERTH_TRY(const std::int64_t replicas, Count(&groups[i], place, "replicas", least));
+      BERTH_TRY(const std::int64_t most, Count(&groups[i], place, "maxReplicas", most_ + 1));
       BERTH_TRY(const std::int64_t hosts, Count(&groups[i], place, "numOfHosts"));
       PodSet workers = node("worker", WordOf(&groups[i], "groupName"));
-      workers.count = std::max(replicas, least) * hosts;
+      workers.count = std::max(std::min(replicas, most), least) * hosts;
       BERTH_TRY_STATUS(Add(std::move(workers), &groups[i], place));
     }
     return {};
@@ -279,11 +271,16 @@ class PodSets {
 
   // A RayJob may use a cluster that is there already.
   Status ReadRay(const Json* spec) {
+    if (kind_ == "RayCluster") return ReadRayCluster(spec, path_ + ".spec");
+    const Json* const selector = FieldOf(spec, "clusterSelector");
+    const bool selects = selector != nullptr && !selector->empty();
     for (const char* field : {"rayClusterSpec", "rayClusterConfig"}) {
-      const Json* const cluster = FieldOf(spec, field);
+      const Json* const cluster = selects ? nullptr : FieldOf(spec, field);
       if (cluster != nullptr) return ReadRayCluster(cluster, path_ + ".spec." + field);
     }
-    return kind_ == "RayCluster" ? ReadRayCluster(spec, path_ + ".spec") : Status();
+    pods_.unknown = selects ? "it makes no cluster: it runs on that of spec.clusterSelector"
+                            : "want spec.rayClusterSpec or spec.rayClusterConfig, got neither";
+    return {};
   }
 
   // The JobSet that its runtime makes, by what the TrainJob itself says.
@@ -371,13 +368,9 @@ class PodSets {
       Json& pod = pods_.made.emplace_back(Json::object());
       pod["spec"]["containers"] = Json::array({{{"resources", {{"limits", std::move(asks)}}}}});
       for (const Json* const from : {spec, of}) {
-        for (const char* field : {"nodeSelector", "tolerations", "affinity", "schedulerName"}) {
-          if (const Json* const at = FieldOf(from, field); at != nullptr) pod["spec"][field] = *at;
-        }
+        CopyFields(from, {"nodeSelector", "tolerations", "affinity", "schedulerName"}, pod["spec"]);
       }
-      for (const char* field : {"labels", "annotations"}) {
-        if (const Json* const at = FieldOf(of, field); at != nullptr) pod["metadata"][field] = *at;
-      }
+      CopyFields(of, {"labels", "annotations"}, pod["metadata"]);
       pods_.sets.push_back({.pod = &pod,
                             .path = path,
                             .name = name_ + (is_driver ? "-driver" : "-exec"),

@@ -1,24 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pods that controllers make of their objects:
-//
-//   Deployment, ReplicaSet, ReplicationController, StatefulSet, and what is not named here and has
-//                         spec.template.spec.containers: spec.replicas of spec.template
-//   DaemonSet             one on each node that it chooses
-//   Job, CronJob          as many as run side by side, for a CronJob those of one run
-//   JobSet                spec.replicatedJobs: replicas times those of the Job
-//   LeaderWorkerSet       spec.replicas times a leader and size - 1 workers
-//   PyTorchJob, TFJob, MPIJob, JAXJob, PaddleJob, XGBoostJob   replicas of each role
-//   RayCluster, RayJob, RayService   a head, and replicas times numOfHosts of each group of workers
-//   TrainJob              spec.trainer.numNodes, as the JobSet that its runtime makes
-//   SparkApplication, ScheduledSparkApplication   a driver, and spec.executor.instances
-//   DisaggregatedSet      a LeaderWorkerSet for each role of each slice
-//   PodCliqueSet          a PodGang for each replica, and for each replica of a scaling group that
-//                         is beyond its minAvailable
-//   Job of batch.DOMAIN   replicas of each task, which start together as its PodGroup of
-//                         scheduling.DOMAIN has it
-//
-// They have the labels, annotations and owners by which their controllers name gangs.
+// The pods that controllers make of their objects: docs/plan.md ("Objects that make pods") has each
+// kind. They have the labels, annotations and owners by which their controllers name gangs.
 // Sources: the API types of batch/v1, jobset.x-k8s.io/v1alpha2, leaderworkerset.x-k8s.io/v1,
 // kubeflow.org/v1 and v2beta1, ray.io/v1, trainer.kubeflow.org/v1alpha1,
 // sparkoperator.k8s.io/v1beta2, grove.io/v1alpha1.
@@ -27,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -80,6 +64,10 @@ bool HasParts(std::string_view kind);
 using TakePart = std::function<Status(const Json& part, const std::string& kind)>;
 Status ForEachPart(const Json& object, std::string_view kind, const std::string& path,
                    std::size_t most, const TakePart& take);
+// The number in the field, at most one more than `most`; unsaid: it is not there. Error:
+// kInvalidArgument with the path of the field.
+Result<std::int64_t> CountOf(const Json* of, const std::string& path, const char* key,
+                             std::int64_t most, std::int64_t unsaid = 1);
 // Why a gang of so many, which the pod names after its owner, never gathers; "" = it does.
 std::string WhyLate(const PodSet& set, const Json& pod, std::optional<int> minimum);
 
@@ -99,6 +87,13 @@ inline const Json* FieldOf(const Json* object, const char* key) {
 inline std::string WordOf(const Json* object, const char* key) {
   const Json* const found = FieldOf(object, key);
   return found != nullptr && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Those of the fields that are there, as they are.
+inline void CopyFields(const Json* from, std::initializer_list<const char*> keys, Json& to) {
+  for (const char* const key : keys) {
+    if (const Json* const found = FieldOf(from, key); found != nullptr) to[key] = *found;
+  }
 }
 
 // The items of a list; none where it is none.

@@ -13,19 +13,21 @@
 namespace berth::wire {
 namespace {
 
+// So many of them. Error: more than `most`.
+Result<std::size_t> CountUpTo(std::size_t most, const Json* of, const std::string& path,
+                              const char* key) {
+  BERTH_TRY(const std::int64_t count, CountOf(of, path, key, static_cast<std::int64_t>(most)));
+  if (std::cmp_less_equal(count, most)) return static_cast<std::size_t>(count);
+  return Invalid(path + "." + key + ": want at most " + std::to_string(most) + ", got more");
+}
+
 // Each role of each slice is one. Its spec is the role's, or in the role.
 Status ForEachSet(const Json& object, const std::string& path, std::size_t most,
                   const TakePart& take) {
   const Json* const spec = FieldOf(object, "spec");
-  const Json* const said = FieldOf(spec, "slices");
   const Json& roles = ItemsOf(spec, "roles");
-  const bool is_count = said == nullptr || said->is_number_unsigned();
-  const std::uint64_t slices = said == nullptr || !is_count ? 1 : said->get<std::uint64_t>();
-  if (!is_count || slices > most / std::max<std::size_t>(roles.size(), 1)) {
-    return Invalid(path + ".spec.slices: want a number, and at most " + std::to_string(most) +
-                   " roles in all, got " +
-                   (said == nullptr ? "more" : JsonText(*said).substr(0, 100)));
-  }
+  BERTH_TRY(const std::size_t slices, CountUpTo(most / std::max<std::size_t>(roles.size(), 1), spec,
+                                                path + ".spec", "slices"));
   // A role may be large: it is copied once for all slices.
   const Json* const of = FieldOf(object, "metadata");
   std::vector<Json> sets;
@@ -35,7 +37,7 @@ Status ForEachSet(const Json& object, const std::string& path, std::size_t most,
                     {"metadata", {{"namespace", WordOf(of, "namespace")}}},
                     {"spec", inner == nullptr ? role : *inner}});
   }
-  for (std::uint64_t slice = 0; slice < slices; ++slice) {
+  for (std::size_t slice = 0; slice < slices; ++slice) {
     for (std::size_t i = 0; i < sets.size(); ++i) {
       sets[i]["metadata"]["name"] =
           WordOf(of, "name") + "-" + std::to_string(slice) + "-" + WordOf(&roles[i], "name");
@@ -70,8 +72,8 @@ class Cliques {
     if (name_.empty()) return Invalid(path_ + ".metadata.name: want a name, got none");
     BERTH_TRY_STATUS(ReadCliques());
     BERTH_TRY_STATUS(ReadGroups());
-    BERTH_TRY(const std::uint64_t replicas, Count(FieldOf(object_, "spec"), "replicas"));
-    for (std::uint64_t r = 0; r < replicas; ++r) {
+    BERTH_TRY(const std::size_t replicas, Count(FieldOf(object_, "spec"), "replicas"));
+    for (std::size_t r = 0; r < replicas; ++r) {
       const std::string gang = name_ + "-" + std::to_string(r);
       Json spec = SpecOf(template_);
       for (const Json* clique : alone_) BERTH_TRY_STATUS(AddClique(*clique, gang, spec));
@@ -79,7 +81,7 @@ class Cliques {
       for (const Group& group : groups_) {
         BERTH_TRY_STATUS(Spend(0));
         const std::string of = gang + "-" + WordOf(group.object, "name");
-        for (std::uint64_t i = 0; i < group.replicas; ++i) {
+        for (std::size_t i = 0; i < group.replicas; ++i) {
           const bool is_beyond = i >= group.least;
           // Beyond the minimum each is a gang of its own, in its domain or that of the set.
           const bool has_own = FieldOf(group.object, "topologyConstraint") != nullptr;
@@ -100,7 +102,7 @@ class Cliques {
  private:
   struct Group {
     const Json* object = nullptr;
-    std::uint64_t replicas = 0, least = 0;
+    std::size_t replicas = 0, least = 0;
     std::vector<const Json*> cliques = {};
   };
 
@@ -143,13 +145,8 @@ class Cliques {
     return {};
   }
 
-  Result<std::uint64_t> Count(const Json* of, const char* key) {
-    const Json* const said = FieldOf(of, key);
-    const bool is_count = said == nullptr || said->is_number_unsigned();
-    const std::uint64_t count = said == nullptr || !is_count ? 1 : said->get<std::uint64_t>();
-    if (is_count && count <= most_) return count;
-    return Invalid(path_ + ".spec: " + key + ": want a number of at most " + std::to_string(most_) +
-                   ", got " + JsonText(*said).substr(0, 100));
+  Result<std::size_t> Count(const Json* of, const char* key) {
+    return CountUpTo(most_, of, path_ + ".spec", key);
   }
 
   static Json SpecOf(const Json* of) {
@@ -233,6 +230,20 @@ Status ForEachPart(const Json& object, std::string_view kind, const std::string&
                    std::size_t most, const TakePart& take) {
   return kind == "PodCliqueSet" ? Cliques(object, path, most, take).Take()
                                 : ForEachSet(object, path, most, take);
+}
+
+Result<std::int64_t> CountOf(const Json* of, const std::string& path, const char* key,
+                             std::int64_t most, std::int64_t unsaid) {
+  const Json* const count = FieldOf(of, key);
+  if (count == nullptr) return unsaid;
+  const bool is_count = count->is_number_unsigned() ||
+                        (count->is_number_integer() && count->get<std::int64_t>() >= 0);
+  if (!is_count) {
+    return Invalid(path + "." + key + ": want a number of pods, got " +
+                   JsonText(*count).substr(0, 100));
+  }
+  return static_cast<std::int64_t>(
+      std::min(count->get<std::uint64_t>(), static_cast<std::uint64_t>(most + 1)));
 }
 
 }  // namespace berth::wire

@@ -207,20 +207,13 @@ class PlanReader {
 
   // nullptr: there is nothing to say.
   static std::shared_ptr<const PodNotes> NotesOf(const Json& pod, const ObservedPod& decoded) {
-    PodNotes notes{
-        .not_judged = NotJudged(pod), .held_back = {}, .extended = ExtendedResourcesOf(pod)};
+    PodNotes notes{.not_judged = NotJudged(pod),
+                   .held_back = decoded.held_back,
+                   .extended = ExtendedResourcesOf(pod)};
     // By annotations alone kube-scheduler does not know that it is to ask.
     if (decoded.pod.shape.wants_gpu() && decoded.pod.claims.empty() && notes.extended.empty()) {
       AddNotJudged("whether kube-scheduler asks Berth, as no container asks for a GPU resource",
                    notes.not_judged);
-    }
-    if (decoded.gated) {
-      notes.held_back = "scheduling gates hold it back";
-      const Json& gates = ItemsOf(FieldOf(pod, "spec"), "schedulingGates");
-      for (std::size_t i = 0; i < gates.size() && i < kMostNotJudged; ++i) {
-        notes.held_back +=
-            (i == 0 ? ": " : ", ") + Shortened(WordOf(&gates[i], "name"), kMostNotJudgedBytes);
-      }
     }
     if (notes.not_judged.empty() && notes.held_back.empty() && notes.extended.empty()) {
       return nullptr;
@@ -375,9 +368,14 @@ void KeepOn(const std::string& node, NodeConstraints& constraints) {
 // whether it does, and one would help, a note says so.
 void AddTolerations(const Snapshot& snapshot, PlanRequest& plan) {
   const bool runs = RunsResourceToleration(snapshot);
-  std::set<std::string> tainted;
+  std::multimap<std::string, Taint> tainted;
   for (NodeIndex i = 0; i < snapshot.size() && !runs; ++i) {
-    for (const Taint& taint : snapshot.node(i).spec().taints) tainted.insert(taint.key);
+    for (const Taint& taint : snapshot.node(i).spec().taints) {
+      const auto [begin, end] = tainted.equal_range(taint.key);
+      if (std::none_of(begin, end, [&](const auto& known) { return known.second == taint; })) {
+        tainted.emplace(taint.key, taint);
+      }
+    }
   }
   using Told = std::pair<std::shared_ptr<const NodeConstraints>, std::shared_ptr<const PodNotes>>;
   std::map<Told, Told> done;
@@ -390,7 +388,10 @@ void AddTolerations(const Snapshot& snapshot, PlanRequest& plan) {
       NodeConstraints more = constraints == nullptr ? NodeConstraints() : *constraints;
       bool helps = false;
       for (const std::string& resource : notes->extended) {
-        helps = helps || tainted.contains(resource);
+        const auto [begin, end] = tainted.equal_range(resource);
+        helps = helps || std::any_of(begin, end, [&more](const auto& taint) {
+                  return !Tolerates(more.tolerations, taint.second);
+                });
         more.tolerations.push_back(
             {resource, TolerationOperator::kExists, "", TaintEffect::kNoSchedule});
       }

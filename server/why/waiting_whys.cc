@@ -19,7 +19,8 @@ namespace {
 
 // Whether what is said of the one holds for the other.
 bool Alike(const WaitingPod& a, const WaitingPod& b) {
-  return a.gated == b.gated && SameIn<Role::kKind, Role::kTurn, Role::kGroup>(*a.pod, *b.pod);
+  return a.held_back == b.held_back &&
+         SameIn<Role::kKind, Role::kTurn, Role::kGroup>(*a.pod, *b.pod);
 }
 
 bool SameMoment(const Extender::Moment& a, const Extender::Moment& b) {
@@ -41,9 +42,11 @@ constexpr std::size_t kNoKind = WaitingWhys::kMostKinds;
 // What a pod asks for, so that the classes come in the order of WaitingClasses.
 using Key = std::pair<int, std::string>;
 
-constexpr int kShare = 100, kMig = 101;  // more than a node has GPUs
+constexpr int kShare = 100, kMig = 101, kRefused = 102;  // more than a node has GPUs
 
-Key KeyOf(const RequestShape& shape) {
+Key KeyOf(const PodRequest& pod) {
+  if (!pod.refusal.empty()) return {kRefused, "must be changed"};
+  const RequestShape& shape = pod.shape;
   if (shape.is_share()) return {kShare, "share"};
   if (shape.mig() != nullptr) return {kMig, "MIG"};
   return {shape.gpu_count(), AskText(shape)};
@@ -70,10 +73,11 @@ struct Waiting {
 std::map<Key, Waiting> Classify(std::span<const WaitingPod> pods, WallTime now) {
   std::map<Key, Waiting> classes;
   for (const WaitingPod& pod : pods) {
-    if (pod.gated || !pod.pod->shape.wants_gpu()) continue;
+    const bool concerns_us = pod.pod->shape.wants_gpu() || !pod.pod->refusal.empty();
+    if (pod.gated() || !concerns_us) continue;
     std::optional<Duration> age;
     if (pod.created) age = AgeAt(now, *pod.created);
-    classes[KeyOf(pod.pod->shape)].Add(age);
+    classes[KeyOf(*pod.pod)].Add(age);
   }
   return classes;
 }
@@ -168,7 +172,7 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
                             const WaitingPod& waiting) {
   const PodRequest& pod = *waiting.pod;
   if (!pod.refusal.empty()) return {pod.refusal, {}};
-  if (waiting.gated) return {"scheduling gates hold it back", {}};
+  if (waiting.gated()) return {waiting.held_back, {}};
   if (const auto gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
       gang && !gang->why.empty()) {
     return {"its gang is " + std::string(gang->state) + ": " + gang->why, {}};
@@ -265,7 +269,7 @@ void WaitingNews::Refill(Instant now) {
     const auto known = told_.find(uid);
     const bool is_due = known == told_.end() || IsDue(known->second, rooms, uid, now);
     if (known != told_.end()) kept.insert(told_.extract(known));
-    const bool waits = askers.contains(pod.pod->scheduler) && pod.unschedulable && !pod.gated &&
+    const bool waits = askers.contains(pod.pod->scheduler) && pod.unschedulable && !pod.gated() &&
                        pod.created && clock_.Wall() - *pod.created >= kPatience;
     // Who has room made for it has an Event of that.
     const bool has_room = live_.rooms != nullptr && live_.rooms->Of(uid);

@@ -227,7 +227,8 @@ TEST(FirstLineProperty, WhatIsSaidOfAGangThatHasNoPlaceIsSo) {
     const auto plan = PlanOf(snapshot, world.ask());
     if (plan) continue;
     NodeDomains domains({});
-    const GangLack lack = WhyNoPlan(*snapshot, *domains.Of(snapshot), {}, world.ask());
+    const GangLack lack =
+        WhyNoPlan(*snapshot, *domains.Of(snapshot), {}, members, world.ask().minimum);
     SCOPED_TRACE(lack.text);
     if (lack.text.empty()) {
       // The number of places and who holds GPUs say it, or not all have to start.

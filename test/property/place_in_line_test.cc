@@ -109,9 +109,9 @@ TEST(WaitingPod, IsInNeedWhereNobodyElseMakesRoomForIt) {
   request->scheduler = "default-scheduler";
   WaitingPod pod{.pod = request, .unschedulable = true, .created = now - std::chrono::minutes(5)};
   EXPECT_TRUE(waits(pod));
-  pod.gated = true;
+  pod.held_back = "scheduling gates hold it back";
   EXPECT_FALSE(waits(pod)) << "gates";
-  pod.gated = false;
+  pod.held_back.clear();
   pod.nominated = "n0";
   EXPECT_FALSE(waits(pod)) << "kube-scheduler makes room there";
   pod.nominated.clear();

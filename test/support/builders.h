@@ -331,6 +331,11 @@ class ANode {
     }
     return *this;
   }
+  // Its agent counts their memory in units of so many MiB.
+  ANode& MemoryUnit(int mib) {
+    for (GpuSpec& gpu : spec_.gpus) gpu.unit_mib = mib;
+    return *this;
+  }
   ANode& Linked(GpuLinks links) {
     spec_.links = std::move(links);
     return *this;

@@ -370,10 +370,10 @@ TEST(PlanRequests, ADisaggregatedSetStandsForTheLeaderWorkerSetsOfItsRoles) {
   EXPECT_NE(plan.pods[1].gang.id, plan.pods[2].gang.id);
   set["slices"] = 5'001;
   EXPECT_EQ(ErrorOf(ObjectOf(api, "DisaggregatedSet", set)),
-            "pods[0].spec.slices: want a number, and at most 10000 roles in all, got 5001");
+            "pods[0].spec.slices: want at most 5000, got more");
   set["slices"] = "x";
   EXPECT_EQ(ErrorOf(ObjectOf(api, "DisaggregatedSet", set)),
-            "pods[0].spec.slices: want a number, and at most 10000 roles in all, got \"x\"");
+            "pods[0].spec.slices: want a number of pods, got \"x\"");
 }
 
 TEST(PlanRequests, ALeaderWorkerSetStandsForItsGroups) {
@@ -415,8 +415,18 @@ TEST(PlanRequests, ARayClusterStandsForItsHeadAndItsWorkers) {
             GpusOf(plan));
   EXPECT_EQ(GpusOf(Read(ObjectOf("ray.io/v1", "RayService", {{"rayClusterConfig", cluster}}))),
             GpusOf(plan));
-  const Json selector = {{"clusterSelector", {{"ray.io/cluster", "other"}}}};
-  EXPECT_TRUE(Read(ObjectOf("ray.io/v1", "RayJob", selector)).pods.empty());
+  Json job = {{"clusterSelector", {{"ray.io/cluster", "other"}}}, {"rayClusterSpec", cluster}};
+  const PlanRequest of_other = Read(ObjectOf("ray.io/v1", "RayJob", job));
+  EXPECT_TRUE(of_other.pods.empty());
+  EXPECT_TRUE(of_other.sources.empty());
+  EXPECT_EQ(of_other.left_out, Names{"RayJob team/w: it makes no cluster: it runs on that of "
+                                     "spec.clusterSelector"});
+  EXPECT_EQ(Read(ObjectOf("ray.io/v1", "RayService", Json::object())).left_out,
+            Names{"RayService team/w: want spec.rayClusterSpec or spec.rayClusterConfig, got "
+                  "neither"});
+  cluster["workerGroupSpecs"][0]["maxReplicas"] = 1;
+  EXPECT_EQ(Read(ObjectOf("ray.io/v1", "RayCluster", cluster)).pods.size(), 3u);
+  cluster["workerGroupSpecs"][0].erase("maxReplicas");
   cluster["workerGroupSpecs"][0].erase("replicas");
   cluster["workerGroupSpecs"][0]["minReplicas"] = 1;
   EXPECT_EQ(Read(ObjectOf("ray.io/v1", "RayCluster", cluster)).pods.size(), 3u);
@@ -563,7 +573,7 @@ TEST(PlanRequests, APodCliqueSetStandsForItsPodGangs) {
     return DecodePlan(BodyWith(read(1)), with_levels, PlanNodes()).value().pods[1];
   };
   EXPECT_EQ(in_one("zone").domain.required, 1u) << "a level of that name";
-  EXPECT_NE(in_one("aisle").refusal.find("want a topology level"), std::string::npos);
+  EXPECT_NE(in_one("aisle").refusal.find("\"aisle\" is no topology level"), std::string::npos);
   in_one("zone");
   const auto beyond = DecodePlan(BodyWith(read(1)), with_levels, PlanNodes()).value().pods[7];
   EXPECT_EQ(beyond.domain.required, 1u) << "its group says none";
@@ -571,8 +581,7 @@ TEST(PlanRequests, APodCliqueSetStandsForItsPodGangs) {
   EXPECT_EQ(DecodePlan(BodyWith(read(1)), with_levels, PlanNodes()).value().pods[1].domain.required,
             1u);
   of.erase("topologyConstraint");
-  EXPECT_EQ(ErrorOf(read(10'001)),
-            "pods[0].spec: replicas: want a number of at most 10000, got 10001");
+  EXPECT_EQ(ErrorOf(read(10'001)), "pods[0].spec.replicas: want at most 10000, got more");
   of["podCliqueScalingGroups"][0]["replicas"] = 10'000;
   of["podCliqueScalingGroups"][0]["minAvailable"] = 10'000;
   EXPECT_EQ(ErrorOf(read(10'000)), "pods[0]: want at most 16 MiB of cliques, got more");
@@ -727,6 +736,10 @@ TEST(PlanRequests, ThatAdmissionLetsTolerateTheTaintOfTheirResourceDo) {
   EXPECT_EQ(Admitted({}, with_gpu),
             std::pair(false, Names{"toleration by ExtendedResourceToleration"}))
       << "whether that runs is not known";
+  Json tolerating = with_gpu;
+  tolerating["spec"]["tolerations"] =
+      Json::array({{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}}});
+  EXPECT_EQ(Admitted({}, tolerating), std::pair(true, Names())) << "it needs nobody to add it";
   EXPECT_EQ(Admitted({}, without), std::pair(false, Names()));
 }
 
@@ -883,7 +896,10 @@ TEST(PlanRequests, WhatIsWrongIsRefusedWithItsPlace) {
             "pods[0].spec.template: want a template of pods, got none");
   EXPECT_EQ(ErrorOf(Json::parse(R"({"kind":"Job"})")),
             "pods[0].metadata.name: want a name, got none");
-  EXPECT_TRUE(ErrorOf(Json::parse(R"({"spec":7})")).starts_with("pods[0]: pod: "));
+  EXPECT_TRUE(
+      ErrorOf(Json::parse(R"({"spec":7})"))
+          .ends_with(": spec: want the type that Kubernetes gives it, got 7; put texts in quotes"));
+  EXPECT_TRUE(ErrorOf(Json::parse(R"({"spec":7})")).starts_with("pods[0]: pod "));
 }
 
 TEST(PlanRequests, TooManyPodsAreRefusedBeforeTheyAreMade) {

@@ -155,8 +155,8 @@ TEST_F(PodGangTest, WhatIsNotUnderstoodIsRefusedWithItsField) {
   Json spec = Spec();
   spec["podgroups"][0]["topologyConstraint"] = Pack("required", "kubernetes.io/hostname");
   const std::string why =
-      "spec.podgroups.topologyConstraint.packConstraint.required: want a topology level (zone, "
-      "block, rack) or the node label of one, got \"kubernetes.io/hostname\"";
+      "spec.podgroups.topologyConstraint.packConstraint.required: \"kubernetes.io/hostname\" is no "
+      "topology level; want zone, block, rack or the node label of one";
   EXPECT_EQ(Put(spec), why);
   EXPECT_EQ(Pod("s-0-leader").refusal, "PodGang s-0: " + why);
 

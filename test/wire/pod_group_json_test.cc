@@ -112,8 +112,8 @@ TEST(PodGroupJson, ALevelThatIsNotConfiguredIsToldAndTheSizeStands) {
   EXPECT_EQ(read.group->refusal, read.problem) << "it is required";
   EXPECT_EQ(
       read.problem,
-      "annotation berth.dev/required-domain: want a topology level (zone, block, rack) or the "
-      "node label of one, got \"row\"");
+      "annotation berth.dev/required-domain: \"row\" is no topology level; want zone, block, rack "
+      "or the node label of one");
   const Json tier = {{"networkTopology", {{"mode", "hard"}, {"highestTierAllowed", 4}}}};
   EXPECT_EQ(Decode(Group(tier), kVolcano).problem,
             "annotation volcano.sh/network-topology-highest-tier: want a number from 1 to 3, got "

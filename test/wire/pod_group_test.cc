@@ -172,9 +172,8 @@ TEST(PodGroup, ALevelThatIsNotConfiguredIsRefusedWithItsKey) {
         "kai.scheduler/topology-preferred-placement"}) {
     for (const char* value : {"row", "", "Rack"}) {
       EXPECT_EQ(Refusal({{key, value}}),
-                "annotation " + std::string(key) +
-                    ": want a topology level (zone, block, rack) or the node label of one, got \"" +
-                    value + "\"");
+                "annotation " + std::string(key) + ": \"" + value +
+                    "\" is no topology level; want zone, block, rack or the node label of one");
     }
   }
 }
@@ -245,8 +244,8 @@ TEST(PodGroup, WithoutLevelsNoPodCanAskForOne) {
   parts.annotations["berth.dev/required-domain"] = "rack";
   parts.containers.push_back({"m", ContainerKind::kMain, {.gpus = 1}});
   EXPECT_EQ(rules.ToRequest(parts).refusal,
-            "annotation berth.dev/required-domain: want no level, since no topology.levels are "
-            "configured, got \"rack\"");
+            "annotation berth.dev/required-domain: \"rack\" is no topology level; no "
+            "topology.levels are configured");
 }
 
 }  // namespace

@@ -199,7 +199,7 @@ void PodSink::Place(wire::ObservedPod observed) {
   if (!observed.over && observed.node.empty() && !observed.terminating) {
     if (waiting_ == nullptr) return;
     return waiting_->Put({.pod = std::make_shared<const PodRequest>(std::move(observed.pod)),
-                          .gated = observed.gated,
+                          .held_back = std::move(observed.held_back),
                           .unschedulable = observed.unschedulable,
                           .created = observed.created,
                           .scheduler_said = std::move(observed.scheduler_said),

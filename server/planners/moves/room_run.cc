@@ -146,7 +146,7 @@ std::string RoomRun::WhyGoalIsGone() {
     if (held && held->state == PodState::kReserved) continue;
     const auto waits = parts_.waiting.Find(place.pod.uid);
     if (!waits) return place.pod.full_name() + " is gone";
-    if (waits->gated) return place.pod.full_name() + " has a scheduling gate";
+    if (waits->gated()) return place.pod.full_name() + " has a scheduling gate";
   }
   return "";
 }

@@ -111,7 +111,7 @@ bool DevicePreemption::Tend(DeviceRoom& room, Instant now) {
                                                 : parts_.waiting.Find(room.pod.uid);
   const bool is_there = parts_.state.Current()->names().Find(room.node) != kNoNode;
   Duration pause{};
-  bool drops = !waiting || waiting->gated || !is_there || (!room.held && HasPlace(room.pod));
+  bool drops = !waiting || waiting->gated() || !is_there || (!room.held && HasPlace(room.pod));
   if (const auto held = parts_.state.FindPod(room.pod.uid)) {
     drops = drops || held->state != PodState::kPlanned;
   }

@@ -20,10 +20,6 @@
 namespace berth::wire {
 namespace {
 
-using simdjson::ondemand::array;
-using simdjson::ondemand::object;
-using simdjson::ondemand::value;
-
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // One entry of a resource list, as written.
@@ -122,7 +118,7 @@ class PodReader {
 
   // At most one of them is the controller.
   void ReadOwners(array owners) {
-    for (auto owner : owners) {
+    ForEachItem(owners, [this](value owner) {
       std::string_view uid, kind, api, name;
       bool controls = false;
       ForEachField(owner.get_object(), [&](std::string_view key, value content) {
@@ -132,13 +128,13 @@ class PodReader {
         if (IsField(key, "name")) name = content.get_string();
         if (IsField(key, "controller")) controls = content.get_bool();
       });
-      if (!controls) continue;
+      if (!controls) return;
       parts_.controller = uid;
       parts_.controller_kind = kind;
       parts_.controller_api = api;
       parts_.controller_name = name;
       parts_.of_daemon_set = kind == "DaemonSet";
-    }
+    });
   }
 
   void ReadSpec(object spec) {
@@ -168,27 +164,39 @@ class PodReader {
         const bool is_known = is_number && limit >= 1 && limit <= kMostRunSeconds;
         parts_.deadline_seconds = is_known ? limit : 0;
       }
-      if (IsField(key, "schedulingGates")) {
-        array gates = content.get_array();
-        fields_.gated = !gates.is_empty();
-      }
+      if (IsField(key, "schedulingGates")) ReadGates(content.get_array());
       ReadPlace(key, content);
       ReadOwnToScheduler(key, content);
     });
   }
 
+  void ReadGates(array gates) {
+    constexpr std::size_t kMostGates = 8, kMostGateBytes = 100;
+    std::size_t names = 0;
+    for (auto gate : gates) {
+      if (names == 0) fields_.held_back = "scheduling gates hold it back";
+      object fields;
+      if (++names > kMostGates || gate.get_object().get(fields) != simdjson::SUCCESS) continue;
+      ForEachField(fields, [this, names](std::string_view key, value content) {
+        if (key != "name") return;
+        fields_.held_back += names == 1 ? ": " : ", ";
+        fields_.held_back += Shortened(wire::TextOf(content), kMostGateBytes);
+      });
+    }
+  }
+
   void ReadOwnToScheduler(std::string_view key, value content) {
     if (IsField(key, "volumes")) {
-      for (auto volume : content.get_array()) ReadVolume(volume.get_object());
+      ForEachItem(content.get_array(), [this](value volume) { ReadVolume(volume.get_object()); });
     }
     if (IsField(key, "topologySpreadConstraints")) {
-      for (auto constraint : content.get_array()) {
+      ForEachItem(content.get_array(), [this](value constraint) {
         ForEachField(constraint.get_object(), [this](std::string_view name, value text) {
           if (!IsField(name, "whenUnsatisfiable")) return;
           parts_.own_to_scheduler.minds_others |=
               std::string_view(text.get_string()) != "ScheduleAnyway";
         });
-      }
+      });
     }
   }
 
@@ -297,16 +305,17 @@ class PodReader {
   }
 
   void ReadContainerStatuses(array list) {
-    for (auto container : list) {
+    ForEachItem(list, [this](value container) {
       Held& held = held_.emplace_back();
       ForEachField(container.get_object(), [this, &held](std::string_view key, value content) {
         if (IsField(key, "name")) held.name = content.get_string();
         ReadHeld(key, content, held.ask);
         if (IsField(key, "state")) ReadContainerState(content.get_object());
         if (!IsField(key, "allocatedResourcesStatus")) return;
-        for (auto resource : content.get_array()) ReadAllocated(resource.get_object());
+        ForEachItem(content.get_array(),
+                    [this](value resource) { ReadAllocated(resource.get_object()); });
       });
-    }
+    });
   }
 
   void ReadContainerState(object state) {
@@ -327,14 +336,14 @@ class PodReader {
     ForEachField(resource, [&](std::string_view key, value content) {
       if (IsField(key, "name")) kind = KindOfResource(content.get_string(), is_gpus);
       if (kind == GivenKind::kOther || !IsField(key, "resources")) return;
-      for (auto device : content.get_array()) {
+      ForEachItem(content.get_array(), [&](value device) {
         std::string_view id, health;
         ForEachField(device.get_object(), [&](std::string_view name, value text) {
           if (IsField(name, "resourceID")) id = text.get_string();
           if (IsField(name, "health")) health = text.get_string();
         });
         given_.Add(kind, id, health);
-      }
+      });
     });
   }
 
@@ -353,14 +362,14 @@ class PodReader {
     std::optional<std::string> claim = {};  // nothing: none is said
   };
   static void ReadClaims(array list, std::vector<PodClaim>& claims) {
-    for (auto item : list) {
+    ForEachItem(list, [&claims](value item) {
       PodClaim read;
       ForEachField(item.get_object(), [&read](std::string_view key, value text) {
         if (IsField(key, "name")) read.name = wire::TextOf(text);
         if (IsField(key, "resourceClaimName")) read.claim = wire::TextOf(text);
       });
       if (claims.size() <= kMostPodClaims) claims.push_back(std::move(read));
-    }
+    });
   }
 
   // In the pod's order: in that kube-scheduler allocates them.
@@ -377,7 +386,7 @@ class PodReader {
 
   // A pod that a gate holds back has another reason.
   void ReadConditions(array conditions) {
-    for (auto condition : conditions) {
+    ForEachItem(conditions, [this](value condition) {
       std::string_view type, reason, message;
       ForEachField(condition.get_object(), [&](std::string_view key, value content) {
         if (IsField(key, "type")) type = content.get_string();
@@ -386,15 +395,15 @@ class PodReader {
       });
       if (type == "DisruptionTarget") fields_.evicted = reason == "EvictionByEvictionAPI";
       if (type == "PodResizePending") infeasible_ = reason == "Infeasible";
-      if (type != "PodScheduled") continue;
+      if (type != "PodScheduled") return;
       fields_.unschedulable = reason == "Unschedulable";
       fields_.scheduler_said =
           fields_.unschedulable ? OnOneLine(Shortened(message, kMostSaid)) : "";
-    }
+    });
   }
 
   void ReadContainers(array list, std::vector<ContainerSpec>& containers, std::string_view field) {
-    for (auto item : list) {
+    ForEachItem(list, [&](value item) {
       ContainerSpec container;
       container.kind = &containers == &init_ ? ContainerKind::kInit : ContainerKind::kMain;
       const std::string place =
@@ -409,15 +418,15 @@ class PodReader {
         }
       });
       containers.push_back(std::move(container));
-    }
+    });
   }
 
   void ReadPorts(array ports) {
-    for (auto port : ports) {
+    ForEachItem(ports, [this](value port) {
       ForEachField(port.get_object(), [this](std::string_view key, value number) {
         if (IsField(key, "hostPort")) parts_.own_to_scheduler.host_ports |= Int32(number) > 0;
       });
-    }
+    });
   }
 
   // Requests; a limit stands in where a container has no request of that resource (the API server

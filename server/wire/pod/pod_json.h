@@ -37,7 +37,7 @@ struct PodFields {
   bool unschedulable = false;             // status: kube-scheduler has said that no node will do
   std::string scheduler_said = {};        // in these words; at most kMostSaid bytes
   std::string nominated = {};             // status.nominatedNodeName, if it may name a node
-  bool gated = false;                     // spec.schedulingGates has some
+  std::string held_back = {};             // spec.schedulingGates, in words; empty = there are none
   std::optional<WallTime> created = {};   // metadata.creationTimestamp
   // status: the GPUs that the kubelet gave its containers. What is wrong with it; empty = nothing.
   GivenDevices given = {};

@@ -111,7 +111,11 @@ Result<PodFields> ReadWholePod(const PaddedText& text, const PodRules& rules) {
     fields = ReadPod(object, rules);
     return {};
   });
-  if (!read) return tl::unexpected(Error(read.error()).Within("pod"));
+  if (!read) {
+    const auto meta = DecodeObjectMeta(text);
+    return tl::unexpected(
+        Error(read.error()).Within(meta ? "pod " + Shortened(meta->FullName(), 316) : "pod"));
+  }
   if (!fields.kind.empty() && fields.kind != "Pod") {
     return Invalid("kind: want Pod, got \"" + Shortened(fields.kind, 64) + "\"");
   }
@@ -192,7 +196,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   observed.not_admitted = NotAdmitted(fields);
   observed.terminating = fields.terminating;
   observed.nominated = std::move(fields.nominated);
-  observed.gated = fields.gated;
+  observed.held_back = std::move(fields.held_back);
   observed.unschedulable = fields.unschedulable;
   observed.scheduler_said = std::move(fields.scheduler_said);
   observed.created = fields.created;

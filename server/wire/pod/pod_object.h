@@ -30,7 +30,7 @@ struct ObservedPod {
   bool terminating = false;  // it was told to end, and still holds what it has
   PodLife life = {};
   // Of a pod without a node:
-  bool gated = false;          // scheduling gates keep it from every scheduler
+  std::string held_back;       // WaitingPod::held_back
   bool unschedulable = false;  // kube-scheduler has said that no node will do, ...
   std::string scheduler_said;  // ...in these words; at most kMostSaid bytes
   std::optional<WallTime> created;

@@ -19,7 +19,8 @@ WaitingPod Waiting(const APod& pod, bool unschedulable = true) {
   return {.pod = std::make_shared<const PodRequest>(pod.Request()), .unschedulable = unschedulable};
 }
 WaitingPod Gated(const APod& pod) {
-  return {.pod = std::make_shared<const PodRequest>(pod.Request()), .gated = true};
+  return {.pod = std::make_shared<const PodRequest>(pod.Request()),
+          .held_back = "scheduling gates hold it back"};
 }
 WaitingPod OfScheduler(const APod& pod, const std::string& scheduler) {
   PodRequest request = pod.Request();
@@ -411,7 +412,7 @@ TEST_F(WaitingPodsTest, OnlyLargePodsThatLackRoomAreInLine) {
   waiting_.Put(Lacking(APod("none"), 1, "0/1 nodes are available: 1 Insufficient cpu."));
   waiting_.Put(Lacking(Member("member").Whole(2), 1));
   WaitingPod gated = Lacking(APod("gated").Whole(2), 1);
-  gated.gated = true;
+  gated.held_back = "scheduling gates hold it back";
   waiting_.Put(gated);
   PodRequest refused = APod("refused").Whole(2).Request();
   refused.refusal = "no";

@@ -101,6 +101,18 @@ TEST_F(ExplainPodTest, SharesOfSeveralGpusAreToldWithTheirNumber) {
             "a share of 500 thousandths and 250 thousandths of the memory of a GPU");
 }
 
+TEST_F(ExplainPodTest, MemoryInUnitsOfTheAgentIsNotSaidToBeMiB) {
+  PodRequest pod = APod("p").ShareByMemory(4000).Request();
+  pod.shape.share_agent = "koordinator";
+  const auto asks = [&](const ANode& node) {
+    const PodExplanation told = Explain({node}, pod);
+    return AskText(told.shape, told.in_units);
+  };
+  EXPECT_EQ(asks(ANode("n1").Gpus(1).Named()), "a share of 4000 MiB of a GPU");
+  EXPECT_EQ(asks(ANode("n1").Gpus(1, 81'920).Named().MemoryUnit(10)),
+            "a share of 4000 units of memory of a GPU");
+}
+
 TEST_F(ExplainPodTest, NamesTheSmallestPodThatWouldFreeEnough) {
   const ANode node = ANode("n1")
                          .Gpus(4)
@@ -372,6 +384,9 @@ TEST_F(ExplainPodTest, ClosedNodesWithRoomAreCounted) {
   const PodExplanation told = Explain(nodes, APod("p").Whole(1).Constrained(InPool("a")));
   EXPECT_EQ(told.closed.text, "3 nodes are closed to it (node selector or affinity, taints)");
   EXPECT_EQ(told.closed.would_take, 3);
+  EXPECT_EQ(told.closed.taker, "b1");
+  nodes.push_back(ANode("z1").Gpus(2).Tainted("node.kubernetes.io/unschedulable"));
+  EXPECT_EQ(Explain(nodes, APod("p").Whole(1)).closed.taker, "z1, which is cordoned");
   EXPECT_EQ(told.nearest.at(0).facts.name, "a100");
 }
 

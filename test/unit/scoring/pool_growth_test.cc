@@ -70,6 +70,18 @@ TEST(NodePools, ANewNodeIsLikeOneThatIsReady) {
             "=GPUs x8 like a x2;");
 }
 
+TEST(NodePools, ANewNodeIsLikeOneThatLacksNothing) {
+  const auto node = [](const char* name, std::int64_t efa) {
+    NodeSpec spec = ANode(name).Gpus(8).Spec();
+    spec.most_pods = 110;
+    spec.others = {{"vpc.amazonaws.com/efa", efa}};
+    return std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec));
+  };
+  const Snapshot snapshot({node("a", 0), node("b", 32), node("c", 32)});
+  ASSERT_EQ(PoolsOf(snapshot).size(), 1u);
+  EXPECT_EQ(PoolsOf(snapshot)[0].like, "b") << "the plugin of devices is gone from a";
+}
+
 TEST(NodePools, WithoutAModelTheResourceNamesThem) {
   std::vector<std::shared_ptr<const Node>> nodes;
   for (const char* name : {"a", "b", "c"}) {
@@ -217,6 +229,19 @@ TEST_F(PoolGrowthTest, ANewNodeIsEmptyAndInOrder) {
           .Tainted("node.kubernetes.io/not-ready")
           .Holding(APod("x").Whole(3), {1, 2, 3})});
   EXPECT_EQ(TextOf(Tell(Waiting(1, 4), 1)), "GPUs x4: 1;");
+}
+
+TEST_F(PoolGrowthTest, ANewNodeHasThePodsThatEveryNodeHas) {
+  On({ANode("a")
+          .Gpus(4)
+          .Cpu(64)
+          .Holding(APod("agent").Cpu(2), {}, {.comes_back = true})
+          .Holding(APod("x").Whole(4).Cpu(60), {0, 1, 2, 3})});
+  std::vector<APod> large = Waiting(1, 4), small = Waiting(1, 4);
+  large[0].Cpu(63);
+  small[0].Cpu(62);
+  EXPECT_EQ(TextOf(Tell(large, 1)), "GPUs x4: 0;");
+  EXPECT_EQ(TextOf(Tell(small, 1)), "GPUs x4: 1;");
 }
 
 TEST_F(PoolGrowthTest, NodesThatComeAndGoAreThoughtOfFirst) {

@@ -128,6 +128,17 @@ TEST_F(WhatIfTest, ExplainsEachKindOfPodThatDoesNotFitOnce) {
             "default/a ends, or with 3 GPUs instead of 4");
 }
 
+TEST_F(WhatIfTest, PodsThatNeedADomainAreOneKindToo) {
+  On({ANode("n1").Gpus(1)});
+  std::vector<APod> pods;
+  for (int i = 0; i < static_cast<int>(kMostWhys) + 5; ++i) {
+    pods.push_back(APod("p" + std::to_string(i)).Whole(4).Requires(0));
+  }
+  const WhatIfAnswer told = Tell(pods);
+  ASSERT_EQ(told.whys.size(), 1u);
+  EXPECT_EQ(told.whys[0].pods, std::ssize(pods));
+}
+
 TEST_F(WhatIfTest, PodsOfThePlanAreNotNamedAsPodsThatEnd) {
   On({ANode("n1").Gpus(2)});
   const WhatIfAnswer told = Tell({APod("p").Whole(2), APod("q").Whole(1)});
@@ -245,12 +256,18 @@ TEST_F(WhatIfTest, AGangHasAPlaceForAllOrForNone) {
   EXPECT_EQ(NodesOf(Tell(Gang(3, 2, 3))), "n1 n1 n2");
   std::vector<APod> pods = Gang(4, 2, 4);
   pods.push_back(APod("p").Whole(4));
+  On({ANode("n1").Gpus(4), ANode("n2").Gpus(4).Holding(APod("x").Whole(2), {0, 1})});
   const WhatIfAnswer told = Tell(pods);
   EXPECT_EQ(NodesOf(told), "- - - - n1") << "a gang without a place holds nothing";
   EXPECT_TRUE(
       WhyOf(told, 0).starts_with("its gang default/g needs 4 of these 4 pods at once; 3 fit one by "
                                  "one; the next one fits none of 2 nodes"))
       << WhyOf(told, 0);
+  On({ANode("n1").Gpus(4), ANode("n2").Gpus(2)});
+  EXPECT_EQ(
+      WhyOf(Tell(Gang(4, 2, 4)), 0),
+      "its gang default/g needs 4 of these 4 pods at once; never on these nodes: its pods ask "
+      "for 8 GPUs, and the nodes that they accept have 6");
 }
 
 TEST_F(WhatIfTest, AGangOfUnknownSizeHasAsManyPodsAsAreAskedAbout) {
@@ -328,15 +345,27 @@ TEST_F(WhatIfTest, APartOfAGangKeepsToItsDomain) {
     gang[i].Role(role, {{"decode", 3}, {"router", 1}}).Parts(role, {{{"decode"}, 0}});
   }
   EXPECT_EQ(NodesOf(Tell(gang)), "b1 b1 b2 a1");
+  const std::string needs = "its gang default/g needs 4 of these 4 pods at once; ";
+  On({in("a1", "a", 2), in("b1", "b", 3).Holding(APod("x").Whole(2), {0, 1}), in("c1", "c", 2)});
+  EXPECT_EQ(WhyOf(Tell(gang), 0),
+            needs + "group decode: room for 2 of its 3 pods in rack a, the rack with the most");
   On({in("a1", "a", 2), in("b1", "b", 2), in("c1", "c", 2)});
   EXPECT_EQ(WhyOf(Tell(gang), 0),
-            "its gang default/g needs 4 of these 4 pods at once; group decode: room for 2 of its 3 "
-            "pods in rack a, the rack with the most");
+            needs +
+                "never on these nodes: the pods of group decode ask for 3 GPUs in one rack, and "
+                "the largest has 2");
   On({ANode("n").Gpus(8)});
+  EXPECT_EQ(WhyOf(Tell(gang), 0),
+            needs +
+                "never on these nodes: the pods of group decode have to be in one rack, and no "
+                "node has a label of that level");
+  std::vector<APod> whole = Gang(3, 1, 3);
+  for (APod& pod : whole) pod.Parts("", {{{}, 0}});
+  On({in("a1", "a", 2), in("b1", "b", 2)});
   EXPECT_EQ(
-      WhyOf(Tell(gang), 0),
-      "its gang default/g needs 4 of these 4 pods at once; group decode: no rack has room for "
-      "its 3 pods");
+      WhyOf(Tell(whole), 0),
+      "its gang default/g needs 3 of these 3 pods at once; never on these nodes: its pods ask "
+      "for 3 GPUs in one rack, and the largest has 2");
   // One that comes later joins its part, not the gang.
   On({in("a1", "a", 2).Holding(gang[3], {0}), in("b1", "b", 1).Holding(gang[0], {0}),
       in("b2", "b", 1)});

@@ -304,7 +304,7 @@ TEST_F(DevicePreemptionTest, NorForPodsThatMayNotPreempt) {
   Waits(APod("large").Whole(3).Priority(100));
   waiting_.Put(
       {.pod = std::make_shared<const PodRequest>(Pod(APod("gated").Whole(1).Priority(100))),
-       .gated = true,
+       .held_back = "scheduling gates hold it back",
        .unschedulable = true,
        .created = clock_.Wall()});
   waiting_.Put({.pod = std::make_shared<const PodRequest>(Pod(APod("new").Whole(1).Priority(100))),

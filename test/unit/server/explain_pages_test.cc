@@ -31,7 +31,9 @@ class ExplainPages : public testing::Test {
   void Waits(const PodRequest& pod, std::chrono::seconds age = std::chrono::seconds(60),
              bool gated = false) {
     waiting_.Put({.pod = std::make_shared<const PodRequest>(pod),
-                  .gated = gated,
+                  .held_back = gated ? "scheduling gates hold it back"
+                                       ": a/b"
+                                     : "",
                   .unschedulable = true,
                   .created = std::chrono::system_clock::now() - age});
   }
@@ -152,7 +154,8 @@ TEST_F(ExplainPages, APodThatWasAskedAboutIsKnownWhereNoneAreWatched) {
 
 TEST_F(ExplainPages, APodThatSchedulingGatesKeepIsToldSo) {
   Waits(APod("p").Whole(1), std::chrono::seconds(1), true);
-  EXPECT_TRUE(Pod("default/p")["sentence"].get<std::string>().starts_with("scheduling gates"));
+  EXPECT_TRUE(Pod("default/p")["sentence"].get<std::string>().starts_with(
+      "scheduling gates hold it back: a/b"));
 }
 
 TEST_F(ExplainPages, APodThatIsRefusedIsToldItsFault) {

@@ -44,7 +44,7 @@ class ScenarioWorld {
     const auto seen = wire::DecodeObservedPod(PaddedText(pod.dump()), rules_);
     ASSERT_TRUE(seen) << seen.error().message;
     waiting_.Put({.pod = std::make_shared<const PodRequest>(seen->pod),
-                  .gated = seen->gated,
+                  .held_back = seen->held_back,
                   .unschedulable = true,
                   .scheduler_said = seen->scheduler_said,
                   .nominated = seen->nominated,
@@ -56,7 +56,7 @@ class ScenarioWorld {
       const auto snapshot = state_.Current();
       std::vector<NodeIndex> nodes(snapshot->size());
       std::iota(nodes.begin(), nodes.end(), NodeIndex{0});
-      if (!pod.gated) (void)extender_.Filter(extender_.Now(), *pod.pod, nodes);
+      if (!pod.gated()) (void)extender_.Filter(extender_.Now(), *pod.pod, nodes);
     }
     extender_.LookAtGangs();
   }

@@ -462,6 +462,19 @@ TEST_F(GangGroundTest, WhatMembersLackBesideEachOtherIsNamed) {
   EXPECT_FALSE(View().never);
 }
 
+// The GPUs of one node are the gang's own, and the other has idle ones without CPU.
+TEST_F(GangGroundTest, WhatANodeLacksIsNotHiddenByGpusThatTheMembersHaveThemselves) {
+  Add(ANode("m").Gpus(2).Cpu(4));
+  ShowBound(APod("beside").Cpu(2), "m", {});
+  Add(ANode("n").Gpus(2).Cpu(6));
+  const auto member = [](const std::string& name) { return Member(name).Cpu(3); };
+  Arrive({member("a"), member("b"), member("c")});
+  EXPECT_EQ(Filter(member("a")), kNoRoom);
+  EXPECT_TRUE(View().why.starts_with(
+      "a fits no node beside the others: 1 node had too little free CPU; needs room for 3"))
+      << View().why;
+}
+
 TEST_F(GangGroundTest, TheMemberOfAnotherSizeThatHasNoPlaceBesideTheOthersIsNamed) {
   for (const char* name : {"m", "n", "o"}) Add(ANode(name).Gpus(6));
   const auto of = [](const std::string& name, int gpus) {
@@ -588,7 +601,8 @@ TEST_F(GangGroundTest, TheLauncherThatIsNotThereIsNamed) {
 TEST_F(GangGroundTest, MembersThatGatesHoldBackAreNamed) {
   Add(ANode("n").Gpus(8));
   Arrive({a_, b_});
-  waiting_.Put({.pod = std::make_shared<const PodRequest>(c_.Request()), .gated = true});
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(c_.Request()),
+                .held_back = "scheduling gates hold it back"});
   Pass(seconds(1));
   EXPECT_EQ(View().why, "2 of 3 pods exist; scheduling gates hold back c");
   Arrive(c_);
@@ -602,7 +616,8 @@ TEST_F(GangGroundTest, GangsWhosePodsAllRunOrAreGatedAreToldToo) {
   const auto of = [this](const APod& pod) {
     return gangs_.ViewOfOthers(pod.Request(), clock_.Now());
   };
-  waiting_.Put({.pod = std::make_shared<const PodRequest>(c_.Request()), .gated = true});
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(c_.Request()),
+                .held_back = "scheduling gates hold it back"});
   EXPECT_EQ(of(c_)->state, "gathering");
   EXPECT_EQ(of(c_)->why, "0 of 3 pods exist; scheduling gates hold back c");
   ShowBound(a_, "n", {0});

@@ -1288,7 +1288,9 @@ TEST_F(GangTableTest, APartOfAGangIsInOneRackFromFilterToThoseThatComeLater) {
   EXPECT_EQ(Free("n1") + Free("n2") + Free("n3"), 3000) << "and nothing is held";
   EXPECT_EQ(StateOf(), "waiting");
   EXPECT_EQ(View().why,
-            "group decode: room for 1 of its 2 pods in rack r1, the rack with the most");
+            "never on these nodes: the pods of group decode ask for 2 GPUs in one rack, and the "
+            "largest has 1");
+  EXPECT_TRUE(View().never);
   Add(InRack("m2", "r2", 1));
   Pass(seconds(1));
   for (const APod& pod : {d1, d2, router}) Place(pod);

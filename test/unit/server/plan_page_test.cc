@@ -35,8 +35,8 @@ TEST_F(PlanPageTest, WhatPoolsWouldTakeIsAskedOfThePodsThatWait) {
   EXPECT_EQ(before["sentence"], "no pod waits");
   waiting_.Put({.pod = std::make_shared<const PodRequest>(APod("p").Whole(2).Request())});
   waiting_.Put({.pod = std::make_shared<const PodRequest>(APod("q").Whole(2).Request())});
-  waiting_.Put(
-      {.pod = std::make_shared<const PodRequest>(APod("g").Whole(2).Request()), .gated = true});
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(APod("g").Whole(2).Request()),
+                .held_back = "scheduling gates hold it back"});
   const Json told = Ask(R"({"grow":2})");
   EXPECT_EQ(told["asked"], 2);
   EXPECT_EQ(told["fitting"], 1);

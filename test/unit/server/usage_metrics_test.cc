@@ -39,7 +39,7 @@ TEST(UsageMetrics, CountWhatPodsOfANamespaceHold) {
   const std::vector<WaitingPod> waiting = {
       {.pod = std::make_shared<PodRequest>(APod("w").Whole(8).Namespace("ml").Request())},
       {.pod = std::make_shared<PodRequest>(APod("g").Whole(8).Namespace("ml").Request()),
-       .gated = true}};
+       .held_back = "scheduling gates hold it back"}};
   ExpectLines(UsageText(*Cluster(), waiting, {.by_namespace = true}),
               {"berth_namespace_gpus{pod_namespace=\"ml\",model=\"A100\"} 2",
                "berth_namespace_gpus{pod_namespace=\"ml\",model=\"T4\"} 1",

@@ -18,7 +18,8 @@ namespace {
 constexpr WallTime kNow{std::chrono::hours(500'000)};
 
 WaitingPod Waiting(const APod& pod, std::optional<Duration> age, bool gated = false) {
-  WaitingPod waiting{.pod = std::make_shared<const PodRequest>(pod.Request()), .gated = gated};
+  WaitingPod waiting{.pod = std::make_shared<const PodRequest>(pod.Request()),
+                     .held_back = gated ? "scheduling gates hold it back" : ""};
   if (age) waiting.created = kNow - std::chrono::duration_cast<WallTime::duration>(*age);
   return waiting;
 }
@@ -45,6 +46,16 @@ TEST(WaitingClasses, AreOrderedBySizeWithoutGatedOrGpulessPods) {
   EXPECT_EQ(told, (std::vector<std::string>{"3 GPUs: 1, 1", "8 GPUs: 2, 180", "share: 1, 0",
                                             "MIG: 1, 59"}));
   EXPECT_FALSE(classes[2].oldest) << "its age is not known";
+}
+
+TEST(WaitingClasses, PodsThatMustBeChangedWaitForThat) {
+  PodRequest refused = APod("a").Request();
+  refused.refusal = "pod asks for MIG devices and for GPUs: want one of the two";
+  const std::vector<WaitingPod> pods = {{.pod = std::make_shared<const PodRequest>(refused)}};
+  const auto classes = WaitingClasses(pods, kNow);
+  ASSERT_EQ(classes.size(), 1u);
+  EXPECT_EQ(classes[0].asks, "must be changed");
+  EXPECT_EQ(classes[0].pods, 1);
 }
 
 TEST(WaitingMetrics, CountPodsByWhatTheyAskForAndByAge) {

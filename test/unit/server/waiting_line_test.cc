@@ -37,7 +37,7 @@ TEST(WaitingLine, IsByPriorityAndThenByAge) {
 TEST(WaitingLine, HasNeitherGatedPodsNorThoseWithAPlace) {
   WaitingPods waiting;
   WaitingPod gated = Since(APod("a").Whole(1), 1);
-  gated.gated = true;
+  gated.held_back = "scheduling gates hold it back";
   waiting.Put(gated);
   waiting.Put(Since(APod("b").Whole(1), 1));
   waiting.Put(Since(APod("c").Whole(1), 1));

@@ -37,8 +37,10 @@ class WaitingNewsTest : public testing::Test {
   void Waits(const APod& pod, bool unschedulable = true, bool gated = false) {
     auto request = std::make_shared<PodRequest>(pod.Request());
     if (request->scheduler.empty()) request->scheduler = scheduler_;
-    waiting_.Put(
-        {.pod = request, .gated = gated, .unschedulable = unschedulable, .created = clock_.Wall()});
+    waiting_.Put({.pod = request,
+                  .held_back = gated ? "scheduling gates hold it back" : "",
+                  .unschedulable = unschedulable,
+                  .created = clock_.Wall()});
   }
   // As many seconds of looks.
   std::vector<std::string> After(seconds time) {

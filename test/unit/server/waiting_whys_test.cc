@@ -108,7 +108,7 @@ TEST_F(WaitingWhysTest, AnotherPolicyMayFindAnother) {
 
 TEST_F(WaitingWhysTest, WhatKeepsPodsApartIsNotShared) {
   WaitingPod gated = Asking("b", 1);
-  gated.gated = true;
+  gated.held_back = "scheduling gates hold it back";
   PodRequest in_gang = *Asking("c", 1).pod;
   in_gang.gang.id = {"", "ns", "g"};
   PodRequest refused = *Asking("d", 1).pod;

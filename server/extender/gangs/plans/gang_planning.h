@@ -57,10 +57,6 @@ struct NoGangPlan {
   std::string claims_left = {};
 };
 
-// Why none is found.
-GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const TopologyLevels& levels,
-                   const GangToPlan& ask);
-
 // Any thread may call it.
 class GangPlanning {
  public:

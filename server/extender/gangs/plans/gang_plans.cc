@@ -263,7 +263,8 @@ void GangPlans::Refuse(GangUnit& unit, const NoGangPlan& none, const GangToPlan&
   if (!is_same) wait.lack = {.text = none.part};
   wait.shortage_part = none.part;
   if ((!is_same || now - wait.lack_at >= gangs::kBetweenHopes) && none.claims_left.empty()) {
-    wait.lack_of = std::make_shared<const GangToPlan>(GangToPlan{ask.members, ask.minimum});
+    wait.lack_of =
+        std::make_shared<const GangToPlan>(GangToPlan{ask.members, ask.minimum, ask.roles});
     wait.lack_at = now;
   }
   if (wait.lack_of == nullptr) wait.hopeless = wait.lack.for_good ? wait.hopeless + 1 : 0;
@@ -295,7 +296,8 @@ void GangPlans::FindLack(GangUnit& unit, Instant now, GangActions& actions) {
   }
   GangLack lack;
   if (of != nullptr && on != nullptr) {  // else it is to be planned anew
-    lack = WhyNoPlan(*on, *parts_.domains.Of(on), parts_.domains.levels(), *of);
+    lack = WhyNoPlan(*on, *parts_.domains.Of(on), parts_.domains.levels(), of->members, of->minimum,
+                     of->roles);
   }
   const MutexLock lock(unit.mutex);
   GangWait& wait = unit.wait;

@@ -27,11 +27,12 @@
 #include "cluster/values/gang.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/claims/claim_question.h"
+#include "scoring/explain/gang_lack.h"
 #include "scoring/gangs/gang_devices.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/reservations/reservations.h"
+#include "server/extender/binds/binds_under_way.h"
 #include "server/extender/gangs/roster/gang_limits.h"
-#include "server/extender/ports/binds_under_way.h"
 
 namespace berth {
 
@@ -62,13 +63,6 @@ struct GangGround {
 };
 
 struct GangToPlan;  // gang_planning.h
-
-// Why no plan is found, beside how many members have room.
-struct GangLack {
-  std::string text = {};    // "" = there is nothing more to say
-  std::string member = {};  // the name of the member that no node takes; "" = each has one
-  bool for_good = false;  // none can be found while the nodes are what they are, whatever pods end
-};
 
 // So many pods of a gang.
 struct GangCount {

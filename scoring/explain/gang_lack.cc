@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WhyNoPlan: what the members of a gang lack, the worst first. Each step looks at all nodes once.
+// The worst comes first. Each step looks at all nodes once.
+#include "scoring/explain/gang_lack.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -16,8 +17,8 @@
 #include "scoring/explain/node_access.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/explain/other_limits.h"
+#include "scoring/gangs/gang_plan.h"
 #include "scoring/registry.h"
-#include "server/extender/gangs/plans/gang_planning.h"
 
 namespace berth {
 namespace {
@@ -118,46 +119,41 @@ std::string TextOf(const Snapshot& snapshot, const PodRequest& pod,
                               : TaintedText(most->second, most->first);
 }
 
+struct Ask {
+  std::vector<const PodRequest*> members = {};
+  std::int64_t minimum = 1;
+};
+
 class Lack {
  public:
-  Lack(const Snapshot& snapshot, const DomainTree& tree, const TopologyLevels& levels,
-       const GangToPlan& ask)
-      : snapshot_(snapshot), tree_(tree), ask_(ask) {
-    const PodRequest& first = *ask.members.front();
-    const std::optional<std::size_t> level = first.domain.required;
-    // Parts have domains of their own, which the plan names.
-    if (level && *level < tree.levels() && !RequiresParts(first.gang)) {
+  // level: the members have to be in one of its domains. pods: what they are, in words.
+  Lack(const Snapshot& snapshot, const DomainTree& tree, const TopologyLevels& levels, Ask ask,
+       std::optional<std::size_t> level, std::string pods = "its pods")
+      : snapshot_(snapshot), tree_(tree), ask_(std::move(ask)), pods_(std::move(pods)) {
+    if (level && *level < tree.levels()) {
       level_ = level;
       level_name_ = levels[*level].name;
     }
-    for (const auto& pod : ask.members) {
-      const auto is_like = [&pod](const Kind& kind) { return SamePodKind(*kind.pod, *pod); };
+    for (const PodRequest* const pod : ask_.members) {
+      const auto is_like = [pod](const Kind& kind) { return SamePodKind(*kind.pod, *pod); };
       auto kind = std::ranges::find_if(kinds_, is_like);
-      if (kind == kinds_.end()) kind = kinds_.insert(kind, Kind{pod.get()});
+      if (kind == kinds_.end()) kind = kinds_.insert(kind, Kind{pod});
       ++kind->pods;
     }
-    must_all_ = std::ssize(ask.members) <= ask.minimum;
+    must_all_ = std::ssize(ask_.members) <= ask_.minimum;
+  }
+
+  // What no end of other pods mends; no text: nothing is.
+  GangLack FindForGood() {
+    std::vector<Sum> sums = Sums();
+    for (NodeIndex i = 0; i < snapshot_.size(); ++i) Look(i, sums);
+    return ForGood(sums);
   }
 
   GangLack Find() {
     std::vector<Sum> sums = Sums();
     for (NodeIndex i = 0; i < snapshot_.size(); ++i) Look(i, sums);
-    std::int64_t accepted = 0;  // members
-    const auto is_never = [this](const Kind& kind) {
-      return kind.never > 0 && std::cmp_equal(kind.never, snapshot_.size());
-    };
-    for (const Kind& kind : kinds_) accepted += is_never(kind) ? 0 : kind.pods;
-    for (const Kind& kind : kinds_) {
-      if (accepted < ask_.minimum && is_never(kind)) return NeverTaken(kind);
-    }
-    if (level_ && !HasDomains()) {
-      return {"never on these nodes: it has to be in one " + level_name_ +
-                  ", and no node has a label of that level",
-              "", true};
-    }
-    for (const Sum& sum : sums) {
-      if (sum.needed > MostIn(sum.there)) return TooFewGpus(sum);
-    }
+    if (GangLack never = ForGood(sums); never.for_good) return never;
     // Where all have to start, the first that no node takes is what is missing. Of members that
     // are alike the number says it where they lack GPUs on some node: the text names who holds
     // them.
@@ -188,6 +184,26 @@ class Lack {
     ByDomain there = {}, open = {};     // open: to one of the kinds now
     Refusals closed = {};               // why others are not
   };
+  [[nodiscard]] GangLack ForGood(const std::vector<Sum>& sums) const {
+    std::int64_t accepted = 0;  // members
+    const auto is_never = [this](const Kind& kind) {
+      return kind.never > 0 && std::cmp_equal(kind.never, snapshot_.size());
+    };
+    for (const Kind& kind : kinds_) accepted += is_never(kind) ? 0 : kind.pods;
+    for (const Kind& kind : kinds_) {
+      if (accepted < ask_.minimum && is_never(kind)) return NeverTaken(kind);
+    }
+    if (level_ && !HasDomains()) {
+      return {"never on these nodes: " + pods_ + " have to be in one " + level_name_ +
+                  ", and no node has a label of that level",
+              "", true};
+    }
+    for (const Sum& sum : sums) {
+      if (sum.needed > MostIn(sum.there)) return TooFewGpus(sum);
+    }
+    return {};
+  }
+
   static std::int64_t MostIn(const ByDomain& gpus) {
     std::int64_t most = 0;
     for (const auto& [domain, number] : gpus) most = std::max(most, number);
@@ -273,7 +289,7 @@ class Lack {
     const Kind& kind = kinds_[sum.kinds.front()];
     const std::vector<std::string>& models = sum.first->shape.models;
     const bool one = sum.kinds.size() == 1, is_part = one && several_;
-    return (!is_part         ? "its pods ask for "
+    return (!is_part         ? pods_ + " ask for "
             : kind.pods == 1 ? kind.name() + " asks for "
                              : "its pods like " + kind.name() + " ask for ") +
            std::to_string(sum.needed) + " GPUs" +
@@ -334,7 +350,7 @@ class Lack {
       // Of members that are alike the number says it, unless more than GPUs runs out for them.
       const bool runs_out = beside && !most->first.of_gpus();
       if (kinds_.size() == 1 && kind.held > (runs_out ? most->second : 0)) break;
-      return {kind.name() + " fits no node " + (beside ? "beside the others: " : "now: ") +
+      return {kind.name() + " fits no node " + (kind.fits ? "beside the others: " : "now: ") +
                   TextOf(snapshot_, *kind.pod, *most),
               kind.name()};
     }
@@ -358,14 +374,19 @@ class Lack {
         node.Put(std::make_shared<const PodRecord>(std::move(record)));
       }
       if (now.none() || is_other) continue;
+      const bool was_open = RefusalOf(idle, *kind.pod).none();
+      // Its own members have these: nobody is to give them up.
+      const bool was_idle = std::ranges::all_of(idle.gpus(), &GpuFree::idle);
+      if (left.size() == 1 && was_open && was_idle && now.of_gpus()) continue;
       kind.held += now.of_gpus() ? 1 : 0;
-      RefusalOf(idle, *kind.pod).none() ? ++kind.filled[now] : ++kind.nodes[now];
+      was_open ? ++kind.filled[now] : ++kind.nodes[now];
     }
   }
 
   const Snapshot& snapshot_;
   const DomainTree& tree_;
-  const GangToPlan& ask_;
+  const Ask ask_;
+  const std::string pods_;
   std::optional<std::size_t> level_;  // the gang has to be in one of its domains
   std::string level_name_;
   std::vector<Kind> kinds_;
@@ -377,14 +398,39 @@ class Lack {
 }  // namespace
 
 GangLack WhyNoPlan(const Snapshot& snapshot, const DomainTree& tree, const TopologyLevels& levels,
-                   const GangToPlan& ask) {
+                   std::span<const std::shared_ptr<const PodRequest>> members, std::int64_t minimum,
+                   std::span<const GangRole> roles, bool for_good_only) {
   const auto is_refused = [](const auto& pod) { return !pod->refusal.empty(); };
-  const auto refused = std::ranges::find_if(ask.members, is_refused);
-  if (std::ssize(ask.members) - std::ranges::count_if(ask.members, is_refused) < ask.minimum) {
+  const auto refused = std::ranges::find_if(members, is_refused);
+  if (std::ssize(members) - std::ranges::count_if(members, is_refused) < minimum) {
     const std::string& name = (*refused)->id.name;
     return {name + " must be changed: " + (*refused)->refusal, name, true};
   }
-  return Lack(snapshot, tree, levels, ask).Find();
+  const auto ask_of = [&](const GangPart* part) {
+    Ask ask{.minimum = part == nullptr ? minimum : 0};
+    for (const auto& pod : members) {
+      if (part == nullptr || part->Has(pod->role)) ask.members.push_back(pod.get());
+    }
+    for (const GangRole& role : roles) {
+      if (part != nullptr && part->Has(role.name)) ask.minimum += role.minimum;
+    }
+    if (minimum >= std::ssize(members)) ask.minimum = std::ssize(ask.members);
+    return ask;
+  };
+  // Parts have domains of their own.
+  const PodRequest& first = *members.front();
+  const bool has_parts = RequiresParts(first.gang);
+  for (const GangPart& part : first.gang.parts) {
+    Ask ask = ask_of(&part);
+    if (!has_parts || part.preferred || ask.minimum < 1) continue;  // none of it has to start
+    if (std::ssize(ask.members) < ask.minimum) continue;
+    const std::string pods = part.roles.empty() ? "its pods" : "the pods of " + GroupsText(part);
+    GangLack never = Lack(snapshot, tree, levels, std::move(ask), part.level, pods).FindForGood();
+    if (never.for_good) return never;
+  }
+  const auto level = has_parts ? std::nullopt : first.domain.required;
+  Lack whole(snapshot, tree, levels, ask_of(nullptr), level);
+  return for_good_only ? whole.FindForGood() : whole.Find();
 }
 
 }  // namespace berth
