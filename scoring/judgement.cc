@@ -284,6 +284,7 @@ std::optional<VictimSet> AgreedVictims(const Snapshot& snapshot, const PodReques
     const auto more = VictimsOn(snapshot, pod, group, index, others->uids, limits, reservations);
     return more && more->empty() ? std::move(others) : std::nullopt;
   }
+  if (limits.ending && !limits.ending->empty()) return all;  // what is left of them would be broken
   auto lighter = LighterVictimsOn(snapshot, pod, group, index, all, limits, reservations);
   return lighter && !breaks(*lighter) ? std::move(lighter) : std::move(all);
 }

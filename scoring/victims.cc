@@ -24,10 +24,6 @@ using Mask = std::uint64_t;  // of units
 
 constexpr Mask Bit(std::size_t i) { return Mask{1} << i; }
 
-bool MayBeEvictedFor(const PodRecord& held, const PodRequest& pod) {
-  return held.state == PodState::kBound && held.pod.priority < pod.priority;
-}
-
 // Pods that are evicted together: a single one, or a gang.
 struct Unit {
   std::vector<const PodRecord*> pods;  // by UID
@@ -430,7 +426,8 @@ std::vector<Unit> UnitsOf(const Node& node, const Node& left, const PodRequest& 
   for (auto& [gang, members] : by_gang) {
     if (!gangs || gang == pod.gang.id || !limits.gang_size) continue;
     const bool all_may_go = members.size() == MembersOn(left, gang);
-    if (!all_may_go || MembersOn(node, gang) != limits.gang_size(gang)) continue;
+    if (!all_may_go) continue;
+    if (!limits.Ends(gang) && MembersOn(node, gang) != limits.gang_size(gang)) continue;
     units.push_back(UnitOf(std::move(members), allowance, limits.now));
   }
   std::erase_if(units, [&allowance](const Unit& unit) {
@@ -444,6 +441,10 @@ std::vector<Unit> UnitsOf(const Node& node, const Node& left, const PodRequest& 
 }
 
 }  // namespace
+
+bool MayBeEvictedFor(const PodRecord& held, const PodRequest& pod) {
+  return held.state == PodState::kBound && held.pod.priority < pod.priority;
+}
 
 std::int64_t GpuMilliOf(const PodRecord& held) {
   std::int64_t milli = 0;
@@ -479,7 +480,8 @@ bool BreaksGang(const Node& node, std::span<const std::string> uids, const Evict
   for (const std::string& uid : uids) {
     const PodRecord* const held = node.FindPod(uid);
     const bool ends = held == nullptr || held->leaving;  // in any case
-    if (!ends && !held->pod.gang.empty()) going[held->pod.gang.id].push_back(held);
+    if (ends || held->pod.gang.empty() || limits.Ends(held->pod.gang.id)) continue;
+    going[held->pod.gang.id].push_back(held);
   }
   return std::ranges::any_of(going, [&limits](const auto& gang) {
     const std::optional<int>& minimum = gang.second.front()->pod.gang.minimum;

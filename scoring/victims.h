@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,6 +50,11 @@ struct EvictionLimits {
   WallTime now = {};
   // kube-scheduler may evict a part of a gang where no other node will do.
   bool gangs_may_break = false;
+  // Gangs of which all goes, on other nodes too, so that none of them is broken. nullptr: none.
+  const std::set<GangId>* ending = nullptr;
+  [[nodiscard]] bool Ends(const GangId& gang) const {
+    return ending != nullptr && ending->contains(gang);
+  }
 };
 
 using NodeSuffices = std::function<bool(const Node& left)>;
@@ -56,6 +62,8 @@ using NodeSuffices = std::function<bool(const Node& left)>;
 // The node without the pods with these UIDs (UIDs of others change nothing) / without these.
 Node WithoutPods(const Node& node, std::span<const std::string> uids);
 Node WithoutPods(const Node& node, std::vector<const PodRecord*> gone);
+
+bool MayBeEvictedFor(const PodRecord& held, const PodRequest& pod);
 
 // Everything on the node that may be evicted for the pod, gangs whole and as many pods of a budget
 // as it allows, those of the lowest priority first; also pods without GPUs.

@@ -14,7 +14,7 @@
 #include "bench/load/berth_server.h"
 #include "bench/replay/http_calls.h"
 #include "bench/replay/latency.h"
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 #include "server/http/http_server.h"
 
 namespace berth::load {

@@ -13,7 +13,7 @@
 #include "bench/load/timed_call.h"
 #include "bench/replay/http_calls.h"
 #include "bench/replay/latency.h"
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 
 namespace berth::load {
 namespace {

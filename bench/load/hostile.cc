@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "bench/load/berth_server.h"
 #include "bench/replay/http_calls.h"
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 
 namespace berth::load {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "bench/replay/http_calls.h"
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 
 namespace berth::load {
 

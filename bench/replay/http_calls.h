@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 
 namespace berth::http {
 

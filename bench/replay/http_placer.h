@@ -10,7 +10,7 @@
 
 #include "bench/replay/engine_placer.h"
 #include "bench/replay/replay.h"
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 
 namespace berth::replay {
 

@@ -70,7 +70,7 @@ Result<TraceTask> TaskOf(const CsvTable& table, std::size_t row, const OptionalC
                    std::to_string(milli));
   }
   if (columns.gpu_spec != CsvTable::npos) task.gpu_spec = table.at(row, columns.gpu_spec);
-  if (columns.priority != CsvTable::npos) {
+  if (columns.priority != CsvTable::npos && !table.at(row, columns.priority).empty()) {
     constexpr std::int64_t kLargest = std::numeric_limits<int>::max();
     BERTH_TRY(const std::int64_t priority,
               table.Integer(row, columns.priority, -kLargest, kLargest));

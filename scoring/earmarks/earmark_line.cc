@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 
 #include "cluster/values/held_bytes.h"
 #include "scoring/admission.h"

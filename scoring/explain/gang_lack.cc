@@ -301,12 +301,14 @@ class Lack {
   }
 
   [[nodiscard]] GangLack TooFewGpus(const Sum& sum) const {
+    const Kind& kind = kinds_[sum.kinds.front()];
+    if (MostIn(sum.there) == 0 && berth::MostIn(kind, true) != nullptr) return NeverTaken(kind);
     const std::string pool = sum.kinds.size() == 1 ? PoolOf(*sum.first) : "";
     std::string text =
         "never on these nodes: " + Asked(sum) + ", and " +
         (level_ ? "the largest has " : "the nodes" + pool + " that they accept have ") +
         Has(MostIn(sum.there));
-    for (const auto& of : kinds_[sum.kinds.front()].nodes) {
+    for (const auto& of : kind.nodes) {
       if (of.first.never && !of.first.lacks.empty()) {
         AddFact(text, TextOf(snapshot_, *sum.first, of));
       }

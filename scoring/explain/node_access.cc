@@ -112,6 +112,14 @@ Reason BesidesNoGpus(const Node& node, const RequestShape& shape, Reason found) 
   return VerdictOf(then) == Verdict::kUnresolvable ? then : found;
 }
 
+// Whether a person's doing alone closes it, which is easily undone.
+bool OnlyCordoned(const Node& node, const PodRequest& pod) {
+  if (!node.spec().cordoned()) return false;
+  NodeSpec open = node.spec();
+  std::erase_if(open.taints, [](const Taint& taint) { return taint.key == kCordonTaint; });
+  return ClosedBy(Node(std::make_shared<const NodeSpec>(open), {}), pod) == Reason::kFits;
+}
+
 }  // namespace
 
 bool PassesByItself(const Taint& taint) {
@@ -152,9 +160,9 @@ ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
     ++closed.nodes;
     if (FirstObjection(node, shape) == Reason::kFits) {
       ++closed.would_take;
-      const bool is_cordoned = node.spec().cordoned();  // a person's doing, and easily undone
-      if (closed.taker.empty() || (is_cordoned && !takes_cordoned)) closed.taker = node.spec().name;
-      takes_cordoned = takes_cordoned || is_cordoned;
+      const bool cordoned = !takes_cordoned && OnlyCordoned(node, question.pod);
+      if (closed.taker.empty() || cordoned) closed.taker = node.spec().name;
+      takes_cordoned |= cordoned;
     }
     kinds.reasons.insert(reason);
     if (reason != Reason::kTaintNotTolerated) continue;

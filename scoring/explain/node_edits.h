@@ -39,10 +39,9 @@ struct EditedNodes {
 
 // An added node has what the other one or the shape has, and of its pods those of DaemonSets and
 // static ones. It is ready, its GPUs are in order, and it has no taint of a passing condition
-// (node.kubernetes.io/...). Its domains are those
-// of the other one. Nodes may be removed and copied at once. Error: kNotFound for a node that is
-// not there, kInvalidArgument for a count out of range; the message begins with the field
-// ("add[0].like: ").
+// (node.kubernetes.io/...). Its domains are those of the other one. Nodes may be removed and copied
+// at once. Error: kNotFound for a node that is not there, kInvalidArgument for a count out of
+// range; the message begins with the field ("add[0].like: ").
 Result<EditedNodes> Edit(const std::shared_ptr<const Snapshot>& snapshot, const NodeEdits& edits);
 
 }  // namespace berth

@@ -71,8 +71,8 @@ void Describe(const NodeSpec& spec, NodePool& pool) {
   pool.not_autoscaled = is_azure && spec.mig.known() ? kNoAzureMig : "";
 }
 
-// What a new node of a pool is like is what most of it has: ready, all of its GPUs, and all devices
-// of other plugins, whose number is 0 where their plugin is gone from one node.
+// A new node of a pool is like the one that lacks least: ready, with all GPUs and the devices of
+// other plugins, whose number is 0 where their plugin is gone from a node.
 using Wholeness = std::tuple<bool, int, std::ptrdiff_t>;
 
 Wholeness WholenessOf(const NodeSpec& spec) {

@@ -62,9 +62,11 @@ namespace {
 // Between a number of nodes that is too small and one that suffices the smallest is looked for
 // where that is so cheap.
 constexpr std::size_t kMostNodesToSpare = 512;
+constexpr int kMostTriesOfGangs = 16;  // which of those on several nodes go
 
 struct Clearable {
   NodeIndex node = kNoNode;
+  GangId gang = {};               // that ends with others on other nodes
   std::vector<std::string> uids;  // that may go
   int priority = std::numeric_limits<int>::min();
   int pods = 0;
@@ -79,6 +81,7 @@ std::vector<Clearable> ClearableNodes(const Snapshot& snapshot, const PodRequest
     Clearable clearable{.node = index, .uids = EvictableFrom(node, pod, limits)};
     for (const std::string& uid : clearable.uids) {
       const PodRecord* const held = node.FindPod(uid);
+      if (limits.Ends(held->pod.gang.id)) clearable.gang = held->pod.gang.id;
       if (held->leaving) continue;
       clearable.priority = std::max(clearable.priority, held->pod.priority);
       ++clearable.pods;
@@ -86,9 +89,62 @@ std::vector<Clearable> ClearableNodes(const Snapshot& snapshot, const PodRequest
     if (!clearable.uids.empty()) nodes.push_back(std::move(clearable));
   }
   std::ranges::sort(nodes, {}, [](const Clearable& node) {
-    return std::tuple(node.priority, node.pods, node.node);
+    return std::tuple(node.priority, node.pods, std::cref(node.gang), node.node);
   });
   return nodes;
+}
+
+const PodRequest& LeastOf(const GangAsk& ask) {
+  const auto priority = [](const GangMember& member) { return member.pod.priority; };
+  return std::ranges::min_element(ask.members, {}, priority)->pod;
+}
+
+struct GangOnNodes {
+  GangId id = {};
+  std::set<NodeIndex> nodes = {};     // of all of its pods
+  std::set<NodeIndex> to_clear = {};  // of those with GPUs that do not end anyway
+  int priority = std::numeric_limits<int>::min();
+  std::vector<const PodRecord*> pods = {};
+
+  [[nodiscard]] bool Allows(const PodDisruptionBudget& budget) const {
+    const auto spends = [&budget](const PodRecord* held) {
+      return !held->leaving && budget.Covers(held->pod);
+    };
+    return std::cmp_less_equal(std::ranges::count_if(pods, spends),
+                               std::max(budget.disruptions_allowed, 0));
+  }
+};
+
+// Gangs on several nodes all of whose pods may be evicted for the pod, the least important first.
+std::vector<GangOnNodes> GangsOnNodes(const Snapshot& snapshot, const PodRequest& pod,
+                                      const EvictionLimits& limits) {
+  std::map<GangId, GangOnNodes> found;
+  for (NodeIndex index = 0; limits.gang_size && index < snapshot.size(); ++index) {
+    if (snapshot.node(index).lowest_priority() >= pod.priority) continue;
+    for (const auto& held : snapshot.node(index).pods()) {
+      if (held->pod.gang.empty() || held->pod.gang.id == pod.gang.id) continue;
+      if (!held->leaving && !MayBeEvictedFor(*held, pod)) continue;
+      GangOnNodes& gang = found[held->pod.gang.id];
+      gang.pods.push_back(held.get());
+      gang.nodes.insert(index);
+      if (held->leaving) continue;
+      gang.priority = std::max(gang.priority, held->pod.priority);
+      if (held->pod.shape.wants_gpu()) gang.to_clear.insert(index);
+    }
+  }
+  std::vector<GangOnNodes> gangs;
+  for (auto& [id, gang] : found) {
+    if (gang.nodes.size() < 2 || gang.pods.size() != limits.gang_size(id)) continue;
+    const GangOnNodes& its = gang;
+    if (!std::ranges::all_of(limits.budgets, [&its](const auto& b) { return its.Allows(b); }))
+      continue;
+    gang.id = id;
+    gangs.push_back(std::move(gang));
+  }
+  std::ranges::sort(gangs, {}, [](const GangOnNodes& gang) {
+    return std::tuple(gang.priority, gang.pods.size(), std::cref(gang.id));
+  });
+  return gangs;
 }
 
 // The plan where the first nodes are emptied.
@@ -126,6 +182,9 @@ class AfterClearing final : public BesideKept {
   void Begin() override {
     nodes_.clear();
     fit_now.clear();
+    cleared.clear();
+    ending.clear();
+    victims.clear();
     BesideKept::Begin();
   }
 
@@ -153,6 +212,9 @@ class AfterClearing final : public BesideKept {
   }
 
   std::set<std::size_t> fit_now;
+  std::set<NodeIndex> cleared;
+  std::set<GangId> ending;  // of limits.ending those of which somebody goes
+  std::set<std::string> victims;
 
  private:
   struct OnNode {
@@ -160,15 +222,25 @@ class AfterClearing final : public BesideKept {
     std::shared_ptr<const Node> by_scheduler;  // with those that are nominated
   };
 
-  [[nodiscard]] bool AreNamed(const GangPlan::Place& place, const OnNode& on) const {
+  bool AreNamed(const GangPlan::Place& place, const OnNode& on) {
     const EvictionLimits& limits = clearing_.limits;
     const PodRequest& pod = PodOf(place);
     const auto named = SchedulerVictims(*on.by_scheduler, pod, limits.budgets);
-    return named && AgreedVictims(snapshot().With(place.node, on.now), pod, {}, place.node, *named,
-                                  limits, &clearing_.kept, limits.gangs_may_break);
+    if (!named) return false;
+    const auto agreed = AgreedVictims(snapshot().With(place.node, on.now), pod, {}, place.node,
+                                      *named, limits, &clearing_.kept, limits.gangs_may_break);
+    if (!agreed) return false;
+    cleared.insert(place.node);
+    for (const std::string& uid : agreed->uids) {
+      const PodRecord* const held = on.now->FindPod(uid);
+      if (held == nullptr) continue;
+      victims.insert(held->pod.id.full_name());
+      if (limits.Ends(held->pod.gang.id)) ending.insert(held->pod.gang.id);
+    }
+    return true;
   }
 
-  const Clearing& clearing_;
+  const Clearing clearing_;
   std::map<NodeIndex, OnNode> nodes_;
 };
 
@@ -176,10 +248,7 @@ class AfterClearing final : public BesideKept {
 
 tl::expected<GangPlan, GangShortage> PlanAfterEvictions(const Planning& with, const GangAsk& ask,
                                                         const EvictionLimits& limits) {
-  const PodRequest& least = std::ranges::min_element(ask.members, {}, [](const GangMember& member) {
-                              return member.pod.priority;
-                            })->pod;
-  const std::vector<Clearable> nodes = ClearableNodes(*with.snapshot, least, limits);
+  const std::vector<Clearable> nodes = ClearableNodes(*with.snapshot, LeastOf(ask), limits);
   if (nodes.empty()) return PlanGang(with, ask);
   const auto first = [&nodes](std::size_t count) { return std::span(nodes).first(count); };
   std::size_t too_few = 0, enough = std::min(nodes.size(), ask.members.size());
@@ -210,13 +279,47 @@ std::optional<ClearedPlan> PlanToClear(const Planning& with, GangAsk ask,
       if (member.fixed != node) Exclude(member, node);
     }
   }
-  AfterClearing check(ask, *with.snapshot, clearing);
-  auto plan = PlanChecked(
-      ask,
-      [&](const GangAsk& members) { return PlanAfterEvictions(with, members, clearing.limits); },
-      check);
-  if (!plan) return std::nullopt;
-  return ClearedPlan{*std::move(plan), std::move(check.fit_now)};
+  std::set<NodeIndex> cleared;
+  std::set<GangId> ending;
+  EvictionLimits limits = clearing.limits;
+  limits.ending = &ending;
+  const auto plan_so = [&]() -> std::optional<ClearedPlan> {
+    AfterClearing check(ask, *with.snapshot, {clearing.kept, limits, clearing.nominated});
+    auto plan = PlanChecked(
+        ask, [&](const GangAsk& members) { return PlanAfterEvictions(with, members, limits); },
+        check);
+    if (!plan) return std::nullopt;
+    cleared = std::move(check.cleared);
+    return ClearedPlan{*std::move(plan), std::move(check.fit_now), std::move(check.ending),
+                       std::move(check.victims)};
+  };
+  auto found = plan_so();
+  if (found || clearing.nominated == nullptr) return found;
+  // Gangs on several nodes: as few as will do, each of which goes whole.
+  std::vector<GangOnNodes> gangs = GangsOnNodes(*with.snapshot, LeastOf(ask), limits);
+  for (const GangOnNodes& gang : gangs) ending.insert(gang.id);
+  if (gangs.empty() || !plan_so()) return std::nullopt;
+  ending.clear();
+  std::optional<ClearedPlan> breaking;
+  std::size_t next = 0, more = 1;
+  for (int tries = 0; tries < kMostTriesOfGangs; ++tries) {
+    found = plan_so();
+    if (!found) {
+      if (next == gangs.size()) break;
+      for (std::size_t i = 0; i < more && next < gangs.size(); ++i) ending.insert(gangs[next++].id);
+      if (tries >= kMostTriesOfGangs / 4) more *= 2;
+      continue;
+    }
+    std::size_t broken = 0;
+    for (const GangOnNodes& gang : gangs) {
+      if (!found->ending.contains(gang.id) || std::ranges::includes(cleared, gang.to_clear))
+        continue;
+      broken += ending.erase(gang.id);
+    }
+    if (broken == 0) return found;
+    if (limits.gangs_may_break && !breaking) breaking = std::move(found);
+  }
+  return breaking;
 }
 
 }  // namespace berth

@@ -87,9 +87,14 @@ struct Clearing {
 struct ClearedPlan {
   GangPlan plan;
   std::set<std::size_t> fit_now;  // members of the ask for which nobody has to go
+  std::set<GangId> ending = {};   // on several nodes, of which all goes: EvictionLimits::ending
+  std::set<std::string> victims = {};  // "namespace/name"
 };
 // PlanAfterEvictions where all that is needed comes true: kube-scheduler names victims on the nodes
-// for each member that needs them, Berth agrees, and what is kept for others is left to them.
+// for each member that needs them, Berth agrees, and what is kept for others is left to them. A
+// gang on several nodes goes only where nothing else will do, if all of its nodes with GPUs are
+// cleared: nobody else asks for the eviction of what is left of it. gangs_may_break: where even
+// that will not do, single members of it go.
 std::optional<ClearedPlan> PlanToClear(const Planning& with, GangAsk ask, const Clearing& clearing);
 
 }  // namespace berth

@@ -52,7 +52,7 @@ std::int64_t WeightOf(const PodRequest& pod) {
 }  // namespace
 
 std::string_view TextOf(Stays stays) {
-  constexpr std::array<std::string_view, 14> kTexts = {
+  constexpr std::array<std::string_view, 15> kTexts = {
       "",
       "it is starting or ending",
       "it is not known whether a controller would make it anew",
@@ -66,6 +66,7 @@ std::string_view TextOf(Stays stays) {
       "its disruption budget allows no eviction now",
       "it is part of a gang",
       "it has devices by ResourceClaims",
+      "another scheduler would place its successor (spec.schedulerName)",
       "Berth may not move it by its settings, or does not judge all that it needs"};
   return kTexts[static_cast<std::size_t>(stays)];
 }
@@ -89,6 +90,9 @@ Stays WhyItStays(const PodRecord& pod, const MoveRules& rules) {
   if (pod.state != PodState::kBound || pod.leaving) return Stays::kUnder;
   if (pod.life.comes_back) return Stays::kComesBack;
   if (!pod.pod.refusal.empty()) return Stays::kUnknown;  // nobody would place its successor
+  if (!rules.schedulers.empty() && !rules.schedulers.contains(pod.pod.scheduler)) {
+    return Stays::kScheduler;
+  }
   if (const Stays stays = OfMobility(pod.pod.mobility); stays != Stays::kNot) return stays;
   if (pod.pod.keep) return Stays::kKeep;
   if (!pod.pod.gang.empty()) return Stays::kGang;

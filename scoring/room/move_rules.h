@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,7 @@ enum class Stays : std::uint8_t {
   kBudget,      // its disruption budget allows none now, or it has several
   kGang,        // a gang would have to move as a whole
   kClaims,      // it has devices by ResourceClaims
+  kScheduler,   // another scheduler would place its successor
   kNotAllowed,  // MoveRules::allows
 };
 // "no controller would make it anew": after "NAME stays: ". Empty: it may be moved.
@@ -58,6 +60,8 @@ struct MoveRules {
   // Others are not moved; empty: all may be.
   std::function<bool(const PodRecord& pod)> allows = {};
   bool keep_model = true;  // pods with GPUs move to GPUs of the same model
+  // spec.schedulerName of those that ask Berth: pods of others stay. Empty: not known.
+  std::set<std::string> schedulers = {};
 };
 
 Stays WhyItStays(const PodRecord& pod, const MoveRules& rules);

@@ -95,7 +95,7 @@ class UnitPlanner {
     }
     RoomUnit unit{.name = gang.full_name(), .is_gang = true};
     if (std::ssize(members) < needed) {
-      unit.problem = "it needs " + CountText(needed, "more pod") + ", and " +
+      unit.problem = "of the " + CountText(needed, "pod") + " that it needs, " +
                      std::to_string(members.size()) + (members.size() == 1 ? " waits" : " wait");
     } else if (RequiresParts(first.gang)) {
       unit.problem = "its groups have topology levels of their own, and room is not planned so";

@@ -256,7 +256,8 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& asked_at, const PodRequ
                         .fitting = nodes.size()});
     return {nodes.begin(), nodes.end()};
   }
-  const auto [budgets, limits] = LimitsNow();
+  auto [budgets, limits] = LimitsNow();
+  GangVerdict verdict;
   GroupPlaces group = pod.domain.required ? GroupOf(snapshot, pod) : GroupPlaces();
   std::vector<NodeVictims> kept, going, breaking;
   std::vector<bool> seen(snapshot->size());
@@ -264,7 +265,8 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& asked_at, const PodRequ
                  evictions_.AwaitedElsewhere(pod.id.uid, *snapshot, nodes);
   NodeIndex only = kNoNode;  // kNoNode: any of them
   if (!in_vain && StartsWithGang(*now.policy, pod)) {
-    const GangVerdict verdict = PreemptMember(now, pod, nodes, limits);
+    verdict = PreemptMember(now, pod, nodes, limits);
+    limits.ending = &verdict.ending;
     in_vain = verdict.kind == GangVerdict::Kind::kNotNow;
     only = verdict.node;
     if (only != kNoNode) group = {};  // the plan has the whole gang in one domain
@@ -309,6 +311,12 @@ std::optional<NodeVictims> Extender::VictimsFor(const Moment& now, const PodRequ
   auto agreed = AgreedVictims(*now.snapshot, pod, group, index, {asked.uids, asked.pdb_violations},
                               limits, &now.reservations, breaks_gangs);
   if (!agreed) return std::nullopt;
+  for (const auto& held : now.snapshot->node(index).pods()) {  // also those it did not name
+    const bool goes = limits.Ends(held->pod.gang.id) && !held->leaving;
+    if (goes && std::ranges::find(agreed->uids, held->pod.id.uid) == agreed->uids.end()) {
+      agreed->uids.push_back(held->pod.id.uid);
+    }
+  }
   NodeVictims all = asked;
   all.uids = std::move(agreed->uids);
   all.pdb_violations = agreed->pdb_violations;

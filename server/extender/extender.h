@@ -140,7 +140,7 @@ class Extender {
   void LookAtGangs();
   // What is kept for pods that wait, at this moment: to be called some times a second.
   void LookAtEarmarks();
-  void TakeOverGangs();
+  void TakeOverGangs(Duration patience = gangs::kNudgeAfter);  // as GangTable::TakeOver
   // Of a cluster that stands still, before there are verbs: takes over its gangs, and looks until
   // each was looked at once. Ends after kLongestStock, whatever is left then.
   void TakeStock();

@@ -108,15 +108,15 @@ void Extender::LookAtGangs() {
   Do(std::move(actions));
 }
 
-void Extender::TakeOverGangs() {
+void Extender::TakeOverGangs(Duration patience) {
   if (parts_.gangs == nullptr) return;
   GangActions actions;
-  parts_.gangs->TakeOver(*policy()->engine, parts_.clock.Now(), actions);
+  parts_.gangs->TakeOver(*policy()->engine, parts_.clock.Now(), patience, actions);
   Do(std::move(actions));
 }
 
 void Extender::TakeStock() {
-  TakeOverGangs();
+  TakeOverGangs(Duration());
   if (parts_.gangs == nullptr) return;
   const Instant until = parts_.clock.Now() + kLongestStock;
   std::size_t left = parts_.gangs->Views(parts_.clock.Now()).size() / gangs::kPlansOfALook + 1;

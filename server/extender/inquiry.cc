@@ -16,14 +16,24 @@ namespace berth {
 
 PodExplanation Inquiry::Explain(const PodRequest& pod, const PodSaid& said) const {
   const auto [budgets, limits] = extender_.LimitsNow();
-  return ExplainPod(*now_.policy->engine, {.snapshot = now_.snapshot,
-                                           .pod = pod,
-                                           .group = extender_.GroupOf(now_.snapshot, pod),
-                                           .limits = limits,
-                                           .behind_scheduler = parts_.behind_scheduler,
-                                           .guard = now_.policy->guard,
-                                           .said = said,
-                                           .reservations = &now_.reservations});
+  Engine& engine = *now_.policy->engine;
+  PodExplanation told = ExplainPod(engine, {.snapshot = now_.snapshot,
+                                            .pod = pod,
+                                            .group = extender_.GroupOf(now_.snapshot, pod),
+                                            .limits = limits,
+                                            .behind_scheduler = parts_.behind_scheduler,
+                                            .guard = now_.policy->guard,
+                                            .said = said,
+                                            .reservations = &now_.reservations});
+  if (!told.preemption || !extender_.StartsWithGang(*now_.policy, pod)) return told;
+  const auto victims = parts_.gangs->WouldEvict(engine, pod, limits, parts_.clock.Now());
+  if (victims.empty()) return told;
+  told.preemption = PreemptionOutlook{.helps = true};
+  told.preemption->victims.assign(victims.begin(), victims.end());
+  told.preemption->text = "its priority lets its gang, as a whole, preempt " +
+                          CountText(std::ssize(victims), "pod") + ": " +
+                          Listed(told.preemption->victims, 8);
+  return told;
 }
 
 WhatIfAsk Inquiry::AskAbout(std::span<const PodRequest> pods, const NodeEdits& nodes,
@@ -62,7 +72,8 @@ RoomAsk Inquiry::AskForMoves(const EvictionLimits& limits) const {
           .goal = {},
           .rules = {.now = limits.now,
                     .budgets = limits.budgets,
-                    .keep_model = now_.policy->moves_keep_model},
+                    .keep_model = now_.policy->moves_keep_model,
+                    .schedulers = extender_.pending().Schedulers()},
           .guard = now_.policy->guard,
           .reservations = &now_.reservations};
 }
@@ -78,6 +89,9 @@ RoomUnits Inquiry::WouldMakeRoom(std::span<const PodRequest> pods, const RoomGoa
                 .model = goals.model,
                 .starts_whole = StartsWhole()};
   wish.ask.rules.allows = limits.may_move;
+  if (std::set<std::string>& schedulers = wish.ask.rules.schedulers; schedulers.empty()) {
+    for (const PodRequest& pod : pods) schedulers.insert(pod.scheduler);  // a file: nobody asks
+  }
   if (parts_.domains != nullptr) wish.tree = parts_.domains->Of(now_.snapshot);
   wish.limits = [&]() -> std::optional<SearchLimits> {
     const Instant begin = parts_.clock.Now();

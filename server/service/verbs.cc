@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/service/verbs.h"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 

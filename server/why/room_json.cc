@@ -63,7 +63,7 @@ class RoomTeller {
     std::string text = CountText(moves, "move") + (moves == 1 ? " makes" : " make") + " room for " +
                        std::to_string(moved) + " of " +
                        CountText(std::ssize(report_.told.units), "goal");
-    if (fit > 0) text += "; " + std::to_string(fit) + " need no move";
+    if (fit > 0) text += "; " + std::to_string(fit) + (fit == 1 ? " needs" : " need") + " no move";
     if (none > 0) text += "; for " + std::to_string(none) + " no plan was found";
     if (report_.told.beyond > 0) {
       text += "; " + std::to_string(report_.told.beyond) + " more were not looked at";

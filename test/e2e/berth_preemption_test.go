@@ -72,6 +72,35 @@ func TestAGangOfHigherPriorityMakesRoomForAllOfItOrForNoneOfIt(t *testing.T) {
 	left(3 + 4)
 }
 
+// A gang on three nodes stays where only two of its pods are in the way, and goes whole where all are.
+func TestAGangOnSeveralNodesIsEvictedWholeOrNotAtAll(t *testing.T) {
+	plane := startCluster(t, 3)
+	plane.AddPriorityClass("high", 1000)
+	plane.CreatePods(aGang("low", 3, 8, inBerthsWords)...)
+	plane.WaitBound(30 * time.Second)
+	important := func(name string, size int) []*v1.Pod {
+		pods := aGang(name, size, 8, inBerthsWords)
+		for _, pod := range pods {
+			pod.Spec.PriorityClassName = "high"
+		}
+		return pods
+	}
+	pair := important("pair", 2)
+	plane.CreatePods(pair...)
+	plane.WaitPending(pair[1].Name, 30*time.Second)
+	time.Sleep(3 * time.Second) // room for evictions that must not come
+	if pods, err := plane.ListPods(""); err != nil || len(pods) != 3+2 {
+		t.Errorf("want nobody evicted, so 5 pods, got %d (%v)", len(pods), err)
+	}
+	plane.Kubectl("delete", "pod", pair[0].Name, pair[1].Name)
+	plane.CreatePods(important("three", 3)...)
+	plane.WaitBound(60 * time.Second)
+	plane.CheckGrants()
+	if pods, err := plane.ListPods(""); err != nil || len(pods) != 3 {
+		t.Errorf("want the whole gang evicted, so 3 pods, got %d (%v)", len(pods), err)
+	}
+}
+
 // Shares are invisible to the scheduler's own preemption: without a victim that helps nobody may be evicted.
 func TestNobodyIsEvictedForAPodThatCannotFitAnyway(t *testing.T) {
 	plane := fullPlane(t)

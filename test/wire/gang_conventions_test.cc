@@ -105,6 +105,13 @@ TEST_F(GangConventionsTest, BerthRefusesSizesThatMakeNoSense) {
               "annotation berth.dev/gang-size: want a number of pods from 1 to 10000, got \"" +
                   std::string(size) + "\"");
   }
+  EXPECT_EQ(problem({{"berth.dev/gang", ""}, {"berth.dev/gang-size", "2"}}),
+            "annotation berth.dev/gang-size: want the gang's name in berth.dev/gang beside it, which "
+            "is missing or empty");
+  EXPECT_EQ(problem({{"berth.dev/gang-min", "2"}}),
+            "annotation berth.dev/gang-min: want the gang's name in berth.dev/gang beside it, which "
+            "is missing or empty");
+  EXPECT_EQ(problem({{"berth.dev/gang", ""}}), "") << "it is in none, and says nothing else";
   EXPECT_EQ(
       problem({{"berth.dev/gang", "g"}, {"berth.dev/gang-size", "4"}, {"berth.dev/gang-min", "5"}}),
       "annotation berth.dev/gang-min: want at most the 4 of berth.dev/gang-size, got \"5\"");

@@ -242,6 +242,15 @@ TEST(PodRules, AnAnnotationThatIsNotKnownRefusesThePodAndIsNamed) {
             "annotation berth.dev/unheard-of: not known to this version of berth");
 }
 
+// What a tenant writes is shown to others, in terminals too.
+TEST(PodRules, AnAnnotationMovesNoCursorAndBeginsNoLine) {
+  EXPECT_EQ(
+      Read(Annotated("berth.dev/link", "x\x1b[2J\nall is well")).refusal.find_first_of("\x1b\n"),
+      std::string::npos);
+  const PodRequest pod = Read(Annotated("berth.dev/gpu-model", "H\x1b[2J\nfine"));
+  EXPECT_EQ(pod.shape.models, (std::vector<std::string>{"H [2J fine"}));
+}
+
 TEST(PodRules, EveryAnnotationThatIsSuggestedIsKnown) {
   for (const char* name : {"gpu-model",
                            "link",

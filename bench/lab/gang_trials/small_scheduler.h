@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "bench/lab/gang_trials/bind_client.h"
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 
 namespace berth::gang_trials {
 

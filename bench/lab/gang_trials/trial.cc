@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "bench/lab/gang_trials/world.h"
 #include "bench/replay/http_calls.h"
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 
 namespace berth::gang_trials {
 namespace {

@@ -14,7 +14,7 @@
 #include "bench/lab/gang_trials/world.h"
 #include "bench/replay/http_calls.h"
 #include "bench/replay/latency.h"
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 
 namespace berth::gang_trials {
 namespace {

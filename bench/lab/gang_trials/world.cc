@@ -10,7 +10,7 @@
 #include "bench/replay/http_calls.h"
 #include "bench/replay/text.h"
 #include "config/config.h"
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 
 namespace berth::gang_trials {
 namespace {

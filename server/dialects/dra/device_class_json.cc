@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/dra/slice_json.h"
 #include "topology/gpu_vendor.h"

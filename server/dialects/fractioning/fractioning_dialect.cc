@@ -24,7 +24,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/quantity.h"
 #include "base/text.h"

@@ -397,6 +397,11 @@ std::span<const std::string_view> PreferredLevelKeys() {
 Status ReadGang(const PodParts& parts, Gang& gang, std::span<const std::string> controllers) {
   BERTH_TRY_STATUS(ReadFirst(parts, controllers, gang));
   if (!gang.empty()) gang.one_by_one = MadeOneByOne(parts);
+  for (const std::string_view key : {kBerthTotal, kConventions.front().minimum}) {
+    if (!gang.empty() || parts.Annotation(key) == nullptr) continue;
+    return Invalid("annotation " + std::string(key) +
+                   ": want the gang's name in berth.dev/gang beside it, which is missing or empty");
+  }
   return {};
 }
 

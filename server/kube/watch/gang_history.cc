@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/kube/watch/gang_history.h"
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>

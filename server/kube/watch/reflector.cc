@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/kube/watch/reflector.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <utility>

@@ -193,7 +193,8 @@ std::string RoomRun::WhyNot(const RoomOrder::Move& move) const {
   if (!(held->placement == move.from)) return name + " has other devices than planned";
   const auto budgets = parts_.budgets == nullptr ? nullptr : parts_.budgets->Current();
   MoveRules rules{.now = parts_.clock.Wall(),
-                  .keep_model = parts_.extender.policy()->moves_keep_model};
+                  .keep_model = parts_.extender.policy()->moves_keep_model,
+                  .schedulers = parts_.extender.pending().Schedulers()};
   if (budgets != nullptr) rules.budgets = *budgets;
   const Stays stays = WhyItStays(*held, rules);
   if (stays != Stays::kNot) return name + " stays: " + std::string(TextOf(stays));

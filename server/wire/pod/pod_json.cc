@@ -113,7 +113,7 @@ class PodReader {
       if (parts_.too_long.first.empty()) parts_.too_long = {std::string(name), value.size()};
       value = value.substr(0, kBeginning);
     }
-    parts_.annotations.emplace(name, value);
+    parts_.annotations.emplace(name, OnOneLine(std::string(value)));  // it is shown to others
   }
 
   // At most one of them is the controller.

@@ -127,12 +127,13 @@ const std::string kTimedHeader =
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time,priority\n";
 
 TEST(ReadTasks, ReadsTimesAndPriorityWhereAskedTo) {
-  const TempFile file(kTimedHeader + "a,1,1,1,1000,5,17,-3\n");
+  const TempFile file(kTimedHeader + "a,1,1,1,1000,5,17,-3\nb,1,1,1,1000,5,17,\n");
   const auto tasks = ReadTasks(file.path(), TaskTimes::kRequired);
   ASSERT_TRUE(tasks.has_value()) << tasks.error().message;
   EXPECT_EQ(tasks->front().created_s, 5);
   EXPECT_EQ(tasks->front().deleted_s, 17);
   EXPECT_EQ(tasks->front().priority, -3);
+  EXPECT_EQ(tasks->at(1).priority, 0) << "pandas writes nothing where there is none";
   const TempFile wrong(kTimedHeader + "a,1,1,1,1000,,,0\n");
   EXPECT_TRUE(ReadTasks(wrong.path()).has_value()) << "times are not looked at otherwise";
 }

@@ -387,6 +387,8 @@ TEST_F(ExplainPodTest, ClosedNodesWithRoomAreCounted) {
   EXPECT_EQ(told.closed.taker, "b1");
   nodes.push_back(ANode("z1").Gpus(2).Tainted("node.kubernetes.io/unschedulable"));
   EXPECT_EQ(Explain(nodes, APod("p").Whole(1)).closed.taker, "z1, which is cordoned");
+  const PodExplanation other = Explain(nodes, APod("p").Whole(1).Constrained(InPool("a")));
+  EXPECT_EQ(other.closed.taker, "b1") << "to uncordon z1 helps no pod of pool a";
   EXPECT_EQ(told.nearest.at(0).facts.name, "a100");
 }
 

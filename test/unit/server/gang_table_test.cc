@@ -657,8 +657,19 @@ TEST_F(GangTableTest, ANewLeaderWakesMembersRefusedByAnother) {
   Arrive({a_, b_, c_});
   extender_.TakeOverGangs();
   Delete(single);
-  Pass(milliseconds(200));
+  Pass(seconds(10));
+  EXPECT_EQ(waker_.names, Names()) << "pods that come before them may ask first";
+  EXPECT_EQ(Filter(APod("high").Whole(1).Priority(9)), "n");
+  Pass(seconds(2));
   EXPECT_EQ(waker_.names, (Names{"a", "b", "c"}));
+}
+
+TEST_F(GangTableTest, WhoIsAskedAboutAfterATakeOverIsPlannedAtOnce) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  extender_.TakeOverGangs();
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  EXPECT_EQ(bound_.size(), 3U);
 }
 
 TEST_F(GangTableTest, AFirstBindingThatNeverCameIsTriedWithAnother) {
@@ -818,15 +829,39 @@ TEST_F(GangTableTest, AMemberThatPreemptsWithoutFilterIsWoken) {
   EXPECT_EQ(waker_.names, (Names{"a", "b", "c"}));
 }
 
-TEST_F(GangTableTest, APodOfLowerPriorityInAGangElsewhereIsNotEvicted) {
-  Add(ANode("m").Gpus(2));
-  Add(ANode("n").Gpus(1));
-  ShowBound(Member("other-1", "other"), "m", {0});
-  ShowBound(Member("other-2", "other"), "n", {0});
-  const APod a = Member("a").Priority(10), b = Member("b").Priority(10),
-             c = Member("c").Priority(10);
-  Arrive({a, b, c});
-  EXPECT_EQ(Preempt(a, {"m", "n"}), "") << "a gang goes whole or not at all";
+TEST_F(GangTableTest, AGangOfWhichAPartWouldBeLeftIsNotEvicted) {
+  const Names names = {"m", "n", "o"};
+  for (const std::string& name : names) {
+    Add(name == "o" ? ANode(name).Gpus(1).Tainted("dedicated", "x") : ANode(name).Gpus(1));
+    ShowBound(Member("low-" + name, "low"), name, {0});
+  }
+  const APod a = Member("a").Priority(10).GangSize(2), b = Member("b").Priority(10).GangSize(2);
+  Arrive({a, b});
+  EXPECT_EQ(Preempt(a, names) + Preempt(b, names), "");
+  Use({{"berth"}, seconds(50), 0, true});
+  Add(ANode("p"));
+  Pass(seconds(2));
+  EXPECT_EQ(Preempt(a, names) + Preempt(b, names), "m: low-mn: low-n") << "gangs may break";
+}
+
+TEST_F(GangTableTest, AGangOnSeveralNodesIsEvictedWhole) {
+  for (const std::string name : {"m", "n"}) Add(ANode(name).Gpus(2));
+  const auto low = [](const char* name) { return Member(name, "low"); };
+  ShowBound(low("low-1").Whole(2), "m", {0, 1});
+  ShowBound(low("low-2"), "n", {0});
+  ShowBound(low("low-3"), "n", {1});
+  const auto pair = [](const char* name) { return Member(name).Whole(2).Priority(10).GangSize(2); };
+  const APod a = pair("a"), b = pair("b");
+  Arrive({a, b});
+  EXPECT_EQ(Preempt(a, {"m", "n"}), "m: low-1");
+  EXPECT_EQ(Preempt(b, {"m", "n"}), "n: low-2 low-3");
+  Delete(low("low-1"));
+  Pass(seconds(2));
+  EXPECT_EQ(Preempt(b, {"m", "n"}), "n: low-2 low-3") << "what is left of it goes too";
+  for (const char* name : {"low-2", "low-3"}) Delete(low(name));
+  Pass(seconds(2));
+  for (const APod& pod : {a, b}) Place(pod);
+  EXPECT_EQ(bound_.size(), 2U);
 }
 
 TEST_F(GangTableTest, AMemberBeyondTheMinimumMakesRoomForItselfAlone) {

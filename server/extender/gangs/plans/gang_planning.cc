@@ -153,6 +153,8 @@ GangClearing GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& 
       PlanToClear({left.lifted, *tree, engine, room_}, AskOf(*left.lifted, left.ask, kept),
                   {kept, limits, ask.nominated ? &*ask.nominated : nullptr});
   if (!cleared) return clearing;
+  clearing.ending = cleared->ending;
+  clearing.victims = cleared->victims;
   for (const GangPlan::Place& place : cleared->plan.places) {
     const bool fits = cleared->fit_now.contains(place.member);
     (fits ? clearing.beside : clearing.to_clear)

@@ -42,8 +42,10 @@ using NodesByUid = std::map<std::string, std::string>;
 // Where the members of a gang go for which there is room when others are gone. Empty: all together
 // would not fit even so.
 struct GangClearing {
-  NodesByUid to_clear;  // for these others have to go
-  NodesByUid beside;    // for these nobody has to
+  NodesByUid to_clear;                 // for these others have to go
+  NodesByUid beside;                   // for these nobody has to
+  std::set<GangId> ending = {};        // EvictionLimits::ending
+  std::set<std::string> victims = {};  // "namespace/name"
   [[nodiscard]] bool empty() const { return to_clear.empty() && beside.empty(); }
   // nullptr: it has none.
   [[nodiscard]] const std::string* NodeOf(const std::string& uid) const {
@@ -214,8 +216,9 @@ struct GangWait {
   // Members about which kube-scheduler has asked, or that were woken: of the others it may have
   // said that no node will do without asking.
   std::set<std::string, std::less<>> asked;
-  Instant not_before{};  // no plan until then
-  Duration pause{};      // the last one after an abort
+  Instant not_before{};     // no plan until then
+  Instant unasked_until{};  // no plan before kube-scheduler has asked, until then
+  Duration pause{};         // the last one after an abort
   // Whom kube-scheduler did not bring while their places were held, by UID, and how long the pause
   // was for that. When all of them have come the pause is over.
   std::map<std::string, std::string, std::less<>> absent;

@@ -183,7 +183,25 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   const NodeIndex node = offered.Find(own->second);
   if (node == kNoNode) return nowhere;
   plans_.KeepWhatIsFree(engine, unit, roster);
-  return {GangVerdict::Kind::kThere, node, Reason::kFits};
+  GangVerdict there{GangVerdict::Kind::kThere, node, Reason::kFits};
+  there.ending = unit.clearing.nodes.ending;
+  return there;
+}
+
+std::set<std::string> GangTable::WouldEvict(Engine& engine, const PodRequest& pod,
+                                            const EvictionLimits& limits, Instant now) {
+  const std::shared_ptr<Unit> unit = Find(pod.gang.id);
+  if (unit == nullptr || !pod.gang.minimum) return {};
+  std::optional<GangToPlan> ask;
+  {
+    const MutexLock lock(unit->mutex);
+    if (rosters_.ClaimsOf(*unit, pod) != ClaimState::kNone) return {};
+    const Roster roster = rosters_.Read(*unit, std::make_shared<const PodRequest>(pod));
+    if (unit->roll.Missing(roster.all) > 0 || !plans_.MayPlan(*unit, now)) return {};
+    ask = plans_.MembersToPlan(*unit, roster, now);
+    if (ask) ask->nominated = unit->clearing.nominated;
+  }
+  return ask ? plans_.WhomItEvicts(engine, *ask, limits) : std::set<std::string>();
 }
 
 void GangTable::Answered(const PodRequest& pod, bool evicts, Instant now) {

@@ -227,8 +227,8 @@ std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant 
   plans_.TendFollowers(unit, now);
   plans_.TendClearing(engine, unit, roster, now, actions);
   auto& asleep = unit.wait.asleep;
-  if (!may_plan || asleep.empty() || !plans_.leads() || now < unit.wait.not_before)
-    return std::nullopt;
+  const Instant least = std::max(unit.wait.not_before, unit.wait.unasked_until);
+  if (!may_plan || asleep.empty() || !plans_.leads() || now < least) return std::nullopt;
   if (roster.waiting.empty()) return std::nullopt;
   if (rosters_.MayGo(unit, roster, *roster.waiting.front(), now)) {
     for (const auto& [uid, id] : asleep) {

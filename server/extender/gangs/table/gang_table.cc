@@ -165,7 +165,7 @@ void GangTable::Notice(Instant now) {
   }
 }
 
-void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
+void GangTable::TakeOver(Engine& engine, Instant now, Duration patience, GangActions& actions) {
   plans_.Lead(true);
   const std::shared_ptr<const Settings> settings = rosters_.settings();
   for (const GangId& gang : parts_.waiting.Gangs()) {
@@ -182,6 +182,7 @@ void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
     for (const auto& waiting : roster.waiting) {
       unit.wait.asleep.emplace(waiting->id.uid, waiting->id);
     }
+    if (!unit.roll.began) unit.wait.unasked_until = now + patience;
     const bool is_whole = unit.roll.Missing(roster.placed) == 0;
     if (!unit.roll.began || is_whole || !unit.plan.members.empty()) continue;
     plans_.Plan(engine, unit, roster, now, actions);

@@ -81,6 +81,7 @@ struct GangVerdict {
   bool goes_on = false;  // kAllocates: its own claims are allocated already
   // false: nothing is kept of the pod, and it is not woken from here.
   bool remembered = true;
+  std::set<GangId> ending = {};  // EvictionLimits::ending, of Preempt
 };
 
 class GangTable {
@@ -117,6 +118,10 @@ class GangTable {
   GangVerdict Preempt(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                       const PodRequest& pod, std::span<const NodeIndex> candidates,
                       const EvictionLimits& limits, Instant now) BERTH_EXCLUDES(mutex_);
+  // "namespace/name" of those whom Preempt would evict for its members now; empty: nobody.
+  std::set<std::string> WouldEvict(Engine& engine, const PodRequest& pod,
+                                   const EvictionLimits& limits, Instant now)
+      BERTH_EXCLUDES(mutex_);
   // After a verdict kThere of Preempt: whether there are victims to evict for the pod.
   void Answered(const PodRequest& pod, bool evicts, Instant now) BERTH_EXCLUDES(mutex_);
 
@@ -141,8 +146,10 @@ class GangTable {
   void Look(Engine& engine, Instant now, GangActions& actions) BERTH_EXCLUDES(mutex_);
 
   // This process leads from now on and has heard of everything: what gangs that have begun lack is
-  // planned before anybody else is placed.
-  void TakeOver(Engine& engine, Instant now, GangActions& actions) BERTH_EXCLUDES(mutex_);
+  // planned before anybody else is placed. Others are not looked at for that time, so that pods
+  // which come before them may ask first: kube-scheduler backs off while no process answers.
+  void TakeOver(Engine& engine, Instant now, Duration patience, GangActions& actions)
+      BERTH_EXCLUDES(mutex_);
 
   // This process leads no more, or ends: everything that is held is answered, plans are dropped,
   // and nothing is held until TakeOver.

@@ -2,8 +2,10 @@
 #include "scoring/gangs/gang_checked.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -108,6 +110,99 @@ TEST(PlanAfterEvictions, EmptiesNoMoreThanIsNeededOfManyNodes) {
     if ((i * 7) % 9 == 0) cheapest += (cheapest.empty() ? "n" : " n") + std::to_string(10 + i);
   }
   EXPECT_EQ(NodesFor(nodes, 5), cheapest);
+}
+
+ANode OfGang(const std::string& name, const std::string& gang, int priority) {
+  const APod pod = APod(name + "-" + gang).Whole(2).Priority(priority).Gang("default/" + gang);
+  return InRack(name, "r").Holding(pod, {0, 1});
+}
+
+// Which gangs on several nodes end for so many pods of priority 10 with two GPUs each: "low";
+// "none": there is no plan.
+std::string EndingFor(const std::vector<ANode>& nodes, int members,
+                      std::vector<PodDisruptionBudget> budgets = {}, bool may_break = false) {
+  const auto snapshot = SnapshotOf(nodes);
+  const DomainTree tree = DomainsOf(*snapshot, kRacks);
+  Engine engine(BuildProfile(*FindBuiltinProfile("best-fit"), {}).value());
+  GangRoom room;
+  GangAsk ask;
+  for (int i = 0; i < members; ++i) {
+    const APod pod = APod("m" + std::to_string(i)).Whole(2).Priority(10).Gang("default/gang");
+    ask.members.push_back({pod.Request(), i});
+  }
+  ask.minimum = members;
+  EvictionLimits limits{budgets, [&snapshot](const GangId& gang) {
+                          std::size_t pods = 0;
+                          for (NodeIndex i = 0; i < snapshot->size(); ++i) {
+                            for (const auto& held : snapshot->node(i).pods()) {
+                              pods += held->pod.gang.id == gang ? 1U : 0U;
+                            }
+                          }
+                          return pods;
+                        }};
+  limits.gangs_may_break = may_break;
+  const Reservations kept;
+  const std::set<std::string, std::less<>> nobody;
+  const auto plan = PlanToClear({snapshot, tree, engine, room}, ask, {kept, limits, &nobody});
+  if (!plan) return "none";
+  std::string text;
+  for (const GangId& gang : plan->ending) text += (text.empty() ? "" : " ") + gang.name;
+  return text;
+}
+
+TEST(PlanToClear, EndsWholeGangsOnSeveralNodesAndAsFewAsWillDo) {
+  std::vector<ANode> nodes = {OfGang("a", "dear", 5),  OfGang("b", "low", 1),
+                              OfGang("c", "dear", 5),  OfGang("d", "low", 1),
+                              OfGang("e", "high", 20), OfGang("f", "high", 20)};
+  EXPECT_EQ(EndingFor(nodes, 2), "low");
+  EXPECT_EQ(EndingFor(nodes, 4), "dear low");
+  EXPECT_EQ(EndingFor(nodes, 5), "none");
+  nodes.push_back(InRack("g", "r"));
+  EXPECT_EQ(EndingFor(nodes, 3), "low");
+  nodes.push_back(Full(InRack("h", "r"), 9));
+  EXPECT_EQ(EndingFor(nodes, 2), "") << "no gang where single pods will do, whatever they cost";
+}
+
+TEST(PlanToClear, LeavesNoPartOfAGangBehind) {
+  std::vector<ANode> nodes = {OfGang("a", "wide", 1), OfGang("b", "wide", 1),
+                              OfGang("c", "wide", 1)};
+  EXPECT_EQ(EndingFor(nodes, 2), "none") << "nobody would ask for the end of the third";
+  EXPECT_EQ(EndingFor(nodes, 3), "wide");
+  nodes.push_back(OfGang("d", "small", 2));
+  nodes.push_back(OfGang("e", "small", 2));
+  EXPECT_EQ(EndingFor(nodes, 2), "small");
+  nodes.push_back(ANode("cpu").Holding(APod("launcher").Gang("default/small")));
+  EXPECT_EQ(EndingFor(nodes, 2), "small") << "a launcher holds no GPUs";
+}
+
+TEST(PlanToClear, BreaksAGangWhereItMayAndNothingElseWillDo) {
+  std::vector<ANode> nodes = {OfGang("a", "wide", 1), OfGang("b", "wide", 1),
+                              OfGang("c", "wide", 1)};
+  EXPECT_EQ(EndingFor(nodes, 2, {}, true), "wide");
+  nodes.push_back(OfGang("d", "small", 2));
+  nodes.push_back(OfGang("e", "small", 2));
+  EXPECT_EQ(EndingFor(nodes, 2, {}, true), "small");
+}
+
+TEST(PlanToClear, ABudgetHasToAllowTheEndOfTheWholeGang) {
+  const std::vector<ANode> nodes = {OfGang("a", "low", 1), OfGang("b", "low", 1)};
+  PodDisruptionBudget budget;
+  budget.namespace_name = "default";
+  budget.selector = LabelSelector();
+  budget.disruptions_allowed = 1;
+  EXPECT_EQ(EndingFor(nodes, 2, {budget}), "none");
+  budget.disruptions_allowed = 2;
+  EXPECT_EQ(EndingFor(nodes, 2, {budget}), "low");
+}
+
+TEST(PlanToClear, FindsEnoughOfManyGangs) {
+  std::vector<ANode> nodes;
+  for (int i = 0; i < 60; ++i) {
+    nodes.push_back(
+        OfGang("n" + std::to_string(10 + (i * 7) % 60), "g" + std::to_string(i / 2), 1));
+  }
+  const std::string ending = EndingFor(nodes, 40);
+  EXPECT_EQ(std::ranges::count(ending, ' '), 19) << ending;
 }
 
 }  // namespace

@@ -180,6 +180,11 @@ TEST(MakeRoom, MovesNobodyWhoStays) {
   other.pod.gang.id = GangId::Of("ns/g");
   EXPECT_EQ(with(other), Stays::kGang);
   other = pod;
+  other.pod.scheduler = "volcano";
+  EXPECT_EQ(WhyItStays(other, {.now = kNow, .schedulers = {""}}), Stays::kScheduler);
+  EXPECT_EQ(WhyItStays(other, {.now = kNow, .schedulers = {"volcano"}}), Stays::kNot);
+  EXPECT_EQ(with(other), Stays::kNot) << "nobody knows who asks Berth";
+  other = pod;
   other.pod.claims = {"c"};
   EXPECT_EQ(with(other), Stays::kClaims);
   other = pod;
@@ -254,7 +259,7 @@ TEST(RoomFor, AGangHasAPlanTogetherInOneDomain) {
   for (const auto& place : told.units[0].plan.places) EXPECT_GE(place.placement.node, "c");
   pods.pop_back();
   wish.pods = pods;
-  EXPECT_EQ(RoomFor(wish).units[0].problem, "it needs 2 more pods, and 1 waits");
+  EXPECT_EQ(RoomFor(wish).units[0].problem, "of the 2 pods that it needs, 1 waits");
 }
 
 // A cluster may have thousands of pods that wait, and a tenant makes as many as it likes.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HttpClient: one keep-alive connection with blocking requests, as in kube-scheduler's scheduling
-// loop. It has no TLS and no deadlines, so it is for the command line and for measurements only.
-// server/kube/client/api_client talks to the API server.
+// loop. It has no TLS and no deadlines: it is for measurements.
 #pragma once
 
 #include <memory>

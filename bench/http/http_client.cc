@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/http_client.h"
+#include "bench/http/http_client.h"
 
 #include <array>
 #include <limits>
