@@ -10,9 +10,11 @@
 #include "scoring/admission.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/devices/neighbours.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/filters/device_fit.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth {
 namespace {
@@ -54,6 +56,7 @@ void Refine(const Snapshot& snapshot, const Question& question, std::span<Reason
   const bool admission_matters = AdmissionMatters(snapshot, pod);
   const bool by_claim = question.behind_scheduler && !pod.device_class.empty();
   const bool is_guarded = AsksForNothingOfOurs(pod) && IsTurnedAway(pod, question.guard);
+  const bool counts_cores = question.behind_scheduler && !pod.shape.wants_gpu();
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const Node& node = snapshot.node(candidates[i]);
     const bool claims = by_claim && reasons[i] != Reason::kFits && GetsClaimOn(node, pod);
@@ -62,6 +65,9 @@ void Refine(const Snapshot& snapshot, const Question& question, std::span<Reason
       if (admission_matters) reasons[i] = Admits(node.spec(), pod);
       const bool is_kept = is_guarded && reasons[i] == Reason::kFits && IsGpuNode(node.spec());
       if (is_kept) reasons[i] = Reason::kKeptForGpuPods;
+      // kube-scheduler does not see that others have the devices.
+      const bool by_cores = counts_cores && reasons[i] == Reason::kFits;
+      if (by_cores && AreCores(LackOf(node, pod))) reasons[i] = Reason::kGpusHeld;
     } else if (!claims && VerdictOf(reasons[i]) == Verdict::kUnschedulable) {
       reasons[i] = AfterEvictions(node, pod, reasons[i]);
     }
@@ -119,7 +125,9 @@ std::vector<ScorePart> PartsOf(const Profile& profile, const Node& node, const R
 bool NeedsGroup(const PodRequest& pod) { return pod.domain.required || !pod.gang.empty(); }
 
 bool AsksForNothingOfOurs(const PodRequest& pod) {
-  return !pod.shape.wants_gpu() && pod.refusal.empty() && !pod.domain.required;
+  const auto are_cores = [](const OtherResource& other) { return AreCores(other.name); };
+  return !pod.shape.wants_gpu() && pod.refusal.empty() && !pod.domain.required &&
+         (pod.others == nullptr || std::ranges::none_of(*pod.others, are_cores));
 }
 
 std::vector<Reason> ReasonsFor(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,

@@ -309,6 +309,12 @@ std::string_view CoresOf(std::string_view resource) {
   return row == nullptr ? std::string_view() : row->cores;
 }
 
+bool AreCores(std::string_view resource) {
+  const GpuVendor* const vendor = FindGpuVendor(resource);
+  return vendor != nullptr && std::ranges::find(vendor->resources, resource, &GpuResource::cores) !=
+                                  vendor->resources.end();
+}
+
 std::int64_t MemoryLabelMib(std::string_view text) {
   constexpr std::int64_t kBytesFrom = std::int64_t{1} << 30;
   const auto number = TakeLeadingNumber(text);

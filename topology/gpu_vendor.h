@@ -79,6 +79,8 @@ std::string_view PartitioningOf(std::string_view resource);
 
 // The resource that counts the cores of that one's devices; "" where there is none.
 std::string_view CoresOf(std::string_view resource);
+// Whether it is one that CoresOf returns.
+bool AreCores(std::string_view resource);
 
 // "65536" (in the unit of the label, as MiB), "192G", "64GB", "16384M": MiB; 0 for what is none.
 // More than any GPU has are bytes, as GPU Feature Discovery 0.6 writes them.

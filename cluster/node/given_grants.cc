@@ -239,15 +239,22 @@ Placement WithIndices(Placement said, const NodeSpec* node) {
   said.agent.clear();
   const std::vector<GpuSpec>& gpus = node->gpus;
   if (gpus.empty()) {
-    std::erase_if(said.grants, [](const DeviceGrant& grant) { return !grant.uuid.empty(); });
+    std::erase_if(said.grants,
+                  [](const DeviceGrant& grant) { return !grant.uuid.empty() && grant.gpu < 0; });
   }
   for (DeviceGrant& grant : said.grants) {
     if (!LeavesOpen(grant)) continue;
     if (!grant.uuid.empty()) {
       const auto gpu = std::ranges::find(gpus, grant.uuid, &GpuSpec::uuid);
-      if (gpu == gpus.end()) continue;
-      grant.gpu = static_cast<int>(gpu - gpus.begin());
+      const bool has_index = grant.gpu >= 0;
+      if (gpu != gpus.end()) {
+        grant.gpu = static_cast<int>(gpu - gpus.begin());
+      } else if (!has_index || !node->UuidOf(grant.gpu).empty()) {
+        grant.gpu = DeviceGrant::kUnknown;
+        continue;
+      }
       grant.uuid.clear();
+      if (has_index && !LeavesOpen(grant)) continue;
     }
     if (const GpuSpec* const gpu = node->FindGpu(grant.gpu)) Complete(grant, *gpu);
   }

@@ -32,8 +32,8 @@ std::optional<PodDevices> DevicesGiven(const GivenDevices& given, const RequestS
 std::shared_ptr<const GivenDevices> Strongest(std::shared_ptr<const GivenDevices> before,
                                               std::shared_ptr<const GivenDevices> now);
 
-// Named grants: devices by another scheduler's record, whose GPUs it names by their UUIDs, or of
-// which it depends on the node whether the record counts.
+// Named grants: devices by a record that names their GPUs by UUID, or that counts on some nodes
+// alone. An index beside a UUID counts where the node says no UUID.
 
 // Whether it depends on its node what one of the grants is.
 bool HasNamedGrants(const Placement& placement);

@@ -201,7 +201,7 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
   const Placement first_said = waits ? entry->second.said : bound.placement;
   const Placement first = WithIndices(first_said, node);
   const bool anew = has && held->said != nullptr && *held->said == bound.placement;
-  if (anew && !waits && NamesAbsentGpu(bound.placement, node)) return Kept(said, held->placement);
+  if (anew && !waits && NamesAbsentGpu(said, node)) return Kept(said, held->placement);
   const bool known = has && held->state == PodState::kBound && !waits && !anew &&
                      !MayBeMoreExact(held->placement, said);
   // It was bound with what was reserved for it here, whatever others have claimed meanwhile.

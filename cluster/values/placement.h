@@ -22,8 +22,8 @@ struct DeviceGrant {
   int milli = kMilliPerGpu;  // thousandths of its compute; 1000 = whole
   // Of its memory; 0 where the node's GPU memory is not known.
   std::int64_t memory_mib = 0;
-  // If another scheduler's record names the GPU by it, and as long as it is not known which one of
-  // the node that is (given_grants.h).
+  // If a record names the GPU by it, and as long as it is not known which one of the node that is
+  // (given_grants.h). An index beside it is the one that the GPU had then.
   std::string uuid = {};
   // Thousandths of the GPU's memory, on top of memory_mib, as long as the GPU is not known.
   // kAsAsked: none, and the amounts are the pod's, in the units of the GPU's agent.

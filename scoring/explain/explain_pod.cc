@@ -330,11 +330,12 @@ class Explaining {
 
   // rank: of the cure.
   void AddNearest(int rank, std::vector<LinePart>& line) const {
-    constexpr std::size_t kToldWays = 2;
+    constexpr std::size_t kToldWays = 2, kShortLack = 60;
     const NearNode& near = told_.nearest[0].near;
     const std::string& name = snapshot_->node(near.node).spec().name;
     line.push_back({"nearest is " + name, rank, "; ", "nearest is " + ShortName(name, kShortName)});
-    line.push_back({near.lack, rank + (told_.recuts.empty() ? 1 : 2), ": "});
+    line.push_back(
+        {near.lack, rank + (told_.recuts.empty() ? 1 : 2), ": ", Shortened(near.lack, kShortLack)});
     for (std::size_t i = 0; i < std::min(kToldWays, near.ways.size()); ++i) {
       const WayIn& way = near.ways[i];
       const auto pods = static_cast<std::int64_t>(way.pods.size());

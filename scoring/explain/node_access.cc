@@ -167,7 +167,8 @@ ClosedNodes CountClosed(const Snapshot& snapshot, const Question& question,
     kinds.reasons.insert(reason);
     if (reason != Reason::kTaintNotTolerated) continue;
     for (const Taint& taint : node.spec().taints) {
-      if (!Tolerates(TolerationsOf(question.pod), taint)) kinds.taints.insert(berth::TextOf(taint));
+      if (PassesByItself(taint) || Tolerates(TolerationsOf(question.pod), taint)) continue;
+      kinds.taints.insert(berth::TextOf(taint));
     }
   }
   if (closed.nodes > 0) closed.text = TextOf(closed.nodes, kinds, question.pod);

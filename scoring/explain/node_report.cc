@@ -6,6 +6,7 @@
 #include "cluster/node/mig_use.h"
 #include "scoring/devices/container_shares.h"
 #include "scoring/devices/device_picker.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/filters/device_fit.h"
 #include "topology/gpu_vendor.h"
 
@@ -495,6 +496,7 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kMigBusy:
     case Reason::kNoMigProfile:
     case Reason::kTooFewMig:
+      if (!shape.wants_gpu()) return "has too few " + LackOf(node, pod) + " on free devices";
       if (shape.may_divide()) return DividedText(node, shape);
       return DevicesText(node, shape) +
              (shape.is_share() && shape.gpu_count() == 1 && pod.containers.size() > 1

@@ -206,10 +206,10 @@ Reason CheckDevices(const Node& node, const RequestShape& shape) {
 // Whether one of the MIG devices has other users.
 bool GetsSharedMig(const Node& node, const MigSlices& ask) {
   const NodeMig& mig = node.spec().mig;
-  if (!mig.known() || mig->shared.empty()) return false;
-  auto plan = PlanMig(*mig, node.mig(), ask);
-  if (!plan) plan = PlanMig(*mig, MigUse(*mig), ask);
-  return plan && std::ranges::any_of(plan->grants, &MigGrant::shared);
+  return mig.known() && std::ranges::any_of(mig->shared, [&ask](const MigStock& stock) {
+           return std::ranges::find(ask.wants, std::optional(stock.resource.profile),
+                                    &MigWant::profile) != ask.wants.end();
+         });
 }
 
 Reason LackOf(GpuSharing sharing, Isolation isolation) {

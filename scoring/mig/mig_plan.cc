@@ -58,17 +58,14 @@ class MigPlanner {
 
   // Shared devices are only counted, and taken at once.
   bool Add(const MigWant& want) {
-    if (!want.shared && spec_.product != nullptr && !spec_.gpus.empty()) {
-      if (Device device{RowsFor(*spec_.product, want), want.profile}; !device.rows.empty()) {
-        devices_.push_back(std::move(device));
-        return true;
-      }
+    if (const auto stock = use_.NextShared(spec_, want)) {
+      use_.TakeShared(*stock);
+      plan_.grants.push_back({.profile = *want.profile, .shared = want.shared});
+      return true;
     }
-    const auto stock = use_.NextShared(spec_, want);
-    if (!stock) return false;
-    use_.TakeShared(*stock);
-    plan_.grants.push_back({.profile = *want.profile, .shared = true});
-    return true;
+    if (want.shared || spec_.gpus.empty()) return false;
+    devices_.push_back({RowsFor(*spec_.product, want), want.profile});
+    return !devices_.back().rows.empty();
   }
 
   bool Place(std::size_t device) {

@@ -7,7 +7,7 @@
 //            that is; "claims": GPUs that ResourceClaims hold, by "uuid" or "index"; "pods" that it
 //            has and "asks" of pods that may come: what each asks for, annotations, and "want":
 //            fits, or the code of the reason (scoring/reason.h); "lack": what is said of the node
-//            then; "beside": the resources of further containers
+//            or the pod then; "beside": the resources of further containers
 //   plan     the resources of a container, and "want": what its refusal says; "" = none
 //   file     a text, and "want": what the error says
 //   topology lines of a tool's output, and "want": its islands
@@ -26,6 +26,8 @@
 #include "cluster/state/cluster_state.h"
 #include "config/load.h"
 #include "scoring/explain/node_report.h"
+#include "scoring/judgement.h"
+#include "scoring/mig/mig_plan.h"
 #include "scoring/reason.h"
 #include "scoring/registry.h"
 #include "server/why/api_rules.h"
@@ -120,6 +122,21 @@ void ExpectKnown(const Json& known, const Node& node, const std::string& problem
   }
 }
 
+Reason ReasonOf(const Snapshot& snapshot, const PodRequest& pod) {
+  if (!pod.refusal.empty()) return Reason::kPodRefused;
+  if (pod.shape.wants_gpu()) return FirstObjection(snapshot.node(0), pod.shape);
+  const std::vector<NodeIndex> nodes = {0};
+  return ReasonsAnew(snapshot, {.pod = pod, .candidates = nodes, .behind_scheduler = true})[0];
+}
+
+// What fits has to be given as well.
+void ExpectTaken(const Node& node, const RequestShape& shape) {
+  const MigSlices* const ask = shape.mig();
+  if (ask == nullptr || !node.spec().mig.known()) return;
+  const auto plan = PlanMig(*node.spec().mig, node.mig(), *ask);
+  EXPECT_TRUE(!plan || node.CanTake({"n1", 0, 0, {}, plan->grants}));
+}
+
 void TryNode(const Json& row) {
   const Config config = ConfigOf(row);
   const DecodedNode decoded = test::ReadNode(NodeOf(row), config);
@@ -153,11 +170,11 @@ void TryNode(const Json& row) {
   ExpectKnown(row.value("known", Json::object()), node, decoded.problem);
   for (const Json& said : row.value("asks", Json::array())) {
     const PodRequest pod = read(PodOf(said, "asks")).pod;
-    const Reason reason =
-        pod.refusal.empty() ? FirstObjection(node, pod.shape) : Reason::kPodRefused;
+    const Reason reason = ReasonOf(*snapshot, pod);
     EXPECT_EQ(CodeOf(reason), said["want"].get<std::string>())
         << said["resources"].dump() << " " << pod.refusal;
-    const std::string lack = LackText(node, pod, reason);
+    if (reason == Reason::kFits) ExpectTaken(node, pod.shape);
+    const std::string lack = pod.refusal.empty() ? LackText(node, pod, reason) : pod.refusal;
     EXPECT_NE(lack.find(said.value("lack", "")), std::string::npos) << lack;
   }
 }

@@ -177,8 +177,8 @@ TEST(HamiShares, OfSeveralGpusAreOfAsManyCards) {
   const wire::ObservedPod observed = world.Observe(bound);
   EXPECT_EQ(observed.problem, "");
   EXPECT_EQ(observed.placement.grants,
-            (std::vector<DeviceGrant>{{0, 200, 12'000, "", DeviceGrant::kAsAsked},
-                                      {1, 200, 12'000, "", DeviceGrant::kAsAsked}}));
+            (std::vector<DeviceGrant>{{0, 200, 12'000, "GPU-a", DeviceGrant::kAsAsked},
+                                      {1, 200, 12'000, "GPU-b", DeviceGrant::kAsAsked}}));
   const Json three = PodAsking("c", {{"nvidia.com/gpu", "3"}, {"nvidia.com/gpumem", "1"}});
   EXPECT_EQ(world.Check(three), Reason::kTooFewGpus);
   const Json large = PodAsking("d", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "19000"}});
@@ -219,14 +219,15 @@ TEST(HamiShares, OfContainersThatNoGpuHasRoomForAreOfSeveral) {
 
   // A restart reads the same, of Berth's own annotation and of HAMi's alone.
   AgentWorld later(HamiNodeJson(), GivingHami());
-  EXPECT_EQ(
-      ReadAgain(later, pair, written).placement.grants,
-      (std::vector<DeviceGrant>{{.gpu = 0,
-                                 .milli = 100,
-                                 .memory_mib = 35'000,
-                                 .memory_milli = DeviceGrant::kAsAsked,
-                                 .containers = 3},
-                                {.gpu = 1, .milli = 0, .memory_mib = 30'000, .containers = 4}}));
+  EXPECT_EQ(ReadAgain(later, pair, written).placement.grants,
+            (std::vector<DeviceGrant>{
+                {.gpu = 0,
+                 .milli = 100,
+                 .memory_mib = 35'000,
+                 .uuid = "GPU-a",
+                 .memory_milli = DeviceGrant::kAsAsked,
+                 .containers = 3},
+                {.gpu = 1, .milli = 0, .memory_mib = 30'000, .uuid = "GPU-b", .containers = 4}}));
   EXPECT_EQ(later.Show(pair, "hami.io/vgpu-devices-allocated",
                        written.at("hami.io/vgpu-devices-allocated")),
             "");

@@ -18,6 +18,10 @@
 namespace berth::dialects {
 namespace {
 
+using wire::ForEachField;
+using wire::Json;
+using wire::ReadObject;
+
 constexpr Duration kMostPerRequest = std::chrono::seconds(3);
 constexpr Duration kFirstWait = std::chrono::milliseconds(50);
 constexpr Duration kMostWait = std::chrono::milliseconds(500);
@@ -223,34 +227,15 @@ Result<kube::ApiResponse> HamiNodeLock::Patch(const std::string& node, const std
   return write_.client.Send(request);
 }
 
-namespace {
-
-using wire::ForEachField;
-using wire::Json;
-using wire::ReadObject;
-
-}  // namespace
-
 Result<HamiLock> ParseHamiLock(std::string_view text) {
-  const std::size_t first = text.find(',');
-  const std::size_t second = first == std::string_view::npos ? first : text.find(',', first + 1);
-  HamiLock lock;
-  const auto since = wire::ParseTime(text.substr(0, first));
-  bool well_formed = since.has_value();
-  if (first != std::string_view::npos) {
-    well_formed = well_formed && second != std::string_view::npos &&
-                  text.find(',', second + 1) == std::string_view::npos;
-  }
-  if (!well_formed) {
+  const std::vector<std::string_view> parts = PartsOf(text, ',');
+  const auto since = wire::ParseTime(text.substr(0, text.find(',')));
+  if (!since || (parts.size() != 1 && parts.size() != 3)) {
     return Invalid("want TIME,NAMESPACE,POD with the time as 2026-08-21T10:00:00Z, got \"" +
                    std::string(text.substr(0, 100)) + "\"");
   }
-  lock.since = *since;
-  if (first != std::string_view::npos) {
-    lock.namespace_name = text.substr(first + 1, second - first - 1);
-    lock.pod = text.substr(second + 1);
-  }
-  return lock;
+  if (parts.size() == 1) return HamiLock{*since, "", ""};
+  return HamiLock{*since, std::string(parts[1]), std::string(parts[2])};
 }
 
 std::string EncodeHamiLock(WallTime now, const PodId& pod) {

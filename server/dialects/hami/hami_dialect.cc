@@ -23,6 +23,7 @@ namespace berth::dialects {
 namespace {
 
 using wire::ContainerSpec;
+using wire::Json;
 using wire::PodParts;
 
 constexpr std::string_view kModeKey = kHamiAskKeys[0];
@@ -98,70 +99,6 @@ Status RefuseForMig(const PodParts& parts, std::span<const std::string_view> key
   }
   return {};
 }
-
-}  // namespace
-
-Status FindHamiShares(PodParts& parts) {
-  const std::string* const mode = parts.Annotation(kModeKey);
-  if (mode != nullptr && *mode == "mig") return {};
-  return FindVgpuShares(kHamiWords, parts);
-}
-
-Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts, bool gives_devices) {
-  const std::string* const mode = parts.Annotation(kModeKey);
-  if (mode == nullptr || *mode != "mig") {
-    BERTH_TRY_STATUS(RefuseOthers(parts, gives_devices));
-    return std::nullopt;
-  }
-  std::optional<MigWant> need;
-  for (const ContainerSpec& container : parts.containers) {
-    if (container.ask.gpus == 0) continue;
-    BERTH_TRY_STATUS(WantsMemory(container));
-    const std::int64_t memory_mib = container.ask.gpu_memory_mib_each;
-    if (need && need->min_memory_mib != memory_mib) {
-      return Invalid("container " + container.name + ": want as much " +
-                     std::string(kHamiMemoryResource) + " as in the containers before it (" +
-                     std::to_string(need->min_memory_mib) + "), got " + std::to_string(memory_mib));
-    }
-    need = MigWant{.profile = {}, .min_memory_mib = memory_mib};
-  }
-  if (need) BERTH_TRY_STATUS(RefuseForMig(parts, kMigChoiceKeys));
-  return need;
-}
-
-Status RefuseMigUuids(const PodParts& parts) { return RefuseForMig(parts, kUuidKeys); }
-
-Status ReadHamiChoices(const PodParts& parts, RequestShape& shape) {
-  constexpr std::array kSpreads = {Spread::kCard, Spread::kNode};
-  if (!shape.wants_gpu()) return {};
-  for (std::size_t i = 0; i < kSpreads.size() && shape.spread == Spread::kNone; ++i) {
-    BERTH_TRY(const bool spreads, Says(parts, kHamiPolicyKeys[i], "spread"));
-    if (spreads) wire::SpreadByController(parts, kSpreads[i], shape);
-  }
-  std::vector<ModelRule> rules;
-  for (const std::string_view key : {kUseTypeKey, kNoUseTypeKey}) {
-    BERTH_TRY(const std::set<std::string> words, WordsOf(parts, key));
-    for (const std::string& type : words) {
-      std::string part = type;  // as a register writes it, or GFD, or a part of either
-      constexpr std::string_view kVendor = "nvidia-";
-      if (part.size() > kVendor.size() && part.starts_with(kVendor)) part.erase(0, kVendor.size());
-      std::ranges::replace(part, ' ', '-');
-      rules.push_back({key == kNoUseTypeKey, std::move(part)});
-    }
-  }
-  shape.model_rules = ModelRules(std::move(rules));
-  if (shape.gpu_count() > 0) {
-    BERTH_TRY_STATUS(ReadVgpuUuids(parts, kUseUuidKey, kNoUseUuidKey, shape));
-  }
-  if (shape.links.numa != NumaWish::kAmongEquals) return {};
-  BERTH_TRY(const bool binds, Says(parts, kNumaBindKey, "true"));
-  if (binds) shape.links.numa = NumaWish::kRequired;
-  return {};
-}
-
-namespace {
-
-using wire::Json;
 
 // Want a list of at most kMaxGpus objects.
 Status CheckList(const Json& json) {
@@ -261,27 +198,15 @@ Result<HamiLinks> ReadMatrix(std::string_view text, Registered gpus) {
   return HamiLinks{std::move(matrix), std::move(gpus.uuids)};
 }
 
-}  // namespace
-
-Result<HamiLinks> ParseHamiLinks(std::string_view scores, const Json& registered) {
-  auto gpus = ReadRegister(registered);
-  if (!gpus) return tl::unexpected(std::move(gpus).error().Within(kHamiRegisterAnnotation));
-  return ReadMatrix(scores, *std::move(gpus));
-}
-
-namespace {
-
-// The registers of its agents for other vendors: hami.io/node-register-Ascend910B3, ...
-constexpr std::string_view kHamiOtherRegisters = "hami.io/node-register-";
-constexpr std::string_view kHamiAmdRegister = "hami.io/node-amd-register";
-constexpr std::string_view kHamiDcuRegister = "hami.io/node-dcu-register";
-constexpr std::string_view kHamiMluRegister = "hami.io/node-mlu-register";
-// Of HAMi before 2.4, k8s-vgpu-scheduler. Its scheduler alone gives these GPUs.
-constexpr std::string_view kOldHamiRegister = "4pd.io/node-nvidia-register";
+// The registers of its agents for other vendors (hami.io/node-register-Ascend910B3, ...), and that
+// of HAMi before 2.4, k8s-vgpu-scheduler. Its scheduler alone gives these GPUs.
+constexpr auto kOtherRegisters = std::to_array<std::string_view>(
+    {"hami.io/node-register-", "hami.io/node-amd-register", "hami.io/node-dcu-register",
+     "hami.io/node-mlu-register", "4pd.io/node-nvidia-register"});
 
 constexpr std::array kHamiNodeKeys = {
-    kHamiRegisterAnnotation, kHamiCordonAnnotation, kHamiScoreAnnotation, kHamiOtherRegisters,
-    kHamiAmdRegister,        kHamiDcuRegister,      kHamiMluRegister,     kOldHamiRegister};
+    kHamiRegisterAnnotation, kHamiCordonAnnotation, kHamiScoreAnnotation, kOtherRegisters[0],
+    kOtherRegisters[1],      kOtherRegisters[2],    kOtherRegisters[3],   kOtherRegisters[4]};
 constexpr std::array kHamiPodKeys = [] {
   std::array<std::string_view, kHamiAskKeys.size() + kHamiPolicyKeys.size()> keys;
   std::ranges::copy(kHamiPolicyKeys, std::ranges::copy(kHamiAskKeys, keys.begin()).out);
@@ -318,6 +243,10 @@ class HamiNode final : public wire::NodeReading {
     if (gives_devices_ && mig_ && !mig_->others.empty()) return Share(draft);
     draft.served_by_other = draft.served_by_other || !mig_ || mig_->serves_others;
     draft.shared_by_other = draft.shared_by_other || !mig_ || mig_->shares_others;
+    if (!draft.served_by_other || !mig_ || mig_->others.empty()) return;
+    draft.registered = std::ssize(mig_->others);
+    const std::string& model = mig_->models.front();
+    if (std::ranges::count(mig_->models, model) == draft.registered) draft.model = model;
   }
 
   std::optional<wire::AnnouncedLinks> Links() override {
@@ -422,19 +351,24 @@ class HamiNode final : public wire::NodeReading {
 // they are its scheduler's to give.
 class HamiOtherNode final : public wire::NodeReading {
  public:
+  explicit HamiOtherNode(std::string_view registered)
+      : registered_(ParseHamiRegister(registered)) {}
   void CountGpus(wire::GpuDraft& draft) override {
     draft.served_by_other = draft.shared_by_other = true;
+    if (registered_ && registered_->is_array()) draft.registered = std::ssize(*registered_);
   }
+
+ private:
+  const Result<wire::Json> registered_;
 };
 
-bool RegistersOthers(const wire::NodeFacts& facts) {
+std::string_view OtherRegisterOf(const wire::NodeFacts& facts) {
   for (const auto& [key, value] : facts.annotations) {
-    const bool is_register = key.starts_with(kHamiOtherRegisters) || key == kHamiAmdRegister ||
-                             key == kHamiDcuRegister || key == kHamiMluRegister ||
-                             key == kOldHamiRegister;
-    if (is_register && !value.empty()) return true;
+    for (const std::string_view begin : kOtherRegisters) {
+      if (key.starts_with(begin) && !value.empty()) return value;
+    }
   }
-  return false;
+  return "";
 }
 
 class HamiDialect final : public wire::Dialect {
@@ -455,7 +389,8 @@ class HamiDialect final : public wire::Dialect {
       const wire::NodeFacts& facts) const override {
     if (!facts.annotations.contains(kHamiRegisterAnnotation) &&
         facts.Annotation(kHamiScoreAnnotation).empty()) {
-      return RegistersOthers(facts) ? std::make_unique<HamiOtherNode>() : nullptr;
+      const std::string_view other = OtherRegisterOf(facts);
+      return other.empty() ? nullptr : std::make_unique<HamiOtherNode>(other);
     }
     return std::make_unique<HamiNode>(facts, gives_devices_);
   }
@@ -498,6 +433,70 @@ class HamiDialect final : public wire::Dialect {
 };
 
 }  // namespace
+
+Status FindHamiShares(PodParts& parts) {
+  const std::string* const mode = parts.Annotation(kModeKey);
+  if (mode != nullptr && *mode == "mig") return {};
+  return FindVgpuShares(kHamiWords, parts);
+}
+
+Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts, bool gives_devices) {
+  const std::string* const mode = parts.Annotation(kModeKey);
+  if (mode == nullptr || *mode != "mig") {
+    BERTH_TRY_STATUS(RefuseOthers(parts, gives_devices));
+    return std::nullopt;
+  }
+  std::optional<MigWant> need;
+  for (const ContainerSpec& container : parts.containers) {
+    if (container.ask.gpus == 0) continue;
+    BERTH_TRY_STATUS(WantsMemory(container));
+    const std::int64_t memory_mib = container.ask.gpu_memory_mib_each;
+    if (need && need->min_memory_mib != memory_mib) {
+      return Invalid("container " + container.name + ": want as much " +
+                     std::string(kHamiMemoryResource) + " as in the containers before it (" +
+                     std::to_string(need->min_memory_mib) + "), got " + std::to_string(memory_mib));
+    }
+    need = MigWant{.profile = {}, .min_memory_mib = memory_mib};
+  }
+  if (need) BERTH_TRY_STATUS(RefuseForMig(parts, kMigChoiceKeys));
+  return need;
+}
+
+Status RefuseMigUuids(const PodParts& parts) { return RefuseForMig(parts, kUuidKeys); }
+
+Status ReadHamiChoices(const PodParts& parts, RequestShape& shape) {
+  constexpr std::array kSpreads = {Spread::kCard, Spread::kNode};
+  if (!shape.wants_gpu()) return {};
+  for (std::size_t i = 0; i < kSpreads.size() && shape.spread == Spread::kNone; ++i) {
+    BERTH_TRY(const bool spreads, Says(parts, kHamiPolicyKeys[i], "spread"));
+    if (spreads) wire::SpreadByController(parts, kSpreads[i], shape);
+  }
+  std::vector<ModelRule> rules;
+  for (const std::string_view key : {kUseTypeKey, kNoUseTypeKey}) {
+    BERTH_TRY(const std::set<std::string> words, WordsOf(parts, key));
+    for (const std::string& type : words) {
+      std::string part = type;  // as a register writes it, or GFD, or a part of either
+      constexpr std::string_view kVendor = "nvidia-";
+      if (part.size() > kVendor.size() && part.starts_with(kVendor)) part.erase(0, kVendor.size());
+      std::ranges::replace(part, ' ', '-');
+      rules.push_back({key == kNoUseTypeKey, std::move(part)});
+    }
+  }
+  shape.model_rules = ModelRules(std::move(rules));
+  if (shape.gpu_count() > 0) {
+    BERTH_TRY_STATUS(ReadVgpuUuids(parts, kUseUuidKey, kNoUseUuidKey, shape));
+  }
+  if (shape.links.numa != NumaWish::kAmongEquals) return {};
+  BERTH_TRY(const bool binds, Says(parts, kNumaBindKey, "true"));
+  if (binds) shape.links.numa = NumaWish::kRequired;
+  return {};
+}
+
+Result<HamiLinks> ParseHamiLinks(std::string_view scores, const Json& registered) {
+  auto gpus = ReadRegister(registered);
+  if (!gpus) return tl::unexpected(std::move(gpus).error().Within(kHamiRegisterAnnotation));
+  return ReadMatrix(scores, *std::move(gpus));
+}
 
 std::unique_ptr<const wire::Dialect> MakeHami(bool gives_devices) {
   return std::make_unique<HamiDialect>(gives_devices);

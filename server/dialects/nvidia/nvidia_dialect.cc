@@ -284,7 +284,7 @@ class NvidiaDialect final : public wire::Dialect {
   }
   [[nodiscard]] Status AddAsk(std::string_view resource, std::int64_t amount,
                               wire::ResourceAsk& ask) const override {
-    BERTH_TRY(const MigResource device, ParseMigResource(resource));
+    BERTH_TRY(const MigResource device, Within(ParseMigResource(resource), resource));
     ask.mig.Add(device, wire::Capped(amount));
     return {};
   }

@@ -96,9 +96,8 @@ std::string TakeKinds(const std::vector<GpuKind>& kinds, const Registered& said,
 Result<std::vector<std::string>> ParseCarriesOut(std::string_view text) {
   std::vector<std::string> resources;
   if (berth::Trimmed(text).empty()) return resources;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view name = berth::Trimmed(text.substr(begin, end - begin));
+  while (!text.empty()) {
+    const std::string_view name = NextPart(text, ',');
     if (resources.size() == kMostCarriedOut) {
       return Invalid("want at most " + std::to_string(kMostCarriedOut) + " resources, got more");
     }
@@ -108,7 +107,6 @@ Result<std::vector<std::string>> ParseCarriesOut(std::string_view text) {
                      " characters, got " + Quoted(name));
     }
     resources.emplace_back(name);
-    begin = end + 1;
   }
   return resources;
 }

@@ -307,6 +307,7 @@ class NodeReader {
     spec_.gpu_contradiction = std::move(found.contradiction);
     if (found.shared) return AddShared(*std::move(found.shared));
     spec_.places = found.places;
+    if (spec_.gpu_model.empty()) spec_.gpu_model = std::move(found.model);
     const bool may_have_several = rules_.several_replicas == SeveralReplicas::kAllow ||
                                   (rules_.several_replicas == SeveralReplicas::kAuto &&
                                    found.places.sharing == GpuSharing::kTimeSlicing);

@@ -15,36 +15,26 @@ namespace berth::wire {
 
 namespace {
 
-struct LabelValue {
-  std::string_view key;
-  std::string_view value;
-};
+constexpr std::string_view kNfd = "Node Feature Discovery's rules of both names, old and new";
+constexpr auto kRdmaLabels =
+    std::to_array<SpotLabel>({{"feature.node.kubernetes.io/custom-rdma.available", "true", kNfd},
+                              {"feature.node.kubernetes.io/custom-rdma.capable", "true", kNfd},
+                              {"feature.node.kubernetes.io/rdma.available", "true", kNfd},
+                              {"feature.node.kubernetes.io/rdma.capable", "true", kNfd}});
 
-// Node Feature Discovery's rules of both names, old and new.
-constexpr std::array<LabelValue, 4> kRdmaLabels = {{
-    {"feature.node.kubernetes.io/custom-rdma.available", "true"},
-    {"feature.node.kubernetes.io/custom-rdma.capable", "true"},
-    {"feature.node.kubernetes.io/rdma.available", "true"},
-    {"feature.node.kubernetes.io/rdma.capable", "true"},
-}};
-
-// docs.cloud.google.com, About Local SSD for GKE.
-constexpr std::array<LabelValue, 2> kNvmeLabels = {{
-    {"cloud.google.com/gke-ephemeral-storage-local-ssd", "true"},
-    {"cloud.google.com/gke-local-nvme-ssd", "true"},
-}};
+constexpr std::string_view kGke = "docs.cloud.google.com, About Local SSD for GKE";
+constexpr auto kNvmeLabels =
+    std::to_array<SpotLabel>({{"cloud.google.com/gke-ephemeral-storage-local-ssd", "true", kGke},
+                              {"cloud.google.com/gke-local-nvme-ssd", "true", kGke}});
 // Its value is the size in GiB (karpenter.sh/docs, Well-Known Labels).
 constexpr std::string_view kKarpenterNvme = "karpenter.k8s.aws/instance-local-nvme";
 
 // learn.microsoft.com/azure/aks/node-image-upgrade.
 constexpr std::string_view kAksImage = "kubernetes.azure.com/node-image-version";
 
-template <class Rows>
-bool HasAny(const Labels& labels, const Rows& rows) {
-  return std::ranges::any_of(rows, [&](const auto& row) {
-    const std::string* const value = FindLabel(labels, row.key);
-    return value != nullptr && *value == row.value;
-  });
+bool HasAny(const Labels& labels, std::span<const SpotLabel> rows) {
+  return std::ranges::any_of(
+      rows, [&](const SpotLabel& row) { return LabelText(labels, row.key) == row.value; });
 }
 
 // learn.microsoft.com/azure/aks/node-auto-drain; aws/aws-node-termination-handler,
@@ -95,11 +85,6 @@ int GpusOf(const NodeSpec& spec) {
   return static_cast<int>(spec.gpus.size() + partitioned);
 }
 
-std::optional<double> ReadPrice(const std::string& text) {
-  const auto price = ReadNumber<double>(text);
-  return price && *price > 0 && *price < 1e6 ? price : std::nullopt;
-}
-
 constexpr std::string_view kSet = "true";
 constexpr std::size_t kMostText = 256;  // others may write what they like
 
@@ -135,8 +120,9 @@ std::string NodeTraits::AddTo(NodeSpec& spec, std::span<const std::string> resou
   const auto add = [&spec](std::string_view trait, bool has) {
     if (has) spec.traits.emplace_back(trait);
   };
-  const std::string* const type_name = FindLabel(spec.labels, kInstanceTypeLabel);
-  const MachineType* const type = type_name == nullptr ? nullptr : types_->Find(*type_name);
+  const std::string_view type_name = LabelText(spec.labels, kInstanceTypeLabel);
+  const std::string_view image = LabelText(spec.labels, kAksImage);
+  const MachineType* const type = types_->Find(type_name);
   add(kTraitRdma, std::ranges::any_of(resources, IsRdma) || HasAny(spec.labels, kRdmaLabels) ||
                       (type != nullptr && type->rdma));
   add(kTraitNvlink, spec.links.known() && HasNvlink(spec.links));
@@ -148,12 +134,8 @@ std::string NodeTraits::AddTo(NodeSpec& spec, std::span<const std::string> resou
   add(kTraitLeaving, SaysSo(spec.taints) || SaysSo(spec.soft_taints));
   add(kTraitMig, spec.mig.known());
   add(kTraitShared, spec.places.count > spec.places.gpus || !spec.share_agent.empty());
-  if (type_name != nullptr && !type_name->empty()) {
-    add(std::string(kFamilyPrefix).append(MachineFamily(*type_name)), true);
-  }
-  if (const std::string* const image = FindLabel(spec.labels, kAksImage)) {
-    add(std::string(kImagePrefix).append(*image), !image->empty());
-  }
+  add(std::string(kFamilyPrefix).append(MachineFamily(type_name)), !type_name.empty());
+  add(std::string(kImagePrefix).append(image), !image.empty());
   for (const OwnTrait& own : own_) {
     const bool offers =
         own.resource.empty() || std::ranges::find(resources, own.resource) != resources.end();
@@ -167,8 +149,8 @@ std::string NodeTraits::AddTo(NodeSpec& spec, std::span<const std::string> resou
   if (type != nullptr) spec.gpu_price = type->price_per_hour / gpus;
   const std::string* const said = FindLabel(spec.labels, price_label_);
   if (said == nullptr) return "";
-  const std::optional<double> price = ReadPrice(*said);
-  if (!price) {
+  const auto price = ReadNumber<double>(*said);
+  if (!price || *price <= 0 || *price >= 1e6) {
     return "label " + price_label_ + ": want a price above 0 such as 12.5, got \"" +
            said->substr(0, 40) + "\"";
   }

@@ -34,6 +34,7 @@ struct ShareSum {
   int milli = 0;
   std::int64_t memory_mib = 0;
   ContainerMask containers = 0;
+  std::string uuid = {};
 };
 
 Json GpuJson(const DeviceGrant& grant, const NodeSpec& node) {
@@ -57,9 +58,8 @@ Json MigDeviceJson(const MigGrant& grant, const NodeSpec& node) {
 Status ReadGpu(const Json& json, const std::string& path, std::vector<DeviceGrant>& grants) {
   Fields fields(json, path);
   DeviceGrant grant{-1, 0, 0};
-  std::string uuid;
   fields.Int("index", 0, kMaxGpusPerNode - 1, grant.gpu);
-  fields.Text("uuid", uuid);
+  fields.Text("uuid", grant.uuid);
   fields.Int("milli", 0, kMilliPerGpu, grant.milli);
   fields.Integer("memory_mib", 0, kMostGrantedMib, grant.memory_mib);
   BERTH_TRY_STATUS(fields.Finish());
@@ -141,6 +141,7 @@ std::vector<DeviceGrant> MergeShare(const PodRequest& pod, const GpusByContainer
     if (entry == containers.end()) continue;
     for (const DeviceGrant& part : entry->second) {
       ShareSum& sum = most[part.gpu];
+      sum.uuid = part.uuid;
       ShareSum& before = running[part.gpu];
       sum.containers |= bit;
       sum.milli = std::max(sum.milli, before.milli + part.milli);
@@ -152,7 +153,8 @@ std::vector<DeviceGrant> MergeShare(const PodRequest& pod, const GpusByContainer
   }
   std::vector<DeviceGrant> merged;
   for (const auto& [gpu, sum] : most) {
-    DeviceGrant grant{.gpu = gpu, .containers = sum.containers == all ? 0 : sum.containers};
+    DeviceGrant grant{.gpu = gpu, .uuid = sum.uuid};
+    grant.containers = sum.containers == all ? 0 : sum.containers;
     const GpuShare share = AskedOf(grant, pod.shape);
     grant.milli = share.milli > 0 ? share.milli : sum.milli;
     grant.memory_mib = share.memory_mib > 0 ? share.memory_mib : sum.memory_mib;
@@ -295,7 +297,7 @@ bool ReadGpu(object fields, std::vector<DeviceGrant>& grants) {
     const std::string_view key = field.unescaped_key();
     value content = field.value();
     if (key == "uuid") {
-      if (content.get_string().error() != simdjson::SUCCESS) return false;
+      grant.uuid = std::string_view(content.get_string());
       continue;
     }
     const std::int64_t number = content.get_int64();

@@ -133,6 +133,7 @@ struct GpuDraft {
   bool served_by_other = false;  // the others are another scheduler's to give,
   bool shared_by_other = false;  // to several users each
   std::int64_t registered = 0;   // GPUs that an agent hands out beside the device plugin
+  std::string model = {};        // of all of them
   std::optional<SharedGpus> shared = std::nullopt;  // of the first agent that has some
   // Where the numbers stand for whole GPUs: the agent that hands them out too, in parts as well, to
   // all pods that are bound there.

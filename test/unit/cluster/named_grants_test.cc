@@ -76,6 +76,16 @@ TEST(WithIndices, LeavesWhatTheNodeDoesNotHaveAsItIs) {
   EXPECT_TRUE(WithIndices(said, &places).grants.empty()) << "it shows no GPU by itself";
 }
 
+TEST(WithIndices, GoesByTheIndexBesideAUuidWhereTheNodeSaysNone) {
+  Placement said = Named("b", 300, 8000);
+  said.grants[0].gpu = 0;
+  const NodeSpec nameless = TwoGpus("", "");
+  EXPECT_EQ(WithIndices(said, &nameless).grants, (std::vector<DeviceGrant>{{0, 300, 8000}}));
+  EXPECT_EQ(WithIndices(said, &kNode).grants, (std::vector<DeviceGrant>{{1, 300, 8000}}));
+  said.grants[0].uuid = "c";
+  EXPECT_EQ(WithIndices(said, &kNode).grants[0].gpu, DeviceGrant::kUnknown) << "it is gone";
+}
+
 class NamedGpus : public testing::Test {
  protected:
   void Apply(const ClusterEvent& event) {
@@ -108,6 +118,20 @@ TEST_F(NamedGpus, AreFoundWhenTheNodeSaysItsUuids) {
   EXPECT_EQ(node().gpus()[1].memory_mib, 60'000);
   Apply(Bound("p", Named("b", 250, 20'000)));  // the pod's next status
   EXPECT_EQ(node().gpus()[1].memory_mib, 60'000);
+  EXPECT_TRUE(state_.Disputes().empty());
+}
+
+TEST_F(NamedGpus, OfBerthsOwnPodsFollowTheirUuids) {
+  Apply(NodeUpserted{TwoGpus("a", "b")});
+  for (const auto& [uid, index] : {std::pair("a", 0), {"b", 1}}) {
+    Placement said = Named(uid, 1000, index == 0 ? 40'000 : 80'000);
+    said.grants[0].gpu = index;
+    Apply(Bound(uid, said));
+  }
+  EXPECT_EQ(node().FindPod("a")->placement.grants[0].gpu, 0);
+  Apply(NodeUpserted{TwoGpus("b", "a")});
+  EXPECT_EQ(node().FindPod("a")->placement.grants[0].gpu, 1);
+  EXPECT_EQ(node().FindPod("b")->placement.grants[0].gpu, 0);
   EXPECT_TRUE(state_.Disputes().empty());
 }
 

@@ -289,6 +289,19 @@ TEST_F(ExplainPodTest, ATaintIsNamedWithTheTolerationThatIsMissing) {
       "fits with a toleration of nvidia.com/gpu=present:NoSchedule");
 }
 
+TEST_F(ExplainPodTest, TaintsThatAreTooLongForTheLineAreCutShort) {
+  const ANode node =
+      ANode("n1")
+          .Gpus(1)
+          .NotReady()
+          .Tainted("node.kubernetes.io/not-ready")
+          .Tainted("startup-taint.cluster-autoscaler.kubernetes.io/gpu-driver-installation");
+  const PodExplanation told = Explain({node}, APod("p").Whole(1));
+  EXPECT_NE(told.sentence.find("nearest is n1: has taint"), std::string::npos) << told.sentence;
+  EXPECT_NE(told.closed.text.find("1 node has taint startup-taint."), std::string::npos)
+      << told.closed.text;
+}
+
 TEST_F(ExplainPodTest, ANodeThatIsCordonedHasToBeUncordoned) {
   EXPECT_EQ(
       Explain({ANode("n1").Gpus(1).Tainted("node.kubernetes.io/unschedulable")}, APod("p").Whole(1))

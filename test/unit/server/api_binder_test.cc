@@ -201,7 +201,7 @@ TEST_F(ApiBinderTest, ALostAnswerEndsInAConflictThatFindExplains) {
   ASSERT_TRUE(truth && truth->placement);
   EXPECT_EQ(truth->placement->node, "n1");
   EXPECT_EQ(truth->placement->grants,
-            (std::vector<DeviceGrant>{{1, 1000, 81'920}, {3, 1000, 81'920}}));
+            (std::vector<DeviceGrant>{{1, 1000, 81'920}, {3, 1000, 81'920, "GPU-3"}}));
   EXPECT_EQ(api_.bindings(), 1);
 }
 

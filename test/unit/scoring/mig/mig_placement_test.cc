@@ -175,6 +175,18 @@ TEST(MigFilter, CountsUsersOfSharedDevices) {
   EXPECT_EQ(PodsThatFit(node.Build(), APod("p").Mig("1g.5gb", 1, true).Shape()), 2);
 }
 
+TEST(MigFilter, CountsUsersOfDevicesThatKeepTheirName) {
+  MigSpec spec = StaticMig(1, kSevenSmall);
+  spec.shared = {{{ProfileOf("3g.20gb"), false}, 2}};
+  const ANode node = ANode("n").Mig(spec);
+  EXPECT_EQ(Says(node, APod("p").Mig("3g.20gb", 2)), Reason::kFits);
+  EXPECT_EQ(Says(node, APod("p").Mig("3g.20gb", 2).Isolated(Isolation::kHardware)),
+            Reason::kNotItsOwn);
+  EXPECT_EQ(Says(node, APod("p").Mig("1g.5gb").Isolated(Isolation::kHardware)), Reason::kFits);
+  const Placement placement = Decider({node}).On(APod("p").Mig("3g.20gb", 2), "n");
+  EXPECT_TRUE(node.Build().CanTake(placement));
+}
+
 TEST(MigPlan, CutsWhereLeastIsLost) {
   Decider decider({ANode("n").Mig(DynamicMig(2))});
   const MigProduct& product = *FindMigProduct("A100-40GB");
