@@ -183,26 +183,40 @@ void AppendScalar(std::string& json, const YAML::Node& node) {
   }
 }
 
-// Throws YAML::Exception for a key that is there twice, which kubectl refuses, and for merged keys.
-void AppendNode(std::string& json, const YAML::Node& node) {
-  if (node.IsMap()) {
-    char before = '{';
-    std::set<std::string> known;
-    for (const auto& field : node) {
-      const std::string key = field.first.IsScalar() ? field.first.Scalar() : "";
-      if (key == "<<" && field.first.Tag() == "?") {
-        throw YAML::Exception(field.first.Mark(), "want no << (merged keys), write the fields out");
+void AppendNode(std::string& json, const YAML::Node& node);
+
+// The fields of a mapping that are not known yet, then those of the mappings that it merges (<<).
+// Throws YAML::Exception for a key that is there twice, which kubectl refuses.
+void AppendFields(std::string& json, const YAML::Node& node, std::set<std::string>& known) {
+  if (!node.IsMap()) throw YAML::Exception(node.Mark(), "want a mapping behind <<");
+  std::set<std::string> own;
+  std::vector<YAML::Node> merged;
+  for (const auto& field : node) {
+    const std::string key = field.first.IsScalar() ? field.first.Scalar() : "";
+    if (!own.insert(key).second) {
+      throw YAML::Exception(field.first.Mark(), "want each key once, got again: " + key);
+    }
+    if (key == "<<" && field.first.Tag() == "?") {
+      if (!field.second.IsSequence()) merged.push_back(field.second);
+      for (std::size_t i = 0; field.second.IsSequence() && i < field.second.size(); ++i) {
+        merged.push_back(field.second[i]);
       }
-      if (!known.insert(key).second) {
-        throw YAML::Exception(field.first.Mark(), "want each key once, got again: " + key);
-      }
-      json += before;
+    } else if (known.insert(key).second) {
+      json += json.ends_with('{') ? "" : ",";
       AppendText(json, key);
       json += ':';
       AppendNode(json, field.second);
-      before = ',';
     }
-    json += before == '{' ? "{}" : "}";
+  }
+  for (const YAML::Node& from : merged) AppendFields(json, from, known);
+}
+
+void AppendNode(std::string& json, const YAML::Node& node) {
+  if (node.IsMap()) {
+    std::set<std::string> known;
+    json += '{';
+    AppendFields(json, node, known);
+    json += '}';
   } else if (node.IsSequence()) {
     char before = '[';
     for (const auto& item : node) {

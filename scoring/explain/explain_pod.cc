@@ -244,7 +244,7 @@ class Explaining {
     for (const auto& [what, count] : told_.lacking) lacking += count;
     std::vector<LinePart> line = {{"has the GPUs, CPU and memory that it needs on " +
                                    CountText(lacking, "node") + ", but " +
-                                   TextOfLacks(told_.lacking)}};
+                                   TextOfLacks(told_.lacking, *ask_.snapshot)}};
     const bool has_way = !told_.nearest.empty() && !told_.nearest[0].near.ways.empty();
     if (!has_way || pod_.gang.minimum.value_or(1) > 1) return line;
     std::vector<LinePart> with_nearest = line;

@@ -60,6 +60,14 @@ std::string LineOf(std::span<const LinePart> parts, std::size_t most) {
   return OnOneLine(Shortened(Joined(parts, texts), most));
 }
 
+std::string WholeLineOf(std::span<const LinePart> parts) {
+  std::size_t bytes = 0;
+  for (const LinePart& part : parts) {
+    if (part.rank == 0) bytes += part.joint.size() + part.text.size();
+  }
+  return LineOf(parts, std::clamp(bytes, kLongestLine, kLongestWhole));
+}
+
 std::string ShortName(std::string_view name, std::size_t most) {
   constexpr std::string_view kGap = "...";
   if (name.size() <= most) return OnOneLine(std::string(name));

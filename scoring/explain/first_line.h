@@ -35,6 +35,11 @@ inline constexpr std::size_t kShortName = 24;     // of a name in a line that is
 // shorter text, the last ones first; if these are too long too, the line is cut.
 std::string LineOf(std::span<const LinePart> parts, std::size_t most);
 
+// The same where a line may be longer, as in a plan: in as many bytes as all parts of rank 0 take
+// in full, kLongestLine at least and kLongestWhole at most.
+inline constexpr std::size_t kLongestWhole = 1000;
+std::string WholeLineOf(std::span<const LinePart> parts);
+
 // The name, or its beginning and its end: "team-a/a-very...worker-0". Requires: most >= 8. No
 // UTF-8: names of Kubernetes have none.
 std::string ShortName(std::string_view name, std::size_t most);

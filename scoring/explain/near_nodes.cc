@@ -128,6 +128,7 @@ enum class Effort {
   kOnePod,
   kSeveralPods,
   kNeed,
+  kTwoNeeds,
   kNodeState,
   kLess,
   kNodeAndPods,
@@ -136,6 +137,7 @@ enum class Effort {
 
 Effort EffortOf(Need need) {
   if ((kWishes & BitOf(need)) != 0) return Effort::kWish;
+  if (need == Need::kAccess) return Effort::kTwoNeeds;
   return need < Need::kCpu ? Effort::kNeed : Effort::kLess;
 }
 

@@ -85,19 +85,45 @@ std::string OfSchedulerAlone(const PodRequest& pod) {
     }
   }
   if (names.size() > kMostNamed) names.resize(kMostNamed);
-  return (names.empty() ? "asks for no GPU"
-                        : "asks for " + Join(names, " and ") + ", which Berth does not place") +
+  const bool claims = names.empty() && !pod.claims.empty();
+  return (claims          ? "asks for devices by ResourceClaim alone"
+          : names.empty() ? "asks for no GPU"
+                          : "asks for " + Join(names, " and ") + ", which Berth does not place") +
          ": kube-scheduler alone chooses its node";
 }
 
-std::string TextOfLacks(const std::map<std::string, int>& lacks) {
+std::string MeantBy(const std::string& resource, const Snapshot& snapshot) {
+  constexpr std::size_t kMostWrong = 2;  // letters
+  std::string meant;
+  std::size_t least = kMostWrong + 1;
+  const auto look = [&](const std::string& name) {
+    const std::size_t wrong = EditDistance(resource, name);
+    if (name.empty() || wrong >= least) return;
+    meant = name;
+    least = wrong;
+  };
+  for (const char* name : {"berth.dev/gpu-milli", "berth.dev/gpu-memory-mib"}) look(name);
+  const std::string* last = nullptr;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const NodeSpec& spec = snapshot.node(i).spec();
+    if (FindOther(spec.others, resource) != nullptr) return "";
+    if (last == nullptr || *last != spec.gpu_resource) look(spec.gpu_resource);
+    last = &spec.gpu_resource;
+  }
+  return meant;
+}
+
+std::string TextOfLacks(const std::map<std::string, int>& lacks, const Snapshot& snapshot) {
   std::string text;
   for (const auto& [what, nodes] : lacks) {
     text += (text.empty() ? "" : ", ") + std::to_string(nodes);
     if (what == kPods) {
-      text += nodes == 1 ? " takes no more pods" : " take no more pods";
+      text += std::string(nodes == 1 ? " takes" : " take") +
+              " no more pods: end one there, or raise maxPods";
     } else {
-      text += (nodes == 1 ? " lacks " : " lack ") + what;
+      const std::string meant = MeantBy(what, snapshot);
+      text += (nodes == 1 ? " lacks " : " lack ") + what +
+              (meant.empty() ? "" : ", did you mean " + meant + "?");
     }
   }
   return text;

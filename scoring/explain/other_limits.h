@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/node/node.h"
+#include "cluster/state/snapshot.h"
 #include "cluster/values/pod_request.h"
 
 namespace berth {
@@ -31,7 +31,11 @@ std::vector<std::string> NotJudgedOf(const PodRequest& pod);
 // "asks for example.com/gpu-10gb, which Berth does not place: ...".
 std::string OfSchedulerAlone(const PodRequest& pod);
 
+// The resource that was perhaps meant by one that no node has: at most two letters differ. "": none
+// is that near.
+std::string MeantBy(const std::string& resource, const Snapshot& snapshot);
+
 // "2 lack rdma/hca, 1 takes no more pods". lacks: nodes by what they have too little of, as LackOf.
-std::string TextOfLacks(const std::map<std::string, int>& lacks);
+std::string TextOfLacks(const std::map<std::string, int>& lacks, const Snapshot& snapshot);
 
 }  // namespace berth

@@ -174,9 +174,9 @@ class Grower {
     return all;
   }
 
-  // With all nodes of all pools.
-  [[nodiscard]] SnapshotPtr Open(const Stage& stage) const {
-    Snapshot open = *full_;
+  // With all nodes of all pools, and without the pods that were placed.
+  static SnapshotPtr Open(const Stage& stage) {
+    Snapshot open = *stage.closed;
     for (std::size_t p = 0; p < stage.open.size(); ++p) {
       for (std::size_t i = 0; i < stage.open[p].size(); ++i) {
         open = open.With(stage.of_pools[p][i], stage.open[p][i]);
@@ -297,7 +297,7 @@ Result<Growth> GrowPools(const Engine& engine, const WhatIfAsk& ask, int most_no
     BERTH_TRY(std::vector<Taken> taken, grower.Grow(stage, p));
     growth.pools.push_back({pools[p].pool, std::move(taken)});
   }
-  BERTH_TRY_STATUS(grower.AddNowhere(grower.Open(stage), growth));
+  BERTH_TRY_STATUS(grower.AddNowhere(Grower::Open(stage), growth));
   return growth;
 }
 

@@ -97,7 +97,11 @@ class Search {
   [[nodiscard]] std::optional<PreemptionOutlook> UnderWay() const {
     const NodeIndex index =
         ask_.nominated.empty() ? kNoNode : ask_.snapshot.names().Find(ask_.nominated);
-    if (index == kNoNode) return std::nullopt;
+    // Where the pod cannot go any more, kube-scheduler preempts anew.
+    if (index == kNoNode || !NodeAt(index).spec().ready ||
+        Admits(NodeAt(index).spec(), ask_.pod) != Reason::kFits) {
+      return std::nullopt;
+    }
     std::vector<const PodRecord*> ending;
     for (const auto& held : NodeAt(index).pods()) {
       if (held->leaving && held->pod.priority < ask_.pod.priority) ending.push_back(held.get());

@@ -260,7 +260,7 @@ class WhatIfPlanner {
   std::size_t WhyOf(const PodRequest& pod) {
     auto explained = Explain(pod);
     if (!explained) return NewWhy({});
-    std::string text = explained->sentence;
+    std::string text = WholeLineOf(explained->line);
     return NewWhy({std::move(text), std::move(explained)});
   }
 

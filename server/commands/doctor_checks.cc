@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <span>
 #include <utility>
 
 #include "base/text.h"

@@ -84,7 +84,8 @@ class ClusterOfFile {
                                                     .devices = devices_,
                                                     .open_claims = open_claims_,
                                                     .pod_rules = rules_,
-                                                    .links = *nodes_.links},
+                                                    .links = *nodes_.links,
+                                                    .chooses_devices = true},
                                      .slim = slim}));
     PrintProblems(path, loaded.problems);
     extender_ =
@@ -96,7 +97,8 @@ class ClusterOfFile {
                                                    .mix = mix_.get(),
                                                    .domains = &domains_,
                                                    .gangs = &gangs_,
-                                                   .waiting = &waiting_},
+                                                   .waiting = &waiting_,
+                                                   .claims = &claims_},
                                    PolicyOf(config_, EngineFor(config_, mix_, *state_.Current())));
     extender_->TakeStock();
     live_ = std::make_unique<const Live>(Live{.extender = *extender_,
@@ -130,7 +132,8 @@ class ClusterOfFile {
   WaitingPods waiting_;
   DisruptionBudgets budgets_;
   NodeDomains domains_{config_.topology_levels};
-  GangTable gangs_{{state_, waiting_, domains_, &groups_}};
+  const GangClaims claims_{open_claims_, devices_, device_classes_};  // a file has all of them
+  GangTable gangs_{{state_, waiting_, domains_, &groups_, &claims_}};
   const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(LearningParameters());
   const Readiness readiness_{nullptr};
   std::unique_ptr<Extender> extender_;
@@ -166,6 +169,7 @@ Result<std::string> FullName(const ExplainFlags& flags, bool of_gang) {
     if (space.empty() && flags.at.cluster) {
       BERTH_TRY(space, CurrentNamespace(*flags.at.cluster));
     }
+    if (space.empty() && !flags.cluster.empty()) space = "default";
     if (!space.empty()) name.insert(0, space + "/");
   }
   const std::size_t slash = name.find('/');

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the verbs do for pods that start together with others (gang_table.h).
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>

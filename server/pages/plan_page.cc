@@ -119,6 +119,41 @@ Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan
   return as_text ? wire::TextOf(report) : wire::EncodeRoom(report);
 }
 
+// Keeps pods that get GPUs by claims alone to the nodes that have these now, each pod by itself;
+// notes of the others what they lack.
+void JudgeClaims(const Inquiry& inquiry, const Snapshot& snapshot, wire::PlanRequest& plan) {
+  std::shared_ptr<const wire::PodNotes> judged, told;  // pods of one template share theirs
+  std::shared_ptr<const NodeConstraints> where;
+  for (std::size_t i = 0; i < plan.pods.size(); ++i) {
+    PodRequest& pod = plan.pods[i];
+    auto& notes = plan.notes[i];
+    if (pod.claims.empty() || notes == nullptr || !notes->held_back.empty()) continue;
+    if (std::exchange(judged, notes) != notes) {
+      told = notes;
+      where = pod.constraints;
+      auto room = inquiry.RoomOfClaims(pod);
+      const PodExplanation found = room ? inquiry.ExplainClaims(pod, *room) : PodExplanation();
+      LabelRequirement there{"metadata.name", LabelOperator::kIn, {}};
+      for (NodeIndex node = 0; room && node < snapshot.size(); ++node) {
+        if (room->Has(snapshot.node(node))) there.values.push_back(snapshot.node(node).spec().name);
+      }
+      const bool is_known = room && !room->ran_out();
+      if (is_known && found.fitting > 0) {
+        NodeConstraints only = where == nullptr ? NodeConstraints() : *where;
+        if (!only.either) only.either.emplace(1);
+        for (NodeSelectorTerm& term : *only.either) term.fields.push_back(there);
+        where = std::make_shared<const NodeConstraints>(std::move(only));
+      } else if (is_known) {
+        wire::PodNotes noted = *notes;
+        noted.held_back = WholeLineOf(found.line);
+        told = std::make_shared<const wire::PodNotes>(std::move(noted));
+      }
+    }
+    notes = told;
+    pod.constraints = where;
+  }
+}
+
 }  // namespace
 
 Result<std::string> MakePlan(const Live& live, std::string_view request, bool as_text,
@@ -143,6 +178,10 @@ Result<std::string> MakePlan(const Live& live, std::string_view request, bool as
   if (plan.grow > 0) return MakeGrowth(live, plan, std::move(waiting), as_text, stops);
   if (plan.room) return MakeRoomPlan(live, plan, std::move(waiting), as_text, stops);
   wire::NoteSchedulers(live.extender.pending().Schedulers(), plan);
+  // What devices nodes have that come, nobody knows.
+  if (plan.nodes.add.empty() && plan.nodes.remove.empty()) {
+    JudgeClaims(Inquiry(live.extender, now), *now.snapshot, plan);
+  }
   std::vector<std::string_view> held_back;
   for (const auto& notes : plan.notes) {
     held_back.push_back(notes == nullptr ? std::string_view() : notes->held_back);

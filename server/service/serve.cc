@@ -93,7 +93,7 @@ class Service {
                    .waker = kube_ ? &kube_->pod_waker() : nullptr,
                    .history = kube_ ? &kube_->gang_history() : nullptr,
                    .rooms = &rooms_,
-                   .claims = client_ && config_.dra.choose_devices ? &gang_claims_ : nullptr,
+                   .claims = judges_claims() ? &gang_claims_ : nullptr,
                    .moves = &move_holds_,
                    .run_times = &run_times_,
                    .job_ends = &job_ends_},
@@ -283,6 +283,9 @@ class Service {
     return kube_ ? InBackground(learning_) : Background();
   }
 
+  // A file has all that claims need, also where Berth does not choose their devices.
+  [[nodiscard]] bool judges_claims() const { return !client_ || config_.dra.choose_devices; }
+
   [[nodiscard]] dialects::ExtensionParts ExtensionsFilled() {
     return {.groups = groups_,
             .mig_offers = mig_offers_,
@@ -292,7 +295,7 @@ class Service {
             .pod_rules = pod_rules_,
             .links = *node_rules_.links,
             .job_ends = &job_ends_,
-            .chooses_devices = config_.dra.choose_devices};
+            .chooses_devices = judges_claims()};
   }
 
   std::unique_ptr<kube::KubeCluster> ConnectTo(kube::ApiClient& client,
@@ -446,8 +449,8 @@ class Service {
   WorkerPool learning_{1, kMaxWaitingTables};  // makes what engines need next
   const GangClaims gang_claims_{open_claims_, devices_, device_classes_};
   DeviceRooms rooms_;
-  GangTable gangs_{{state_, waiting_, domains_, &groups_,
-                    client_&& config_.dra.choose_devices ? &gang_claims_ : nullptr, &rooms_}};
+  GangTable gangs_{
+      {state_, waiting_, domains_, &groups_, judges_claims() ? &gang_claims_ : nullptr, &rooms_}};
   MoveHolds move_holds_{state_};
   Extender extender_;
   const std::unique_ptr<DevicePreemption> preemption_{MakesRoom()};  // none: dra.preempt is off

@@ -64,6 +64,26 @@ std::string WrongRequest(const std::string& name, const Json& amount, const Json
   return *request > *limit ? "want at most the limit, " + said + got : "";
 }
 
+// What kubectl says of a field that is nearly one that decides where a pod goes, or one at another
+// place: ":nodeSelectors: unknown field, did you mean nodeSelector?". "": there is none.
+std::string WrongField(const Json* object, std::string_view known, std::string_view elsewhere) {
+  if (object == nullptr || !object->is_object()) return "";
+  const std::vector<std::string_view> names = PartsOf(known, ' ');
+  for (const auto& [key, value] : object->items()) {
+    if (std::ranges::find(names, key) != names.end()) continue;
+    std::string meant;
+    for (const std::string_view name : names) {
+      if (EditDistance(key, name) <= 2) meant = name;
+    }
+    for (const std::string_view path : PartsOf(elsewhere, ' ')) {
+      if (path.substr(path.rfind('.') + 1) == key) meant = path;
+    }
+    if (!meant.empty())
+      return ':' + Shortened(key, 63) + ": unknown field, did you mean " + meant + "?";
+  }
+  return "";
+}
+
 std::string WrongResources(const Json& container, bool of_pod) {
   const Json* const resources = FieldOf(container, "resources");
   const Json* const limits = FieldOf(resources, "limits");
@@ -150,10 +170,44 @@ class Names {
   std::vector<std::string> all_;
 };
 
+// The first field of the pod that is wrong so, with its path; "": none.
+std::string MisplacedField(const Json& pod) {
+  constexpr std::string_view kResources = "limits requests claims";
+  constexpr std::string_view kPodFields =
+      "containers initContainers nodeSelector tolerations affinity schedulerName resources "
+      "priorityClassName topologySpreadConstraints resourceClaims runtimeClassName schedulingGates";
+  std::string wrong;
+  const auto look = [&wrong](const std::string& at, const Json* object, std::string_view known,
+                             std::string_view elsewhere = "") {
+    if (wrong.empty()) wrong = WrongField(object, known, elsewhere);
+    if (wrong.starts_with(':')) wrong.replace(0, 1, at);
+  };
+  const Json* const spec = FieldOf(pod, "spec");
+  look("metadata.", FieldOf(pod, "metadata"), "annotations labels");
+  look("spec.", spec, kPodFields, "resources.limits");
+  look("spec.resources.", FieldOf(spec, "resources"), kResources);
+  for (const char* list : kContainerLists) {
+    const Json& containers = ItemsOf(spec, list);
+    for (std::size_t i = 0; i < containers.size(); ++i) {
+      const std::string at = "spec." + std::string(list) + "[" + std::to_string(i) + "].";
+      look(at, &containers[i], "resources",
+           "resources.limits resources.requests spec.nodeSelector spec.tolerations spec.affinity");
+      look(at + "resources.", FieldOf(containers[i], "resources"), kResources);
+    }
+  }
+  return wrong;
+}
+
 }  // namespace
 
 std::string RefusedByApiServer(const Json& pod) {
   const Json* const spec = FieldOf(pod, "spec");
+  if (const std::string wrong = MisplacedField(pod); !wrong.empty()) {
+    return "kubectl refuses " + wrong;
+  }
+  if (ItemsOf(spec, "containers").empty()) {
+    return "the API server refuses spec.containers: want at least one";
+  }
   if (const std::string wrong = spec == nullptr ? "" : WrongResources(*spec, true); !wrong.empty())
     return "the API server refuses spec." + wrong;
   for (const char* list : kContainerLists) {

@@ -47,7 +47,7 @@ inline bool Waits(const GangView& gang) {
 
 struct GangMemberReport {
   std::string pod;    // "namespace/name"
-  std::string state;  // "waiting", "gated", "planned", "reserved", "bound"
+  std::string state;  // "waiting", "gated", "planned", "reserved", "bound", "ending"
   std::string node = {};
 };
 

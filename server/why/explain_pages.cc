@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -20,50 +19,10 @@
 #include "server/extender/inquiry.h"
 #include "server/why/waiting_whys.h"
 #include "server/wire/node/node_gpu_facts.h"
+#include "server/wire/pod/pod_object.h"
 
 namespace berth {
 namespace {
-
-constexpr std::size_t kMostWrong = 2;   // letters
-constexpr std::size_t kMostNames = 16;  // of a sentence, and of the nodes
-
-// The names behind "Insufficient", with a domain: "example.com/gpus".
-std::vector<std::string> LackedNames(std::string_view said) {
-  constexpr std::string_view kBefore = "Insufficient ";
-  std::vector<std::string> names;
-  for (std::size_t at = said.find(kBefore); at != said.npos && names.size() < kMostNames;
-       at = said.find(kBefore)) {
-    said.remove_prefix(at + kBefore.size());
-    std::string_view name = said.substr(0, said.find_first_of(", "));
-    while (name.ends_with('.')) name.remove_suffix(1);
-    if (name.find('/') != name.npos) names.emplace_back(name);
-  }
-  return names;
-}
-
-std::set<std::string> Offered(const Snapshot& snapshot) {
-  std::set<std::string> names;
-  for (NodeIndex i = 0; i < snapshot.size() && names.size() < kMostNames; ++i) {
-    const std::string& name = snapshot.node(i).spec().gpu_resource;
-    if (!name.empty()) names.insert(name);
-  }
-  return names;
-}
-
-// Of a pod that asks for a resource that no node has: "Berth does not know the resource
-// example.com/gpus, did you mean example.com/gpu?", by the words of kube-scheduler ("2 Insufficient
-// example.com/gpus") and what the nodes offer. "": no name is that near.
-std::string MeantResource(std::string_view scheduler_said, const Snapshot& snapshot) {
-  const std::set<std::string> offered = Offered(snapshot);
-  for (const std::string& name : LackedNames(scheduler_said)) {
-    if (offered.contains(name)) continue;
-    for (const std::string& other : offered) {
-      if (EditDistance(name, other) > kMostWrong) continue;
-      return "Berth does not know the resource " + name + ", did you mean " + other + "?";
-    }
-  }
-  return "";
-}
 
 using http::HttpResponse;
 
@@ -73,8 +32,18 @@ constexpr std::size_t kMostHolders = 10;
 constexpr const char* kOthers =
     "a check outside Berth blocks it (volumes, ports, spread, pod affinity), or kube-scheduler has "
     "not retried yet";
-// Where they are.
-constexpr const char* kOthersAsSaid = "what kube-scheduler said blocks it, or it has not retried";
+
+LinePart BlockedPart(std::string_view said, int rank) {
+  if (said.empty()) return {kOthers, rank};
+  // "0/4 nodes are available: REASONS. preemption: ..."
+  constexpr std::string_view kCounted = "nodes are available: ";
+  const std::size_t counted = said.find(kCounted);
+  if (counted != said.npos) said.remove_prefix(counted + kCounted.size());
+  said = Trimmed(said.substr(0, said.find("preemption: ")));
+  while (said.ends_with('.')) said.remove_suffix(1);
+  return {"kube-scheduler said last: " + Shortened(said, kLongestLine / 2), rank, "; ",
+          "what kube-scheduler said blocks it, or it has not retried"};
+}
 
 template <class Report>
 HttpResponse Answer(const Report& report, const std::string& query) {
@@ -88,13 +57,12 @@ HttpResponse Answer(const Report& report, const std::string& query) {
   return response;
 }
 
-// What a path ends with: "NS/NAME" (parts: 2) or "NAME" (1), without the route before it.
-std::string_view NameIn(std::string_view path, int parts) {
-  std::size_t begin = path.size();
-  for (int i = 0; i < parts && begin != std::string_view::npos; ++i) {
-    begin = begin == 0 ? std::string_view::npos : path.rfind('/', begin - 1);
+// What is behind the route: "NS/NAME" of "/debug/pods/NS/NAME".
+std::string_view NameIn(std::string_view path) {
+  for (int slashes = 0; slashes < 2 && !path.empty(); ++slashes) {
+    path.remove_prefix(std::min(path.find('/', 1), path.size()));
   }
-  return begin == std::string_view::npos ? path : path.substr(begin + 1);
+  return path.empty() ? path : path.substr(1);
 }
 
 std::optional<HttpResponse> NotReady(const Live& live) {
@@ -110,12 +78,13 @@ std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
 
 constexpr std::size_t kOfGang = 3;  // parts at least
 
-// Why a gang waits: of several facts the last ones are left out first.
+// Why a gang waits: of several facts the last ones are left out first, a cure never.
 void AddWhy(const std::string& why, std::string_view joint, std::vector<LinePart>& line) {
   std::size_t from = 0;
   for (int rank = 1; from < why.size() || rank == 1; ++rank) {
     const std::size_t end = std::min(why.find("; ", from), why.size());
-    line.push_back({why.substr(from, end - from), rank, rank == 1 ? joint : "; "});
+    const bool is_cure = why.compare(from, 4, "set ") == 0;
+    line.push_back({why.substr(from, end - from), is_cure ? 0 : rank, rank == 1 ? joint : "; "});
     from = end + 2;
   }
 }
@@ -170,7 +139,7 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
     if (!report.not_bound.empty()) {
       line.push_back({report.not_bound});
     } else if (report.unschedulable) {
-      line.push_back({report.scheduler_said.empty() ? kOthers : kOthersAsSaid});
+      line.push_back(BlockedPart(report.scheduler_said, 0));
     }
   }
   return LineOf(line, RoomBehind(told.pod.full_name()));
@@ -200,7 +169,7 @@ std::string SentenceOf(const GangView& gang, const wire::PodReport* of) {
   if (!why.empty()) AddWhy(why, is_news ? "; " : ": ", line);
   if (of != nullptr) line.push_back({HoldsText(of->holders), 2});
   if (of != nullptr && gang.state == "planned" && of->unschedulable) {
-    line.push_back({of->scheduler_said.empty() ? kOthers : kOthersAsSaid, 2});
+    line.push_back(BlockedPart(of->scheduler_said, 2));
   }
   return LineOf(line, RoomBehind(gang.id.text()));
 }
@@ -253,6 +222,17 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
   return report;
 }
 
+// Of a pod that Berth places nowhere: the resource that it may have misspelt, else whose it is.
+std::vector<LinePart> LineOfOther(const PodRequest& pod, const Extender::Moment& now) {
+  for (const OtherResource& asked : pod.others == nullptr ? OtherResources() : *pod.others) {
+    const std::string meant = MeantBy(asked.name, *now.snapshot);
+    if (meant.empty()) continue;
+    return {{"Berth does not know the resource " + Shortened(asked.name, 63) + ", did you mean " +
+             meant + "?"}};
+  }
+  return {{OfSchedulerAlone(pod)}};
+}
+
 // Of a pod that is kube-scheduler's alone; what it asks for beside GPUs by claims is not known.
 wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
                               const WaitingPod& waiting) {
@@ -260,13 +240,17 @@ wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
   wire::PodReport report{.told = {}, .sentence = {}};
   report.told.pod = pod.id;
   report.told.nodes = now.snapshot->size();
-  report.told.line = {{OfSchedulerAlone(pod)}};
-  const std::string meant = MeantResource(waiting.scheduler_said, *now.snapshot);
-  if (!meant.empty()) report.told.line = {{meant}};
-  if (const auto claiming = live.waiting.FindClaiming(pod.id.uid)) {
+  const auto claiming = live.waiting.FindClaiming(pod.id.uid);
+  if (!waiting.held_back.starts_with(wire::kBeingDeleted))
+    report.told.line = LineOfOther(claiming ? *claiming->pod : pod, now);
+  if (claiming) {
     const Inquiry inquiry(live.extender, now);
     auto room = inquiry.RoomOfClaims(*claiming->pod);
-    if (room) report.told = inquiry.ExplainClaims(*claiming->pod, *room);
+    if (room) {
+      report.told = inquiry.ExplainClaims(*claiming->pod, *room);
+    } else {
+      report.told.line.push_back({room.error().message, 1});
+    }
   }
   report.told.sentence = LineOf(report.told.line, RoomBehind(pod.id.full_name()));
   report.scheduler = pod.scheduler;
@@ -303,7 +287,7 @@ std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const 
   std::map<std::string, wire::GangMemberReport> by_name;
   for (const auto& pod : placed) {
     const std::string name = pod->pod.id.full_name();
-    by_name[name] = {name, StateOf(pod->state), pod->placement.node};
+    by_name[name] = {name, pod->leaving ? "ending" : StateOf(pod->state), pod->placement.node};
   }
   std::optional<WaitingPod> first;
   for (const WaitingPod& waiting : listed) {
@@ -321,7 +305,7 @@ std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const 
 HttpResponse UsePage(const Live& live, Owner by, const std::string& path,
                      const std::string& query) {
   if (auto unready = NotReady(live)) return *std::move(unready);
-  const std::string name(NameIn(path, 1));
+  const std::string name(NameIn(path));
   const auto snapshot = live.extender.Current();
   return Answer(wire::UseReport{.by = by, .name = name, .nodes = UseByNode(*snapshot, by, name)},
                 query);
@@ -354,9 +338,11 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Wa
 
 HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std::string& query) {
   if (auto unready = NotReady(live)) return *std::move(unready);
-  const std::string_view full = NameIn(path, 2);
+  const std::string_view full = NameIn(path);
   const std::size_t slash = full.find('/');
-  if (slash == std::string_view::npos) return http::ErrorResponse(404, "want NAMESPACE/NAME");
+  if (slash == full.npos || full.find('/', slash + 1) != full.npos) {
+    return http::ErrorResponse(404, "want NAMESPACE/NAME, got " + std::string(full.substr(0, 300)));
+  }
   const std::string_view space = full.substr(0, slash), name = full.substr(slash + 1);
   const auto waiting = live.waiting.FindNamed(space, name);
   const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
@@ -387,9 +373,13 @@ HttpResponse FindPodsPage(const Live& live, const std::string&, const std::strin
   if (auto unready = NotReady(live)) return *std::move(unready);
   if (query.empty()) return http::ErrorResponse(400, "want /debug/pods?TEXT, a part of a name");
   wire::FoundPods found;
+  std::string part = query;  // clients may write "/" as %2F
+  for (std::size_t at; (at = std::min(part.find("%2F"), part.find("%2f"))) != part.npos;) {
+    part.replace(at, 3, "/");
+  }
   live.extender.Current()->ForEachPod([&](const auto& pod, NodeIndex) {
     std::string name = pod->pod.id.full_name();
-    if (name.find(query) == name.npos) return;
+    if (name.find(part) == name.npos) return;
     if (found.pods.size() == found.kMost) {
       ++found.beyond;
     } else {
@@ -403,7 +393,7 @@ HttpResponse FindPodsPage(const Live& live, const std::string&, const std::strin
 
 HttpResponse ExplainNodePage(const Live& live, const std::string& path, const std::string& query) {
   if (auto unready = NotReady(live)) return *std::move(unready);
-  const std::string_view name = NameIn(path, 1);
+  const std::string_view name = NameIn(path);
   const Extender::Moment now = live.extender.Now();
   const NodeIndex node = now.snapshot->names().Find(name);
   if (node == kNoNode) {
@@ -417,7 +407,7 @@ HttpResponse ExplainNodePage(const Live& live, const std::string& path, const st
 
 HttpResponse ExplainGangPage(const Live& live, const std::string& path, const std::string& query) {
   if (auto unready = NotReady(live)) return *std::move(unready);
-  const std::string_view full = NameIn(path, 2);
+  const std::string_view full = NameIn(path);
   const std::vector<WaitingPod> listed = live.waiting.Everybody();
   const Extender::Moment now = live.extender.Now();  // after the list (waiting_pods.h)
   std::optional<GangView> found = FindGang(live, *now.snapshot, listed, full);
@@ -427,6 +417,12 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   const PodRecords placed = PlacedMembers(live, *now.snapshot, id);
   const auto first = ListMembers(listed, placed, id, report.gang.lacks, report.members);
   if (first) AddRollout(*first, *now.snapshot, report.gang);
+  for (const auto& pod : placed) {
+    if (pod->leaving && report.gang.missing() > 0) {
+      report.gang.why += "; " + pod->pod.id.name + " is ending on " + pod->placement.node;
+      break;
+    }
+  }
   if (!placed.empty()) {
     report.wishes = WishTexts(*now.snapshot, *live.domains.Of(now.snapshot), live.domains.levels(),
                               placed.front()->pod);

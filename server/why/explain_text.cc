@@ -380,7 +380,8 @@ std::vector<NodeLine> LinesOf(const NodeReport& node) {
 std::string TextOf(const PodReport& report) {
   const PodExplanation& told = report.told;
   std::string text;
-  if (!report.scheduler_said.empty() && !told.placed) {
+  const bool says_it = report.sentence.find("kube-scheduler said last: ") != std::string::npos;
+  if (!report.scheduler_said.empty() && !told.placed && !says_it) {
     text += "kube-scheduler said: " + report.scheduler_said + "\n";
   }
   text += ShortName(told.pod.full_name(), kLongestName) + ": " + report.sentence + "\n";

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/why/live_json.h"
 
-#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "cluster/node/mig_use.h"
 #include "scoring/explain/gpu_use.h"

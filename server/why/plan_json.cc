@@ -148,14 +148,19 @@ Json GpusJson(std::int64_t milli) {
 std::string SentenceOf(const GrowthReport& report) {
   const Growth& told = report.told;
   const bool waits = !report.request.has_pods;
-  std::string text = CountText(told.asked.pods, "pod");
-  text += waits ? (told.asked.pods == 1 ? " waits" : " wait") : " asked about";
+  // Nobody knows for how many GPUs these are.
+  const std::int64_t refused = std::ranges::count_if(
+      report.pods, [](const PodRequest& pod) { return !pod.refusal.empty(); });
+  const std::int64_t asked = told.asked.pods - refused;
+  std::string text = CountText(asked, "pod");
+  text += waits ? (asked == 1 ? " waits" : " wait") : " asked about";
   text += ", for " + GpuCountText(told.asked.gpu_milli);
   if (told.asked.pods == 0) return waits ? "no pod waits" : "no pod is asked about";
   if (told.now.pods > 0) {
     text += "; " + std::to_string(told.now.pods) + (told.now.pods == 1 ? " fits" : " fit") +
             " on the present nodes";
   }
+  if (refused > 0) text += "; " + CountText(refused, "more pod") + " must be changed";
   return text;
 }
 
@@ -234,8 +239,11 @@ std::string NowhereText(const GrowthReport& report) {
       "No pool takes " + CountText(std::ssize(nowhere), "pod") + ", even if no other waited: ";
   text += Join(FirstOf(nowhere, kTold), ", ", [&](std::size_t pod) {
     const auto why = report.told.nowhere_whys.find(pod);
+    const std::string& refusal = report.pods[pod].refusal;
     const bool is_said = why != report.told.nowhere_whys.end() && !why->second.empty();
-    return report.pods[pod].id.full_name() + (is_said ? " (" + why->second + ")" : "");
+    return report.pods[pod].id.full_name() + (!refusal.empty() ? " (change it: " + refusal + ")"
+                                              : is_said        ? " (" + why->second + ")"
+                                                               : "");
   });
   if (nowhere.size() > kTold) text += ", ...";
   return text + "\n";

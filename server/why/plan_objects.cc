@@ -2,7 +2,6 @@
 #include "server/why/plan_objects.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/quantity.h"
 #include "base/text.h"
@@ -41,6 +40,11 @@ class PodSets {
     if (read == nullptr) return std::nullopt;
     if (name_.empty()) return Invalid(path_ + ".metadata.name: want a name, got none");
     kind_ = kind;
+    const std::string by = WordOf(FieldOf(object_, "spec"), "managedBy");
+    if (!by.empty() && !by.ends_with("-controller") && !by.ends_with("-operator")) {
+      pods_.unknown = Shortened(by, 63) + " (spec.managedBy) makes its pods, perhaps elsewhere";
+      return std::move(pods_);
+    }
     BERTH_TRY_STATUS((this->*read)(FieldOf(object_, "spec")));
     return std::move(pods_);
   }
@@ -137,7 +141,13 @@ class PodSets {
   }
 
   Status ReadJob(const Json* spec) {
-    BERTH_TRY(const std::int64_t pods, CountOfJob(spec, path_ + ".spec"));
+    BERTH_TRY(std::int64_t pods, CountOfJob(spec, path_ + ".spec"));
+    if (FieldOf(spec, "completions") != nullptr) {  // no others come for those that have succeeded
+      BERTH_TRY(const std::int64_t all, Count(spec, path_ + ".spec", "completions"));
+      BERTH_TRY(const std::int64_t done,
+                Count(FieldOf(object_, "status"), path_ + ".status", "succeeded", 0));
+      pods = std::max<std::int64_t>(std::min(pods, all - done), 0);
+    }
     SaysHowMany();
     return Add(OfJob(name_, pods), spec, path_ + ".spec");
   }

@@ -5,20 +5,6 @@
 //   {"pods": [Pod, Job, Deployment, List, ...],
 //    "add": [{"like": "n1", "count": 3}, {"like": {"status": {...}}}], "remove": ["n2"]}
 //
-// With "grow": 3 it is asked what the next three nodes of each pool would take of these pods, or,
-// where there are no "pods", of those that wait (scoring/explain/pool_growth.h). With
-// "machine_types": ["Standard_ND96isr_H100_v5"] beside it also what those of a pool of that type
-// would take that has none yet (template_node.h).
-//
-// With "make_room": {"for": ["ml/train"], "idle_nodes": 2, "model": "H100"} it is asked which pods
-// to move so that these pods (or the pods of these gangs) have room, of those that wait or of
-// "pods", and so many nodes of the model are idle (scoring/room/room_units.h). Without "for" and
-// "idle_nodes" it is about all of the pods.
-//
-// Objects that name no namespace are in "namespace", or in "default".
-//
-// Nodes that come are like one of the cluster, by its name, or like a Node (template_node.h).
-//
 // Objects of controllers stand for their pods (plan_objects.h), which are named as the owner with a
 // number, and a Pod without a name by its number. A PodGroup says what its pods need, wherever
 // among them it is, and comes before one of that name in the cluster. What has no pods that are

@@ -18,9 +18,15 @@ namespace berth {
 namespace {
 
 // Whether what is said of the one holds for the other.
-bool Alike(const WaitingPod& a, const WaitingPod& b) {
-  return a.held_back == b.held_back &&
-         SameIn<Role::kKind, Role::kTurn, Role::kGroup>(*a.pod, *b.pod);
+bool AreAlike(const WaitingPod& a, const WaitingPod& b) {
+  const auto words = [](std::string said) {  // its numbers change with every attempt
+    std::erase_if(said, [](char c) { return c >= '0' && c <= '9'; });
+    return said;
+  };
+  return a.held_back == b.held_back && a.nominated == b.nominated &&
+         a.replica_set == b.replica_set &&
+         SameIn<Role::kKind, Role::kTurn, Role::kGroup>(*a.pod, *b.pod) &&
+         words(a.scheduler_said) == words(b.scheduler_said);
 }
 
 bool SameMoment(const Extender::Moment& a, const Extender::Moment& b) {
@@ -100,25 +106,18 @@ std::string CauseOf(const wire::PodReport& report) {
   return (kept_away ? "kept away, " : "") + std::string(TextOf(told.counts.front().reason));
 }
 
-// Whether what is said of the one holds for the other.
-bool AreAlike(const WaitingPod& a, const WaitingPod& b) {
-  return a.scheduler_said.empty() == b.scheduler_said.empty() && a.nominated == b.nominated &&
-         a.replica_set == b.replica_set &&
-         SameIn<Role::kKind, Role::kTurn, Role::kGroup>(*a.pod, *b.pod);
-}
-
 }  // namespace
 
 void WaitingWhys::Forget(std::span<const WaitingPod> pods) {
   std::erase_if(kinds_, [pods](const Kind& kind) {
-    return std::ranges::none_of(pods,
-                                [&kind](const WaitingPod& pod) { return Alike(kind.like, pod); });
+    return std::ranges::none_of(
+        pods, [&kind](const WaitingPod& pod) { return AreAlike(kind.like, pod); });
   });
 }
 
 std::size_t WaitingWhys::KindOf(const WaitingPod& pod) {
   const auto found =
-      std::ranges::find_if(kinds_, [&pod](const Kind& kind) { return Alike(kind.like, pod); });
+      std::ranges::find_if(kinds_, [&pod](const Kind& kind) { return AreAlike(kind.like, pod); });
   if (found != kinds_.end()) {
     found->like = pod;
     return static_cast<std::size_t>(found - kinds_.begin());
@@ -177,20 +176,11 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
       gang && !gang->why.empty()) {
     return {"its gang is " + std::string(gang->state) + ": " + gang->why, {}};
   }
-  const PodExplanation told = ReportOn(live, now, waiting).told;
+  const wire::PodReport report = ReportOn(live, now, waiting);
+  const PodExplanation& told = report.told;
+  const bool is_clear = AwaitsReserved(told) || IsPassedOver(told) || !told.lacking.empty();
+  if (is_clear || told.fitting + told.by_claim > 0) return {report.sentence, {}};
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
-  const bool lacks = !told.lacking.empty() && told.fitting + told.by_claim == 0;
-  if (AwaitsReserved(told) || IsPassedOver(told) || lacks) return {told.sentence, {}};
-  if (told.fitting > 0) {
-    const std::string out = live.extender.NotBound(pod.id);
-    return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now" +
-                (out.empty() ? "" : "; " + out),
-            {}};
-  }
-  if (told.by_claim > 0) {
-    return {"kube-scheduler decides by DRA on " + std::to_string(told.by_claim) + " of " + nodes,
-            {}};
-  }
   constexpr std::size_t kTold = 2;
   wire::WaitingWhy why{"fits none of " + nodes, {}};
   std::vector<std::string> counts = CountTexts(told);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/state/cluster_state.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
@@ -682,10 +683,12 @@ TEST(ClusterFile, ThePodsOfAListThatWaitAreThereToo) {
   leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
   const auto file = DecodeList({ListedNode("n1"), ListedPod("1", "", "Pending"), gated, leaving});
   ASSERT_TRUE(file) << file.error().message;
-  ASSERT_EQ(file->waiting.size(), 2u);
+  ASSERT_EQ(file->waiting.size(), 3u);
   EXPECT_EQ(file->waiting[0].pod->id.uid, "1");
   EXPECT_FALSE(file->waiting[0].gated());
   EXPECT_TRUE(file->waiting[1].gated());
+  EXPECT_TRUE(file->waiting[2].held_back.starts_with(kBeingDeleted));
+  EXPECT_FALSE(file->waiting[2].pod->shape.wants_gpu()) << "it needs no node";
 }
 
 TEST(ClusterFile, PodGroupsOfAListSayWhatTheirPodsNeed) {

@@ -229,6 +229,28 @@ TEST(PlanRequests, APodGangSaysWhatItsPodsNeed) {
   EXPECT_EQ(plan.pods[0].gang.minimum, 2);
 }
 
+TEST(PlanRequests, AJobMakesNoPodsForThoseThatHaveSucceeded) {
+  const auto pods = [](int succeeded) {
+    Json job = Owner("Job", {{"parallelism", 3}, {"completions", 4}});
+    job["status"]["succeeded"] = succeeded;
+    return Read(job).pods.size();
+  };
+  EXPECT_EQ(pods(0), 3U);
+  EXPECT_EQ(pods(1), 3U);
+  EXPECT_EQ(pods(2), 2U);
+  EXPECT_EQ(pods(5), 0U);
+}
+
+TEST(PlanRequests, WhatAnotherClusterRunsIsLeftOutByName) {
+  const PlanRequest plan =
+      Read(Owner("Job", {{"parallelism", 3}, {"managedBy", "kueue.x-k8s.io/multikueue"}}),
+           Owner("Job", {{"parallelism", 2}, {"managedBy", "kubernetes.io/job-controller"}}));
+  EXPECT_EQ(plan.pods.size(), 2U);
+  EXPECT_EQ(plan.left_out,
+            Names{"Job team/w: kueue.x-k8s.io/multikueue (spec.managedBy) makes its pods, "
+                  "perhaps elsewhere"});
+}
+
 TEST(PlanRequests, AJobOfVolcanoIsNoJobOfKubernetes) {
   Json job = Owner("Job", {{"minAvailable", 2}});
   job["apiVersion"] = "batch.volcano.sh/v1alpha1";
@@ -751,6 +773,45 @@ TEST(PlanRequests, ThatTheApiServerRefusesAreRefusedWithItsReason) {
             "integer, got 0.5");
   pod["spec"]["initContainers"] = pod["spec"]["containers"];
   EXPECT_NE(Read(pod).pods.at(0).refusal.find("spec.initContainers[0]"), std::string::npos);
+}
+
+TEST(PlanRequests, WithoutAContainerAreRefused) {
+  Json pod = PodWithGpus("g", 1);
+  pod["spec"]["containers"] = Json::array();
+  const char* const why = "the API server refuses spec.containers: want at least one";
+  EXPECT_EQ(Read(pod).pods.at(0).refusal, why);
+  pod["spec"].erase("containers");
+  EXPECT_EQ(Read(pod).pods.at(0).refusal, why);
+}
+
+TEST(PlanRequests, FieldsThatAreNearlyRightAreNamed) {
+  const Json pod = PodWithGpus("g", 1);
+  const auto refusal = [&pod](const char* at, const char* key) {
+    Json wrong = pod;
+    wrong[Json::json_pointer(at)][key] = Json::object();
+    return Read(wrong).pods.at(0).refusal;
+  };
+  EXPECT_EQ(refusal("/spec", "nodeSelectors"),
+            "kubectl refuses spec.nodeSelectors: unknown field, did you mean nodeSelector?");
+  EXPECT_EQ(refusal("/spec/containers/0", "resource"),
+            "kubectl refuses spec.containers[0].resource: unknown field, did you mean resources?");
+  EXPECT_EQ(refusal("/spec/containers/0/resources", "limit"),
+            "kubectl refuses spec.containers[0].resources.limit: unknown field, did you mean "
+            "limits?");
+  EXPECT_EQ(refusal("/spec/containers/0", "limits"),
+            "kubectl refuses spec.containers[0].limits: unknown field, did you mean "
+            "resources.limits?");
+  EXPECT_EQ(refusal("/spec/containers/0", "tolerations"),
+            "kubectl refuses spec.containers[0].tolerations: unknown field, did you mean "
+            "spec.tolerations?");
+  EXPECT_EQ(refusal("/metadata", "annotation"),
+            "kubectl refuses metadata.annotation: unknown field, did you mean annotations?");
+  for (const char* key : {"hostUsers", "os", "setHostnameAsFQDN", "nodeSelector"}) {
+    EXPECT_EQ(refusal("/spec", key), "") << key;
+  }
+  for (const char* key : {"securityContext", "resizePolicy", "lifecycle"}) {
+    EXPECT_EQ(refusal("/spec/containers/0", key), "") << key;
+  }
 }
 
 TEST(PlanRequests, WhatBerthDoesNotJudgeIsBounded) {

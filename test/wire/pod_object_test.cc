@@ -296,6 +296,29 @@ TEST(PodObject, OfAPodWithoutANodeItIsSaidWhyItHasNone) {
   EXPECT_EQ(Decode(pod).pod.shape.gpu_count(), 2);
 }
 
+// Kueue has topologies of its own, and chooses the nodes before it takes its gate away.
+TEST(PodObject, ALevelOfOthersIsTheirsWhileTheirGateHoldsThePod) {
+  Json pod = test::PodWithGpus("u", 1);
+  pod["metadata"]["annotations"]["kueue.x-k8s.io/podset-required-topology"] =
+      "kubernetes.io/hostname";
+  EXPECT_NE(Decode(pod).pod.refusal, "");
+  pod["spec"]["schedulingGates"] = {{{"name", "kueue.x-k8s.io/topology"}}};
+  EXPECT_EQ(Decode(pod).pod.refusal, "");
+  pod["metadata"]["annotations"]["berth.dev/required-domain"] = "aisle";
+  EXPECT_NE(Decode(pod).pod.refusal.find("\"aisle\" is no topology level"), std::string::npos);
+}
+
+TEST(PodObject, OneThatIsBeingDeletedWaitsByItsNameAlone) {
+  Json pod = test::PodWithGpus("u", 2);
+  pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  const WaitingPod waiting = WaitingOf(Decode(pod));
+  EXPECT_EQ(waiting.pod->id.uid, "u");
+  EXPECT_FALSE(waiting.pod->shape.wants_gpu());
+  EXPECT_TRUE(waiting.held_back.starts_with(kBeingDeleted));
+  pod["metadata"].erase("deletionTimestamp");
+  EXPECT_EQ(WaitingOf(Decode(pod)).pod->shape.gpu_count(), 2);
+}
+
 TEST(PodObject, WhoIsToPlaceAPodAndSinceWhenItIsThere) {
   Json pod = test::PodWithGpus("u", 1);
   EXPECT_EQ(Decode(pod).pod.scheduler, "");

@@ -196,15 +196,10 @@ void PodSink::FollowStart(const wire::ObservedPod& observed, bool is_new, Seen& 
 
 void PodSink::Place(wire::ObservedPod observed) {
   const std::string& uid = observed.pod.id.uid;
-  if (!observed.over && observed.node.empty() && !observed.terminating) {
-    if (waiting_ == nullptr) return;
-    return waiting_->Put({.pod = std::make_shared<const PodRequest>(std::move(observed.pod)),
-                          .held_back = std::move(observed.held_back),
-                          .unschedulable = observed.unschedulable,
-                          .created = observed.created,
-                          .scheduler_said = std::move(observed.scheduler_said),
-                          .nominated = std::move(observed.nominated),
-                          .replica_set = std::move(observed.life.replica_set)});
+  if (!observed.over && observed.node.empty()) {
+    if (observed.terminating) batch_.emplace_back(PodGone{uid});
+    if (waiting_ != nullptr) waiting_->Put(wire::WaitingOf(std::move(observed)));
+    return;
   }
   off_.push_back(uid);
   if (waiting_ != nullptr && !observed.terminating) waiting_->Replaces(uid, observed.node);

@@ -392,12 +392,9 @@ class ObjectReader {
     auto decoded = DecodeObservedPod(PaddedText(JsonText(item)), pods_);
     if (!decoded) return PassOver(decoded.error());
     ObservedPod& pod = *decoded;
-    if (pod.over || (pod.node.empty() && pod.terminating)) return {};
+    if (pod.over) return {};
     if (pod.node.empty()) {
-      file_.waiting.push_back({std::make_shared<const PodRequest>(std::move(pod.pod)),
-                               std::move(pod.held_back), pod.unschedulable, pod.created,
-                               std::move(pod.scheduler_said), std::move(pod.nominated),
-                               std::move(pod.life.replica_set)});
+      file_.waiting.push_back(WaitingOf(std::move(pod)));
       return {};
     }
     if (!pod.problem.empty()) file_.problems.push_back(pod.problem);

@@ -11,44 +11,19 @@
 //              "containers": [{"name": "main", "ask": {"gpus": 2}, "ends_first": false}],
 //              "grants": [{"gpu": 0, "milli": 1000, "memory_mib": 15109}, ...]}]}
 //
-// "learned_mix" is what the pods that have arrived asked for (scoring/waste/request_mix.h):
-//
-//    {"pods": 1234, "classes": [{"pods": 17.5, "cpu_milli": 8000, "memory_bytes": 1073741824,
-//                                "ask": {"gpus": 2}, "models": []}, ...]}
-//
-// Nodes whose GPUs have several users have "places": {"count": 16, "foreign": false} in the place
-// of "gpus", and their pods "places": 1 ("foreign" is of "gpus" too). Beside the count, where they
-// are known: "gpus": 4 that they are on, "memory_mib" of each place, "sharing": "time-slicing" or
-// "mps". "missing" says how many of either are out of order. Where pods can ask for GPUs by several
-// resources, nodes, pods and classes have "gpu_resource"; a node whose GPUs are fixed parts of some
-// has "gpus_are_parts": true.
-//
-// Nodes may have "mig" (mig_json.h); pods that have MIG devices {"mig": [want, ..]} as their ask
-// and "mig" beside the grants (given_json.h).
-//
-// Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}], "claims": [{"claim": ..,
-// "device": .., "index": 0, ..}] (cluster/node/mig_use.h) and the links of their GPUs as
-// "topology", in either form of JSON that topology_json.h reads, with "topology_source"; pods
-// "priority", "keep", "gang" ("convention:namespace/name"), "labels" and "spread": {"over": "card"
-// or "node", "workload": ".."}. What a snapshot was *observed* to be is the truth and is taken as
-// it is: GPUs granted twice, pods on nodes that are not there. Without that mark the file is what
-// somebody wants, and has to fit.
-//
-// Nodes that say how much disk pods can have, and pods that ask for some, have "ephemeral_bytes"; a
-// node without it refuses no pod for it.
-//
-// What kube-scheduler counts beside is "most_pods" and "others" of nodes and "others" of pods:
-// {"rdma/hca": 1}; plans look at it. "device_classes" say what resources stand for that
-// kube-scheduler gives out by claims: [{"name", "extended_resource", "created", "profile":
-// "1g.5gb", "whole": false}].
+// The members of nodes, pods and what they consist of are in cluster/values/describe.h, each with
+// its key; MIG in mig_json.h and given_json.h, links in topology_json.h. Beside them "learned_mix"
+// is what the pods that have arrived asked for (scoring/waste/request_mix.h), "device_classes" what
+// resources stand for that kube-scheduler gives out by claims. What a snapshot was *observed* to be
+// is the truth and is taken as it is: GPUs granted twice, pods on nodes that are not there. Without
+// that mark the file is what somebody wants, and has to fit.
 //
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
 // all but the name may be left out. A Kubernetes NodeList is taken as well, and a List of nodes,
 // pods, PodGroups, PodDisruptionBudgets and others (kubectl get nodes,pods,podgroups,pdb -A -o
 // json): pods that have ended are passed over, and kinds that nobody reads are counted.
 //
-// "mobility" says whether a pod may be moved, "constraints" where to. "has_constraints": the pods
-// say theirs; of a dump without that mark no pod is moved.
+// "has_constraints": the pods say where they may be moved; of a dump without that mark none is.
 #pragma once
 
 #include <functional>

@@ -187,6 +187,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   }
   observed.controller = fields.parts.controller;
   observed.life = LifeOf(fields);
+  fields.parts.gated = !fields.held_back.empty();
   observed.pod = rules.ToRequest(std::move(fields.parts));
   observed.node = std::move(fields.node);
   observed.over = IsOver(fields);
@@ -221,6 +222,24 @@ Result<bool> TakePodGroup(const Json& object, const PodRules& rules, PodGroups& 
     return true;
   }
   return false;
+}
+
+WaitingPod WaitingOf(ObservedPod observed) {
+  if (observed.terminating) {
+    PodRequest name;
+    name.id = std::move(observed.pod.id);
+    name.scheduler = std::move(observed.pod.scheduler);
+    observed.pod = std::move(name);
+    // Without finalizers it would be gone at once.
+    observed.held_back = std::string(kBeingDeleted) + "; it stays until its finalizers are removed";
+  }
+  return {.pod = std::make_shared<const PodRequest>(std::move(observed.pod)),
+          .held_back = std::move(observed.held_back),
+          .unschedulable = observed.unschedulable,
+          .created = observed.created,
+          .scheduler_said = std::move(observed.scheduler_said),
+          .nominated = std::move(observed.nominated),
+          .replica_set = std::move(observed.life.replica_set)};
 }
 
 Result<bool> TakeController(const Json& object, std::string_view kind, const PodRules& rules,

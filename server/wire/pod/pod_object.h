@@ -12,6 +12,7 @@
 #include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/groups/pod_groups.h"
+#include "cluster/state/waiting_pods.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_record.h"
 #include "cluster/values/pod_request.h"
@@ -56,6 +57,11 @@ struct ObservedPod {
 
 // Error: kInvalidArgument for what is not JSON, not a Pod, or a Pod without a name or UID.
 Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules);
+
+// One without a node that has not ended, as those that wait keep it; of one that is being deleted,
+// which needs no node, its name, with the reason in `held_back`.
+inline constexpr std::string_view kBeingDeleted = "is being deleted";
+WaitingPod WaitingOf(ObservedPod observed);
 
 // A PodGroup in a file, or the object of a controller: what has the minimum of a gang, read by the
 // dialect whose API it is of.

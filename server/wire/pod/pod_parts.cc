@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/pod/pod_parts.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <tuple>
 
@@ -24,6 +26,23 @@ GpuAsk WithNeed(const GpuAsk& ask, MigWant need) {
   if (whole == nullptr) return ask;
   need.count = whole->count;
   return MigSlices{{need}};
+}
+
+constexpr std::array kAmounts = {&ResourceAsk::cpu_milli,         &ResourceAsk::memory_bytes,
+                                 &ResourceAsk::ephemeral_bytes,   &ResourceAsk::gpus,
+                                 &ResourceAsk::share_milli,       &ResourceAsk::share_bytes,
+                                 &ResourceAsk::share_memory_milli};
+
+template <class Join>
+void JoinAmounts(ResourceAsk& ask, const ResourceAsk& other, Join join) {
+  for (const auto amount : kAmounts) ask.*amount = join(ask.*amount, other.*amount);
+  for (std::size_t i = 0; i < ask.agent_amounts.size(); ++i) {
+    ask.agent_amounts[i] = join(ask.agent_amounts[i], other.agent_amounts[i]);
+  }
+  for (const OtherResource& one : other.others) {
+    std::int64_t* const amount = AmountOf(ask.others, one.name);
+    if (amount != nullptr) *amount = join(*amount, one.amount);
+  }
 }
 
 constexpr std::string_view kDoNotDisrupt = "karpenter.sh/do-not-disrupt";
@@ -125,43 +144,15 @@ Mobility PodMoveWords::mobility() const {
 
 ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
   AddWords(other);
-  cpu_milli = Capped(cpu_milli + other.cpu_milli);
-  memory_bytes = Capped(memory_bytes + other.memory_bytes);
-  ephemeral_bytes = Capped(ephemeral_bytes + other.ephemeral_bytes);
-  gpus = Capped(gpus + other.gpus);
-  share_milli = Capped(share_milli + other.share_milli);
-  share_bytes = Capped(share_bytes + other.share_bytes);
-  share_memory_milli = Capped(share_memory_milli + other.share_memory_milli);
-  for (std::size_t i = 0; i < agent_amounts.size(); ++i) {
-    agent_amounts[i] = Capped(agent_amounts[i] + other.agent_amounts[i]);
-  }
+  JoinAmounts(*this, other, [](std::int64_t a, std::int64_t b) { return Capped(a + b); });
   mig += other.mig;
-  for (const OtherResource& added : other.others) {
-    if (std::int64_t* const amount = AmountOf(others, added.name)) {
-      *amount = Capped(*amount + added.amount);
-    }
-  }
   return *this;
 }
 
 void ResourceAsk::Raise(const ResourceAsk& other) {
   AddWords(other);
-  cpu_milli = std::max(cpu_milli, other.cpu_milli);
-  memory_bytes = std::max(memory_bytes, other.memory_bytes);
-  ephemeral_bytes = std::max(ephemeral_bytes, other.ephemeral_bytes);
-  gpus = std::max(gpus, other.gpus);
-  share_milli = std::max(share_milli, other.share_milli);
-  share_bytes = std::max(share_bytes, other.share_bytes);
-  share_memory_milli = std::max(share_memory_milli, other.share_memory_milli);
-  for (std::size_t i = 0; i < agent_amounts.size(); ++i) {
-    agent_amounts[i] = std::max(agent_amounts[i], other.agent_amounts[i]);
-  }
+  JoinAmounts(*this, other, [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
   mig.Raise(other.mig);
-  for (const OtherResource& raised : other.others) {
-    if (std::int64_t* const amount = AmountOf(others, raised.name)) {
-      *amount = std::max(*amount, raised.amount);
-    }
-  }
 }
 
 void ResourceAsk::AddWords(const ResourceAsk& other) {

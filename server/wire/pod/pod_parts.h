@@ -167,6 +167,7 @@ struct PodParts {
   // kept, and how long it is.
   std::pair<std::string, std::size_t> too_long = {};
   std::string problem;  // the first thing that could not be read; empty = none
+  bool gated = false;   // scheduling gates hold it back
   int priority = 0;
   bool may_preempt = true;
   std::string pod_group;       // spec.schedulingGroup.podGroupName

@@ -275,7 +275,10 @@ void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
                       ": " + group->refusal;
   }
   if (!ask.sizes) request.refusal = ask.sizes.error().message;
-  if (!ask.domain) request.refusal = ask.domain.error().message;
+  if (ask.domain) return;
+  // Levels of others may be theirs alone: who holds the pod back chooses its nodes by them.
+  const std::string& why = ask.domain.error().message;
+  if (!parts.gated || why.find("annotation berth.dev/") != why.npos) request.refusal = why;
 }
 
 PodRequest PodRules::ToRequest(PodParts parts) const {

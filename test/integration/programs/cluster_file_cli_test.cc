@@ -70,6 +70,103 @@ TEST_F(ClusterFiles, APodThatWaitsInTheFileIsExplained) {
       "berth: " + cluster_ + ": pod team/none is not known: it does not exist, or it has ended\n");
 }
 
+TEST_F(ClusterFiles, APodThatIsBeingDeletedIsToldSo) {
+  std::string listed(kListed);
+  listed.insert(listed.size() - 2, R"(,{"kind":"Pod","apiVersion":"v1","metadata":{"name":"gone",
+    "namespace":"team","uid":"5","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["a/b"]},
+   "spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"4"}}}]},
+   "status":{"phase":"Pending"}})");
+  const std::string cluster = folder_.WriteText("gone.json", listed);
+  const Outcome told = Run({"explain", "pod", "team/gone", "--cluster", cluster});
+  EXPECT_TRUE(
+      told.out.starts_with("team/gone: is being deleted; it stays until its finalizers "
+                           "are removed\n"))
+      << told.out << told.err;
+  const Outcome waits = Run({"explain", "waiting", "--cluster", cluster});
+  EXPECT_EQ(waits.out.find("gone"), std::string::npos) << "it needs no node: " << waits.out;
+}
+
+// Two GPUs, one of them held by a claim, and claims that have no GPU yet.
+constexpr char kClaims[] = R"({"kind":"List","apiVersion":"v1","items":[
+  {"kind":"Node","apiVersion":"v1","metadata":{"name":"n0"},
+   "status":{"allocatable":{"cpu":"8","memory":"32Gi","pods":"110"},
+             "conditions":[{"type":"Ready","status":"True"}]}},
+  {"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"},
+   "status":{"allocatable":{"cpu":"8","memory":"32Gi","pods":"110"},
+             "conditions":[{"type":"Ready","status":"True"}]}},
+  {"kind":"DeviceClass","apiVersion":"resource.k8s.io/v1","metadata":{"name":"gpu.nvidia.com"},
+   "spec":{"selectors":[{"cel":{"expression":
+      "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"}}]}},
+  {"kind":"ResourceSlice","apiVersion":"resource.k8s.io/v1","metadata":{"name":"n1-gpu"},
+   "spec":{"driver":"gpu.nvidia.com","nodeName":"n1",
+           "pool":{"name":"n1","generation":1,"resourceSliceCount":1},
+           "devices":[{"name":"gpu-0","attributes":{"uuid":{"string":"GPU-0"},"type":{"string":"gpu"},
+                                                    "productName":{"string":"Tesla T4"}}},
+                      {"name":"gpu-1","attributes":{"uuid":{"string":"GPU-1"},"type":{"string":"gpu"},
+                                                    "productName":{"string":"Tesla T4"}}}]}},
+  {"kind":"ResourceClaim","apiVersion":"resource.k8s.io/v1","metadata":{"name":"held","namespace":"ml","uid":"1"},
+   "spec":{"devices":{"requests":[{"name":"g","exactly":{"deviceClassName":"gpu.nvidia.com"}}]}},
+   "status":{"allocation":{"devices":{"results":[
+      {"request":"g","driver":"gpu.nvidia.com","pool":"n1","device":"gpu-1"}]}}}},
+  {"kind":"ResourceClaim","apiVersion":"resource.k8s.io/v1","metadata":{"name":"one","namespace":"ml","uid":"2","resourceVersion":"2"},
+   "spec":{"devices":{"requests":[{"name":"g","exactly":{"deviceClassName":"gpu.nvidia.com"}}]}}},
+  {"kind":"ResourceClaim","apiVersion":"resource.k8s.io/v1","metadata":{"name":"two","namespace":"ml","uid":"3","resourceVersion":"3"},
+   "spec":{"devices":{"requests":[{"name":"g","exactly":{"deviceClassName":"gpu.nvidia.com","count":2}}]}}}]})";
+
+// A pod "with-NAME" that asks for the claim NAME.
+std::string PodOfClaim(const std::string& claim) {
+  return R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"with-)" + claim +
+         R"(","namespace":"ml","uid":"p-)" + claim + R"("},"spec":{
+      "resourceClaims":[{"name":"g","resourceClaimName":")" +
+         claim + R"("}],"containers":[{"name":"c","resources":{"claims":[{"name":"g"}]}}]},
+      "status":{"phase":"Pending"}})";
+}
+
+TEST_F(ClusterFiles, APodThatGetsGpusByClaimsIsJudgedByTheDevicesOfTheFile) {
+  std::string listed(kClaims);
+  for (const char* claim : {"one", "two", "none"}) {
+    listed.insert(listed.size() - 2, "," + PodOfClaim(claim));
+  }
+  const std::string cluster = folder_.WriteText("claims.json", listed);
+  const auto explain = [&](const std::string& name) {
+    return Run({"explain", "pod", name, "-n", "ml", "--cluster", cluster}).out;
+  };
+  const std::string fits = "ml/with-one: fits 1 of 2 nodes now; it asks for 1 GPU by claim\n";
+  EXPECT_TRUE(explain("with-one").starts_with(fits)) << explain("with-one");
+  EXPECT_TRUE(
+      explain("with-two")
+          .starts_with("ml/with-two: fits none of 2 nodes; it asks for 2 GPUs by claim, and "
+                       "no node has that free\n"))
+      << explain("with-two");
+  EXPECT_TRUE(explain("with-none")
+                  .starts_with("ml/with-none: asks for devices by ResourceClaim alone: "
+                               "kube-scheduler alone chooses its "
+                               "node; one of its ResourceClaims was not found\n"))
+      << explain("with-none");
+  const Running berth(folder_, listed);
+  RawClient client = berth.Connect();
+  EXPECT_TRUE(Get(client, "/debug/pods/ml/with-one?text").starts_with(fits));
+  // The same is said before they exist.
+  const std::string before = folder_.WriteText("before.json", kClaims);
+  const std::string pods =
+      folder_.WriteText("pods.json", R"({"kind":"List","items":[)" + PodOfClaim("one") + "," +
+                                         PodOfClaim("two") + "]}");
+  const Outcome plan = Run({"plan", "-f", pods, "--cluster", before});
+  EXPECT_EQ(plan.out,
+            "Pod ml/with-one: fits on n1; not judged: ResourceClaim one\n"
+            "Pod ml/with-two: does not fit: fits none of 2 nodes; it asks for 2 GPUs by claim, and "
+            "no node has that free\n"
+            "0 of 2 pods fit, 1 more if what Berth does not judge allows it; idle GPUs: 1 before, "
+            "1 after\n")
+      << plan.err;
+}
+
+TEST_F(ClusterFiles, ANameWithoutANamespaceIsInTheDefaultOne) {
+  const Outcome told = Run({"explain", "pod", "nope", "--cluster", cluster_});
+  EXPECT_EQ(told.code, 1);
+  EXPECT_NE(told.err.find("pod default/nope is not known"), std::string::npos) << told.err;
+}
+
 TEST_F(ClusterFiles, TopCountsThePodsThatWaitAndWhatClaimsHold) {
   const Outcome top = Run({"top", "--cluster", cluster_, "--json"});
   EXPECT_EQ(top.code, 0) << top.err;

@@ -43,9 +43,18 @@ TEST(YamlJson, AnchorsAreFollowed) {
   EXPECT_EQ(Read("a: &x {n: 1}\nb: *x\n"), (Texts{R"({"a":{"n":1},"b":{"n":1}})"}));
 }
 
-TEST(YamlJson, MergedAndRepeatedKeysAreRefused) {
-  EXPECT_EQ(ErrorOf("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n"),
-            "pods.yaml:2: want no << (merged keys), write the fields out");
+TEST(YamlJson, MergedMappingsGiveWhatIsNotSaid) {
+  EXPECT_EQ(Read("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n"),
+            (Texts{R"({"a":{"x":1,"y":2},"b":{"y":3,"x":1}})"}));
+  EXPECT_EQ(Read("a: &a {x: 1}\nb: &b {x: 2, z: {x: 3}}\nc: {<<: [*a, *b]}\n"),
+            (Texts{R"({"a":{"x":1},"b":{"x":2,"z":{"x":3}},"c":{"x":1,"z":{"x":3}}})"}))
+      << "the first of several counts";
+  EXPECT_EQ(Read("a: &a {x: 1}\nb: &b {<<: *a, y: 2}\nc: {<<: *b}\n"),
+            (Texts{R"({"a":{"x":1},"b":{"y":2,"x":1},"c":{"y":2,"x":1}})"}));
+  EXPECT_EQ(ErrorOf("a: {<<: 1}\n"), "pods.yaml:1: want a mapping behind <<");
+}
+
+TEST(YamlJson, RepeatedKeysAreRefused) {
   EXPECT_EQ(Read("{'<<': 1}\n"), (Texts{R"({"<<":1})"})) << "a quoted one is a key";
   EXPECT_EQ(ErrorOf("metadata: {}\nspec: {}\nmetadata: {}\n"),
             "pods.yaml:3: want each key once, got again: metadata");

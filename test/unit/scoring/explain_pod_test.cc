@@ -302,6 +302,17 @@ TEST_F(ExplainPodTest, TaintsThatAreTooLongForTheLineAreCutShort) {
       << told.closed.text;
 }
 
+TEST_F(ExplainPodTest, ANodeThatOneChangeOpensIsNearerThanOneThatNeedsTwo) {
+  NodeConstraints gone;
+  gone.selector = {{"kubernetes.io/hostname", LabelOperator::kIn, {"gone"}}};
+  const PodExplanation told =
+      Explain({ANode("n1").Gpus(1).Tainted("maintenance"), ANode("n2").Gpus(1)},
+              APod("p").Whole(1).Constrained(gone));
+  EXPECT_TRUE(told.sentence.starts_with("fits none of 2 nodes; nearest is n2")) << told.sentence;
+  EXPECT_TRUE(told.sentence.ends_with("fits without the node selector kubernetes.io/hostname"))
+      << told.sentence;
+}
+
 TEST_F(ExplainPodTest, ANodeThatIsCordonedHasToBeUncordoned) {
   EXPECT_EQ(
       Explain({ANode("n1").Gpus(1).Tainted("node.kubernetes.io/unschedulable")}, APod("p").Whole(1))
@@ -599,7 +610,8 @@ TEST_F(ExplainPodTest, ANodeThatLacksAnotherResourceDoesNotFit) {
   EXPECT_EQ(Explain({taken, ANode("n2").Gpus(8).Counts(110, one)}, pod).fitting, 1U);
   EXPECT_EQ(
       Explain({ANode("n1").Gpus(8).Counts(1, {}).Holding(APod("x"))}, APod("p").Whole(1)).sentence,
-      "has the GPUs, CPU and memory that it needs on 1 node, but 1 takes no more pods");
+      "has the GPUs, CPU and memory that it needs on 1 node, but 1 takes no more pods: end "
+      "one there, or raise maxPods");
 }
 
 TEST_F(ExplainPodTest, NoPodIsToldToEndWhereTheNodeLacksAnotherResourceThen) {
@@ -848,6 +860,16 @@ TEST_F(ExplainPodTest, EvictionsThatAreUnderWayAreToldWithTheTimeThatIsLeft) {
             "under way: default/low on n1 is ending");
   said_.nominated = "gone";
   EXPECT_FALSE(Explain({node}, APod("p").Whole(2).Priority(5)).preemption->under_way);
+}
+
+TEST_F(ExplainPodTest, EvictionsOnANodeThatDiedMeanwhileAreNotUnderWay) {
+  const PodLife ending{.ends = SimClock().Wall()};
+  said_.nominated = "n1";
+  ANode dead = ANode("n1").Gpus(2).NotReady().Holding(APod("low").Whole(2), {0, 1}, ending);
+  const ANode other = ANode("n2").Gpus(2).Holding(APod("low2").Whole(2), {0, 1});
+  const auto told = Explain({dead, other}, APod("p").Whole(2).Priority(5));
+  EXPECT_FALSE(told.preemption->under_way);
+  EXPECT_EQ(told.preemption->node, "n2") << "kube-scheduler preempts anew";
 }
 
 // --- Pods that are somewhere, or could be

@@ -33,6 +33,14 @@ TEST(FirstLine, TheShorterTextIsTakenWhereThereIsNoRoom) {
   EXPECT_EQ(LineOf(parts, 5), "on...") << "cut";
 }
 
+TEST(FirstLine, AWholeLineCutsNoPartThatIsAlwaysThere) {
+  const std::string cure(300, 'c');
+  EXPECT_EQ(WholeLineOf(std::vector<LinePart>{{cure, 0, "; ", "short"}, {cure}}),
+            cure + "; " + cure);
+  EXPECT_EQ(WholeLineOf(std::vector<LinePart>{{"none"}, {cure, 1}}), "none") << "no part is longer";
+  EXPECT_EQ(WholeLineOf(std::vector<LinePart>{{std::string(2000, 'c')}}).size(), kLongestWhole);
+}
+
 TEST(FirstLine, LongNamesKeepTheirEnds) {
   EXPECT_EQ(ShortName("short", 8), "short");
   EXPECT_EQ(ShortName("team-a/a-very-long-name-worker-0", 20), "team-a/a-...worker-0");

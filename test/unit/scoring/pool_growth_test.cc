@@ -221,6 +221,18 @@ TEST_F(PoolGrowthTest, AGangIsTakenWholeOrNotAtAll) {
   EXPECT_TRUE(Tell(gang, 2).nowhere.empty());
 }
 
+TEST_F(PoolGrowthTest, APodForWhichOthersLeaveNoRoomIsNotCalledOneThatNoPoolTakes) {
+  On({ANode("a").Gpus(4)});
+  std::vector<APod> pods = {APod("p").Whole(4).Priority(1)};
+  for (int i = 0; i < 2; ++i) {
+    pods.push_back(APod("g" + std::to_string(i)).Whole(4).Gang("whole:default/g").GangMinimum(2));
+  }
+  const Growth told = Tell(pods, 1);
+  EXPECT_EQ(told.now.pods, 1);
+  EXPECT_EQ(TextOf(told), "GPUs x4: 0;");
+  EXPECT_TRUE(told.nowhere.empty()) << "by itself the gang has both nodes";
+}
+
 TEST_F(PoolGrowthTest, ANewNodeIsEmptyAndInOrder) {
   On({ANode("a")
           .Gpus(4)

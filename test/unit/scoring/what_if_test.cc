@@ -201,7 +201,8 @@ TEST_F(WhatIfTest, ANodeTakesAsManyPodsAsItSays) {
       Tell({APod("p").Whole(1), APod("q").Whole(1), APod("r").Whole(1), APod("s").Whole(1)});
   EXPECT_EQ(told.fitting, 2);
   EXPECT_EQ(WhyOf(told, 3),
-            "has the GPUs, CPU and memory that it needs on 2 nodes, but 2 take no more pods");
+            "has the GPUs, CPU and memory that it needs on 2 nodes, but 2 take no more pods: end "
+            "one there, or raise maxPods");
 }
 
 TEST_F(WhatIfTest, DevicesOfOtherPluginsAreCounted) {

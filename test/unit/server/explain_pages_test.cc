@@ -143,7 +143,7 @@ TEST_F(ExplainPages, AnExplanationIsOfItsMomentWhateverComesAfter) {
   EXPECT_EQ(then.fitting, 2u);
   const wire::WaitingWhy why =
       WhyWaiting(live_, before, {.pod = std::make_shared<const PodRequest>(pod)});
-  EXPECT_EQ(why.text, "fits 2 of 2 nodes now");
+  EXPECT_EQ(why.text, "fits 2 of 2 nodes now, best is n1");
   EXPECT_TRUE(Inquiry(service_.extender(), service_.extender().Now()).Explain(pod).placed);
 }
 
@@ -182,6 +182,67 @@ TEST_F(ExplainPages, DevicesOfOtherPluginsThatAPodAsksForAreNamed) {
   for (const OtherResources& others : {OtherResources(), OtherResources{{"hugepages-2Mi", 1}}}) {
     EXPECT_EQ(told(others), "asks for no GPU: kube-scheduler alone chooses its node");
   }
+}
+
+TEST_F(ExplainPages, AResourceThatIsNearlyAKnownOneIsNamed) {
+  const auto told = [&](const char* resource) {
+    PodRequest pod = APod("p").Request();
+    pod.others = std::make_shared<const OtherResources>(OtherResources{{resource, 1}});
+    Waits(pod);
+    return Pod("default/p")["sentence"].get<std::string>();
+  };
+  EXPECT_EQ(told("berth.dev/gpu-mili"),
+            "Berth does not know the resource berth.dev/gpu-mili, did you mean "
+            "berth.dev/gpu-milli?");
+  EXPECT_EQ(told("example.com/gpu-mili"),
+            "asks for example.com/gpu-mili, which Berth does not place: kube-scheduler alone "
+            "chooses its node");
+}
+
+TEST_F(ExplainPages, DevicesOfClaimsThatBerthDoesNotKnowAreKubeSchedulers) {
+  PodRequest pod = APod("p").Request();
+  pod.claims = {"c"};
+  Waits(pod);
+  EXPECT_EQ(Pod("default/p")["sentence"],
+            "asks for devices by ResourceClaim alone: kube-scheduler alone chooses its node; Berth "
+            "does not choose devices of claims");
+}
+
+TEST_F(ExplainPages, WhatKubeSchedulerSaidIsInTheFirstLineOfAPodThatFits) {
+  const auto told = [&](const char* said) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(APod("p").Whole(1).Request()),
+                  .unschedulable = true,
+                  .scheduler_said = said});
+    return Pod("default/p")["sentence"].get<std::string>();
+  };
+  EXPECT_EQ(told("0/2 nodes are available: persistentvolumeclaim \"d\" not found. preemption: 0/2 "
+                 "nodes are available: 2 Preemption is not helpful for scheduling."),
+            "fits 2 of 2 nodes now, best is n1; kube-scheduler said last: persistentvolumeclaim "
+            "\"d\" not found");
+  EXPECT_EQ(told("0/2 nodes are available: 2 node(s) had volume node affinity conflict."),
+            "fits 2 of 2 nodes now, best is n1; kube-scheduler said last: 2 node(s) had volume "
+            "node affinity conflict");
+}
+
+TEST_F(ExplainPages, PathsThatNameNoPodAreToldWhatIsWanted) {
+  const auto error = [&](const char* path) {
+    const http::HttpResponse response = ExplainPodPage(live_, path, "");
+    EXPECT_EQ(response.status, 404) << path;
+    return Json::parse(response.body)["error"].get<std::string>();
+  };
+  EXPECT_EQ(error("/debug/pods/a/b/c"), "want NAMESPACE/NAME, got a/b/c");
+  EXPECT_EQ(error("/debug/pods/a"), "want NAMESPACE/NAME, got a");
+}
+
+TEST_F(ExplainPages, PartsOfNamesMayBeEscapedAsClientsDo) {
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 1), "n1"), "");
+  const auto found = [&](const char* query) {
+    return Json::parse(FindPodsPage(live_, "/debug/pods", query).body)["pods"].size();
+  };
+  EXPECT_EQ(found("ns%2Fpod"), 1U);
+  EXPECT_EQ(found("ns%2fpod-1"), 1U);
+  EXPECT_EQ(found("ns%2"), 0U);
+  EXPECT_EQ(found("%"), 0U);
 }
 
 TEST_F(ExplainPages, WhatIsNotKnownIs404WithTheReason) {
@@ -384,6 +445,36 @@ TEST_F(ExplainGangs, ARolloutThatMakesItsPodsBitByBitIsToldItsCure) {
       "its gang default/web-b is gathering: 1 of 2 pods exist; set maxSurge of Deployment web to "
       "100%: its rolling update waits for these pods"))
       << sentence();
+}
+
+TEST_F(ExplainGangs, ACureIsNeverLeftOutForALongName) {
+  const std::string set = "a-service-of-a-long-name-of-llms-b";
+  const auto of = [&set](const std::string& name, const char* gang) {
+    return APod(name).Whole(1).Gang("berth:default/" + set + gang).GangSize(2);
+  };
+  const APod pod = of("new", ".0c0c0c0c-1111-2222"), old = of("old", "-a");
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(pod.Request()), .replica_set = set});
+  Ask(pod);
+  PodBound bound{old.Request(), old.On("n1", {0}), false};
+  bound.life.replica_set = "a-service-of-a-long-name-of-llms-a";
+  ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{bound}));
+  const std::string told = Pod("default/new")["sentence"];
+  EXPECT_NE(told.find("set maxSurge of Deployment a-service-of-a-long-name-of-llms to 100%"),
+            std::string::npos)
+      << told;
+}
+
+TEST_F(ExplainGangs, MembersThatEndAreNamed) {
+  const APod ending = Member("a");
+  PodBound bound{ending.Request(), ending.On("n2", {0, 1, 2, 3}), false};
+  bound.leaving = true;
+  ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{bound}));
+  for (const char* name : {"b", "c"}) Waits(Member(name));
+  Ask(Member("b"));
+  const Json told = Json::parse(ExplainGangPage(live_, "/debug/gangs/default/train", "").body);
+  EXPECT_EQ(told["members"][0]["state"], "ending");
+  EXPECT_NE(told["sentence"].get<std::string>().find("a is ending on n2"), std::string::npos)
+      << told["sentence"];
 }
 
 TEST_F(ExplainGangs, ItsFirstLineNamesWhoHoldsWhatItWaitsFor) {

@@ -121,7 +121,7 @@ TEST_F(LiveViewTest, PodsThatWaitAreThereTheOldestFirstWithWhy) {
   EXPECT_NE(live["waiting"][0]["why"].get<std::string>().find("fits none of 5 nodes: "),
             std::string::npos);
   EXPECT_EQ(live["waiting"][0]["fits"], "on a1 with 2 GPUs instead of 4");
-  EXPECT_EQ(live["waiting"][1]["why"], "fits 4 of 5 nodes now");
+  EXPECT_EQ(live["waiting"][1]["why"], "fits 4 of 5 nodes now, best is a1");
   EXPECT_FALSE(live["waiting"][1].contains("fits"));
 }
 

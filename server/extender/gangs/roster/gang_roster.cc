@@ -361,7 +361,10 @@ GangDevices::Claims GangClaims::OpenOf(const PodRequest& pod) const {
 }
 
 Result<ClaimRoom> GangClaims::RoomOf(const PodRequest& pod) const {
-  if (StateOf(pod) != ClaimState::kOpen) return Invalid("it has no claims without devices");
+  const ClaimState state = StateOf(pod);
+  if (state == ClaimState::kUnseen) return Invalid("one of its ResourceClaims was not found");
+  if (state == ClaimState::kAllocated) return Invalid("its claims have devices");
+  if (state == ClaimState::kNone) return Invalid("Berth cannot read what its claims ask for");
   if (devices_.in_part()) return Invalid("not all devices of the cluster are kept");
   // The others have devices of one node: room anywhere else is none.
   if (!NodeOf(pod).empty()) return Invalid("some of its claims have devices");

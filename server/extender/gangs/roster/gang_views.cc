@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
