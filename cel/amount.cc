@@ -10,7 +10,6 @@
 #include "base/text.h"
 
 namespace berth::cel {
-
 namespace {
 
 constexpr std::string_view kDigits = "0123456789";

@@ -6,7 +6,6 @@
 #include "cel/maps.h"
 
 namespace berth::cel {
-
 namespace {
 
 template <class T>

@@ -231,11 +231,6 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin,
   return std::move(reading.config);
 }
 
-bool SaysNothing(const std::string& text) {
-  const auto document = ParseYaml(text, "");
-  return document && document->IsNull();
-}
-
 ConfigFindings CheckConfig(const std::string& text, std::string_view origin) {
   const auto document = ParseYaml(text, origin);
   if (!document) return {{document.error().message}, {}};
@@ -246,7 +241,7 @@ ConfigFindings CheckConfig(const std::string& text, std::string_view origin) {
     findings.problems.push_back(AtLine(origin, problem));
   }
   if (!reading.problems.empty()) return findings;
-  if (SaysNothing(text)) {
+  if (Trimmed(text).empty()) {
     findings.notes.push_back(std::string(origin) +
                              ":1: empty: `berth serve` starts with the defaults, and keeps its "
                              "settings where it runs already");

@@ -38,8 +38,6 @@ struct ConfigFindings {
 inline constexpr std::size_t kMostFindings = 100;
 
 ConfigFindings CheckConfig(const std::string& text, std::string_view origin);
-// Whether there is nothing but blanks and comments.
-bool SaysNothing(const std::string& text);
 
 // A configuration as a cluster stores it: the text inside the manifest of a ConfigMap.
 

@@ -13,7 +13,6 @@
 #include "scoring/scorers/workload_fit.h"
 
 namespace berth {
-
 namespace {
 
 using Problems = std::vector<std::string>;

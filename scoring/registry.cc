@@ -28,7 +28,6 @@ constexpr auto kScorers = std::to_array<ScorerEntry>({
     {"link-quality", MixUse::kNone, Make<LinkQuality>},
     {"mig-packing", MixUse::kNone, Make<MigPacking>},
     {"numa-locality", MixUse::kNone, Make<NumaLocality>},
-    {"power", MixUse::kNone, Make<Power>},
     {kWorkloadClassScorer, MixUse::kNone, Make<WorkloadFit>},
 });
 
@@ -52,14 +51,6 @@ std::vector<ProfileSpec>& AllProfiles() {
        {{"fragmentation-gradient", 1}},
        DeviceRule::kBestScore,
        TieRule::kEqual},
-      {"power-saving",
-       {{"expected-waste", 4},
-        {"power", 1},
-        {"mig-packing", 4},
-        {std::string(kWorkloadClassScorer), 4},
-        {std::string(kDomainLocality), 4}},
-       DeviceRule::kBestScore,
-       TieRule::kFullest},
   };
   return profiles;
 }
@@ -97,13 +88,11 @@ Result<MadeScorer> MakeScorer(std::string_view name, const RequestMix& mix,
 }
 
 std::string WrongPolicy(std::string_view name) {
-  constexpr std::array<std::string_view, 14> kOfReplay = {"best-fit",    "dot-product",
-                                                          "first-fit",   "gpu-clustering",
-                                                          "gpu-packing", "link-quality",
-                                                          "mig-packing", "numa-locality",
-                                                          "power",       "pwr",
-                                                          "pwr-fgd",     "random",
-                                                          "spreading",   kWorkloadClassScorer};
+  constexpr std::array<std::string_view, 15> kOfReplay = {
+      "best-fit",    "dot-product",        "first-fit",   "gpu-clustering",
+      "gpu-packing", "link-quality",       "mig-packing", "numa-locality",
+      "power",       "power-saving",       "pwr",         "pwr-fgd",
+      "random",      kWorkloadClassScorer, "spreading"};
   const bool gone = std::ranges::find(kOfReplay, name) != kOfReplay.end();
   return "\"" + std::string(name) + "\"" +
          (gone ? " (only berth-replay has it now: docs/upgrade.md)" : "");

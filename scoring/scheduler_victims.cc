@@ -14,7 +14,6 @@
 #include "scoring/registry.h"
 
 namespace berth {
-
 namespace {
 
 using Pods = std::vector<const PodRecord*>;

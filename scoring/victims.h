@@ -50,7 +50,7 @@ struct EvictionLimits {
   WallTime now = {};
   // kube-scheduler may evict a part of a gang where no other node will do.
   bool gangs_may_break = false;
-  // Gangs of which all goes, on other nodes too, so that none of them is broken. nullptr: none.
+  // Gangs that go whole, with their pods on other nodes, so that none is broken. nullptr: none.
   const std::set<GangId>* ending = nullptr;
   [[nodiscard]] bool Ends(const GangId& gang) const {
     return ending != nullptr && ending->contains(gang);

@@ -5,8 +5,8 @@
 #include <array>
 #include <limits>
 
+#include "bench/power/power.h"
 #include "scoring/registry.h"
-#include "scoring/scorers/device_scorers.h"
 #include "scoring/scorers/workload_fit.h"
 
 namespace berth {
@@ -133,6 +133,7 @@ constexpr auto kBaselines = std::to_array<ScorerEntry>({
     {"dot-product", MixUse::kNone, Make<DotProduct>},
     {"gpu-clustering", MixUse::kNone, Make<GpuClustering>},
     {"gpu-packing", MixUse::kNone, Make<GpuPacking>},
+    {"power", MixUse::kNone, Make<Power>},
     {"pwr", MixUse::kNone, Make<Pwr>},
     {"spreading", MixUse::kNone, Make<Spreading>},
 });
@@ -141,6 +142,14 @@ std::vector<ProfileSpec> Profiles() {
   std::vector<ProfileSpec> profiles = {
       {"first-fit", {}, DeviceRule::kFirst, TieRule::kFirst},
       {"power", {{"power", 1}}, DeviceRule::kBestScore, TieRule::kEqual},
+      {"power-saving",
+       {{"expected-waste", 4},
+        {"power", 1},
+        {"mig-packing", 4},
+        {std::string(kWorkloadClassScorer), 4},
+        {std::string(kDomainLocality), 4}},
+       DeviceRule::kBestScore,
+       TieRule::kFullest},
       {"pwr-fgd",
        {{"pwr", 100}, {"fragmentation-gradient", 900}},
        DeviceRule::kBestScore,

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/check.h"
+#include "bench/http/http_client.h"
 #include "bench/load/bare_server.h"
 #include "bench/load/berth_server.h"
 #include "bench/replay/http_calls.h"
 #include "bench/replay/latency.h"
-#include "bench/http/http_client.h"
 #include "server/http/http_server.h"
 
 namespace berth::load {

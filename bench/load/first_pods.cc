@@ -9,11 +9,11 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "bench/http/http_client.h"
 #include "bench/load/berth_server.h"
 #include "bench/load/timed_call.h"
 #include "bench/replay/http_calls.h"
 #include "bench/replay/latency.h"
-#include "bench/http/http_client.h"
 
 namespace berth::load {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "bench/http/http_client.h"
 #include "bench/load/berth_server.h"
 #include "bench/replay/http_calls.h"
-#include "bench/http/http_client.h"
 
 namespace berth::load {
 namespace {

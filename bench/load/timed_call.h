@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "bench/replay/http_calls.h"
 #include "bench/http/http_client.h"
+#include "bench/replay/http_calls.h"
 
 namespace berth::load {
 

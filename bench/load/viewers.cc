@@ -20,11 +20,11 @@
 #include <boost/beast/http.hpp>
 
 #include "base/check.h"
+#include "bench/http/http_client.h"
 #include "bench/load/berth_server.h"
 #include "bench/load/timed_call.h"
 #include "bench/replay/http_calls.h"
 #include "bench/replay/latency.h"
-#include "bench/http/http_client.h"
 
 namespace berth::load {
 

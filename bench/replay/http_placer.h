@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/http/http_client.h"
 #include "bench/replay/engine_placer.h"
 #include "bench/replay/replay.h"
-#include "bench/http/http_client.h"
 
 namespace berth::replay {
 

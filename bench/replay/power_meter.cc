@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/power_meter.h"
 
-#include "scoring/scorers/device_scorers.h"
+#include "bench/power/power.h"
 
 namespace berth::replay {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PowerMeter: the estimated power of all nodes of a cluster (scoring/scorers/device_scorers.h),
+// PowerMeter: the estimated power of all nodes of a cluster (bench/power/power.h),
 // moment after moment.
 #pragma once
 

@@ -8,7 +8,6 @@
 #include <variant>
 
 namespace berth {
-
 namespace {
 
 using Slices = std::vector<std::shared_ptr<const PublishedSlice>>;

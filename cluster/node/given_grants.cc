@@ -11,7 +11,6 @@
 #include <variant>
 
 namespace berth {
-
 namespace {
 
 // Whether all devices of `now` were said before, and others too.

@@ -11,7 +11,6 @@
 #include "topology/mig/mig_product.h"
 
 namespace berth {
-
 namespace {
 
 // -1: none of them.

@@ -10,7 +10,6 @@
 #include "cluster/values/held_bytes.h"
 
 namespace berth {
-
 namespace {
 
 constexpr std::size_t kPerEntry = 256;  // what keeping a pod takes beside its request

@@ -4,7 +4,6 @@
 #include "base/text.h"
 
 namespace berth {
-
 namespace {
 
 // The longest word of Kubernetes: a domain, and the name of a resource in it.

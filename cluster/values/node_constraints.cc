@@ -6,7 +6,6 @@
 #include "base/text.h"
 
 namespace berth {
-
 namespace {
 
 constexpr int kMostOfVersion = 999'999;

@@ -2,7 +2,6 @@
 #include "cluster/values/node_wishes.h"
 
 namespace berth {
-
 namespace {
 
 bool HasPart(std::string_view model, std::string_view lower_part) {

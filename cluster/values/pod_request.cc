@@ -11,7 +11,6 @@
 #include "cluster/values/describe.h"
 
 namespace berth {
-
 namespace {
 
 // Every member counts, by its description.

@@ -13,7 +13,6 @@
 #include "topology/mig/mig_product.h"
 
 namespace berth::node {
-
 namespace {
 
 constexpr std::string_view kName = "libnvidia-ml.so.1";

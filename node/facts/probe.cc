@@ -25,7 +25,6 @@
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::node {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -12,7 +12,6 @@
 #include <utility>
 
 namespace berth::node {
-
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;

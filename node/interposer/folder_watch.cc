@@ -14,7 +14,6 @@
 #include <utility>
 
 namespace berth::node {
-
 namespace {
 
 constexpr std::chrono::milliseconds kLongestWait = std::chrono::minutes(1);

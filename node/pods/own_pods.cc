@@ -12,7 +12,6 @@
 #include "server/wire/pod/given_json.h"
 
 namespace berth::node {
-
 namespace {
 
 using wire::In;

@@ -17,7 +17,6 @@
 #include "topology/mig/mig_product.h"
 
 namespace berth::node {
-
 namespace {
 
 using wire::In;

@@ -28,7 +28,6 @@
 #include "server/kube/client/http_api_client.h"
 
 namespace berth::node {
-
 namespace {
 
 constexpr std::chrono::milliseconds kLook(50);

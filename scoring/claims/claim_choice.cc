@@ -20,7 +20,6 @@
 #include "topology/links/gpu_links.h"
 
 namespace berth {
-
 namespace {
 
 constexpr std::int64_t kGroup = 1000;  // more than a node has PCIe roots

@@ -10,7 +10,6 @@
 #include "scoring/devices/device_picker.h"
 
 namespace berth {
-
 namespace {
 
 Status Compile(const std::vector<std::string>& expressions, std::vector<cel::Program>& into) {

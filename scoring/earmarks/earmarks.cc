@@ -10,7 +10,6 @@
 #include "scoring/registry.h"
 
 namespace berth {
-
 namespace {
 
 // Also by what kube-scheduler counts there.

@@ -11,7 +11,6 @@
 #include "base/random.h"
 
 namespace berth {
-
 namespace {
 
 int WholeGpusOf(const RequestShape& shape) {

@@ -16,7 +16,6 @@
 #include "scoring/scorers/workload_fit.h"
 
 namespace berth {
-
 namespace {
 
 using Scorers = std::vector<const Profile::Weighted*>;

@@ -14,7 +14,6 @@
 #include "topology/machine_types.h"
 
 namespace berth {
-
 namespace {
 
 constexpr std::string_view kAzurePool = "kubernetes.azure.com/agentpool";

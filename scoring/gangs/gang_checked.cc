@@ -213,7 +213,7 @@ class AfterClearing final : public BesideKept {
 
   std::set<std::size_t> fit_now;
   std::set<NodeIndex> cleared;
-  std::set<GangId> ending;  // of limits.ending those of which somebody goes
+  std::set<GangId> ending;  // those of limits.ending with a victim
   std::set<std::string> victims;
 
  private:

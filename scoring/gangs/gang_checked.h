@@ -86,8 +86,8 @@ struct Clearing {
 };
 struct ClearedPlan {
   GangPlan plan;
-  std::set<std::size_t> fit_now;  // members of the ask for which nobody has to go
-  std::set<GangId> ending = {};   // on several nodes, of which all goes: EvictionLimits::ending
+  std::set<std::size_t> fit_now;       // members of the ask for which nobody has to go
+  std::set<GangId> ending = {};        // gangs on several nodes: EvictionLimits::ending
   std::set<std::string> victims = {};  // "namespace/name"
 };
 // PlanAfterEvictions where all that is needed comes true: kube-scheduler names victims on the nodes

@@ -17,7 +17,6 @@
 #include "topology/links/wiring.h"
 
 namespace berth {
-
 namespace {
 
 // How many pods the group still needs, this one included.

@@ -14,7 +14,6 @@
 #include "topology/mig/mig_states.h"
 
 namespace berth {
-
 namespace {
 
 // Pods that are alike in everything that decides where they may go.

@@ -9,7 +9,6 @@
 #include "scoring/room/room_nodes.h"
 
 namespace berth {
-
 namespace {
 
 constexpr int kMostSteps = 5000;

@@ -8,7 +8,6 @@
 #include "scoring/victims.h"
 
 namespace berth {
-
 namespace {
 
 Stays OfMobility(Mobility mobility) {

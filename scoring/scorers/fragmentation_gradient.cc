@@ -6,7 +6,6 @@
 #include <cmath>
 
 namespace berth {
-
 namespace {
 
 constexpr std::size_t kMemoSlots = 1 << 16;

@@ -6,7 +6,6 @@
 #include <cmath>
 
 namespace berth {
-
 namespace {
 
 constexpr double kSlicesPerGpu = 7;

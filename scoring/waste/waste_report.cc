@@ -5,7 +5,6 @@
 #include "scoring/waste/gpu_state.h"
 
 namespace berth {
-
 namespace {
 
 constexpr std::array<std::string_view, kFragmentCauses> kCauseNames = {

@@ -4,17 +4,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <limits>
 #include <string_view>
 #include <thread>
 #include <utility>
 
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/text.h"
+#include "server/http/ask.h"
 #include "server/wire/json/strict_json.h"
 
 namespace berth {
@@ -111,29 +108,10 @@ class WaitNote {
   std::thread thread_;
 };
 
-// address: HOST:PORT. No deadline: a large plan takes as long as it takes.
 Result<std::string> Ask(const std::string& address, const std::string& who, const char* method,
                         const std::string& path, const std::string& body) {
-  namespace http = boost::beast::http;
-  boost::asio::io_context context;
-  boost::beast::tcp_stream stream(context);
-  boost::system::error_code code;
-  const std::size_t colon = address.rfind(':');
-  const auto endpoints = boost::asio::ip::tcp::resolver(context).resolve(
-      address.substr(0, colon), address.substr(colon + 1), code);
-  if (!code) stream.connect(endpoints, code);
-  if (code) return Fail(Errc::kUnavailable, address + ": " + code.message());
-  http::request<http::string_body> request(http::string_to_verb(method), path, 11, body);
-  request.set(http::field::host, address);
-  request.set(http::field::content_type, "application/json");
-  request.prepare_payload();
-  http::response_parser<http::string_body> answer;
-  answer.body_limit(std::numeric_limits<std::uint64_t>::max());
-  boost::beast::flat_buffer buffer;
-  http::write(stream, request, code);
-  if (!code) http::read(stream, buffer, answer, code);
-  if (code) return Fail(Errc::kUnavailable, path + ": " + code.message());
-  return BodyOf(static_cast<int>(answer.get().result_int()), std::move(answer.get().body()), who);
+  BERTH_TRY(http::Answer answer, http::Ask(address, method, path, body));
+  return BodyOf(answer.status, std::move(answer.body), who);
 }
 
 }  // namespace

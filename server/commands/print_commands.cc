@@ -161,7 +161,8 @@ Result<std::string> Fetch(const ExplainFlags& flags, const std::string& path, An
   return BodyOf(answer.status, std::move(answer.body), flags.cluster);
 }
 
-// NAMESPACE/NAME. of_gang: by the value of a label it may be "app=x".
+// NAMESPACE/NAME. of_gang: by the value of a label it may be "app=x", and of two gangs of one name
+// each has its convention before it: "berth:ml/train".
 Result<std::string> FullName(const ExplainFlags& flags, bool of_gang) {
   std::string name = flags.name;
   if (name.find('/') == std::string::npos) {
@@ -179,7 +180,9 @@ Result<std::string> FullName(const ExplainFlags& flags, bool of_gang) {
   };
   const bool good =
       IsDnsSubdomain(last) || (of_gang && !last.empty() && std::ranges::all_of(last, in_path));
-  if (good && IsDnsLabel(name.substr(0, slash))) return name;
+  const std::size_t colon = of_gang ? name.substr(0, slash).find(':') : std::string::npos;
+  const std::size_t begin = colon == std::string::npos ? 0 : colon + 1;
+  if (good && IsDnsLabel(name.substr(begin, slash - begin))) return name;
   return Invalid("want NAMESPACE/NAME, or NAME with --namespace, got \"" + flags.name + "\"");
 }
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,7 +15,6 @@
 #include "scoring/admission.h"
 #include "scoring/explain/gpu_use.h"
 #include "scoring/mig/repartition_report.h"
-#include "scoring/scorers/device_scorers.h"
 #include "scoring/waste/waste_report.h"
 #include "server/pages/metrics_parts.h"
 #include "topology/domains/domain_tree.h"
@@ -34,7 +32,6 @@ struct Totals {
   double allocated = 0, free = 0, unhealthy = 0, idle = 0, claimed = 0;
   // Places on GPUs with several users; the bytes are of those whose memory is known.
   double taken = 0, open = 0, missing = 0, taken_bytes = 0, open_bytes = 0;
-  std::optional<double> watts;  // of the nodes whose power is known
 };
 using TotalsByName = std::map<std::string, Totals>;
 
@@ -51,7 +48,6 @@ void AddGpusOf(const Node& node, Totals& totals) {
   totals.free += free;
   totals.unhealthy += node.unhealthy_gpus();
   totals.allocated += node.healthy_gpus() - free;
-  if (const auto watts = EstimatedWatts(node)) totals.watts = totals.watts.value_or(0) + *watts;
 }
 
 void AddPlacesOf(const Node& node, Totals& totals) {
@@ -121,12 +117,6 @@ void AddGpuMetrics(const AllTotals& all, MetricsText& text) {
   text.Gauge("berth_gpus_claimed",
              "GPUs that ResourceClaims hold wholly or in part, by model; counted as allocated");
   for (const auto& [model, totals] : all.gpus) text.Sample(totals.claimed, {{"model", model}});
-  text.Gauge("berth_gpu_power_estimate_watts",
-             "Estimated power draw of nodes by GPU model: GPUs in use at their power limit, others "
-             "idle");
-  for (const auto& [model, totals] : all.gpus) {
-    if (totals.watts) text.Sample(*totals.watts, {{"model", model}});
-  }
   text.Gauge("berth_nodes_with_gpu_contradiction",
              "Nodes that contradict themselves about how many GPUs they have; the log names each")
       .Sample(all.contradictions);

@@ -94,10 +94,10 @@ ConfigReading ConfigFile::Read() {
   const std::string before = std::exchange(seen_, text ? hash : text.error().message);
   const bool is_new = seen_ != before;
   if (!text) return {hash, is_new, tl::unexpected(text.error())};
-  if (SaysNothing(*text)) {
+  if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
     // At the start nothing stands for the defaults; here the file is being written, or was lost.
     return {hash, is_new,
-            Invalid(path_ + ":1: want a configuration, got none; the settings stay")};
+            Invalid(path_ + ":1: want a configuration, got an empty file; the settings stay")};
   }
   return {hash, is_new, Load(*text)};
 }

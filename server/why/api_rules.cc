@@ -13,7 +13,6 @@
 #include "server/why/plan_objects.h"
 
 namespace berth::wire {
-
 namespace {
 
 constexpr std::array kContainerLists = {"initContainers", "containers"};

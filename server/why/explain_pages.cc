@@ -76,15 +76,20 @@ std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
   return AgeAt(std::chrono::system_clock::now(), *created);
 }
 
-constexpr std::size_t kOfGang = 3;  // parts at least
+constexpr std::size_t kOfGang = 3;       // parts at least
+constexpr std::size_t kLeastOfWhy = 80;  // bytes
 
-// Why a gang waits: of several facts the last ones are left out first, a cure never.
+// Why a gang waits: of several facts the last ones are left out first, a cure never. The first one
+// is rather cut short than left out.
 void AddWhy(const std::string& why, std::string_view joint, std::vector<LinePart>& line) {
   std::size_t from = 0;
   for (int rank = 1; from < why.size() || rank == 1; ++rank) {
     const std::size_t end = std::min(why.find("; ", from), why.size());
     const bool is_cure = why.compare(from, 4, "set ") == 0;
-    line.push_back({why.substr(from, end - from), is_cure ? 0 : rank, rank == 1 ? joint : "; "});
+    std::string fact = why.substr(from, end - from);
+    std::string shorter = rank == 1 ? Shortened(fact, kLeastOfWhy) : "";
+    line.push_back(
+        {std::move(fact), is_cure ? 0 : rank, rank == 1 ? joint : "; ", std::move(shorter)});
     from = end + 2;
   }
 }

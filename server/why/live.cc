@@ -71,12 +71,13 @@ std::string TextOf(const RoomAdvice& advice) {
 std::optional<GangView> FindGang(const Live& live, const Snapshot& snapshot,
                                  std::span<const WaitingPod> listed, std::string_view full) {
   const Instant now = std::chrono::steady_clock::now();
-  for (GangView& view : live.gangs.Views(now)) {
-    if (view.id.full_name() == full) return std::move(view);
-  }
-  const auto is_of_it = [full](const PodRequest& pod) {
-    return !pod.gang.empty() && pod.gang.id.full_name() == full;
+  const auto is_it = [full](const GangId& id) {
+    return !id.empty() && (id.full_name() == full || id.text() == full);
   };
+  for (GangView& view : live.gangs.Views(now)) {
+    if (is_it(view.id)) return std::move(view);
+  }
+  const auto is_of_it = [is_it](const PodRequest& pod) { return is_it(pod.gang.id); };
   std::shared_ptr<const PodRequest> one;
   for (const WaitingPod& waiting : listed) {
     if (is_of_it(*waiting.pod)) one = waiting.pod;

@@ -134,7 +134,8 @@ std::optional<RoomAdvice> AdviseRoom(const Live& live, const Extender::Moment& n
 // As RoomSentence.
 std::string TextOf(const RoomAdvice& advice);
 
-// By its full name. If all of its pods run or are gated the table keeps none, and its pods tell.
+// By its full name, or GangId::text. If all of its pods run or are gated the table keeps none, and
+// its pods tell.
 std::optional<GangView> FindGang(const Live& live, const Snapshot& snapshot,
                                  std::span<const WaitingPod> listed, std::string_view full);
 // A rolling update of a Deployment whose ReplicaSets are gangs makes the next pod of the new one

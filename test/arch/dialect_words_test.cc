@@ -102,7 +102,6 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
         "server/wire/node/topology_json.h",
         "topology/domains/topology_levels.cc",
         "topology/gpu_model.h",
-        "topology/gpu_model.cc",
         "topology/gpu_vendor.cc",
         "topology/gpu_vendor.h",
         "topology/links/link_matrix.h",

@@ -14,7 +14,7 @@ import (
 func TestConfigurationIsReloadedUnderLoad(t *testing.T) {
 	plane, berth, _ := halfwayThroughManyPods(t)
 	for i := range 20 { // Berth looks once a second
-		berth.WriteConfig(fmt.Sprintf("profile: %s\n", []string{"power-saving", "fragmentation-gradient"}[i%2]))
+		berth.WriteConfig(fmt.Sprintf("profile: %s\n", []string{"expected-waste", "fragmentation-gradient"}[i%2]))
 		time.Sleep(250 * time.Millisecond)
 	}
 	wantAllPlaced(t, plane)

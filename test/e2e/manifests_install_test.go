@@ -620,7 +620,7 @@ func TestTheValuesOfTheChartAreUsed(t *testing.T) {
 	values["nodeSelector"] = map[string]any{"pool": "system"}
 	values["controlPlaneCIDRs"] = []any{"192.0.2.2/32"}
 	values["viewers"] = map[string]any{"group": "research", "apiServerCIDRs": []any{"192.0.2.3/32", "2001:db8::1/128"}}
-	values["config"] = map[string]any{"profile": "power-saving", "nodesToScore": 7.0}
+	values["config"] = map[string]any{"profile": "fragmentation-gradient", "nodesToScore": 7.0}
 	values["tls"].(map[string]any)["mode"] = "certManager"
 	objects := chartObjects(t, values, "gpu")
 	text := ""
@@ -629,7 +629,7 @@ func TestTheValuesOfTheChartAreUsed(t *testing.T) {
 	}
 	for _, want := range []string{"image: example.com/berth:1\n", "replicas: 3\n", "pool: system\n", "cidr: 192.0.2.2/32\n",
 		"cidr: 192.0.2.3/32\n", "cidr: 2001:db8::1/128\n", "name: research\n",
-		"profile: power-saving\n", "nodesToScore: 7\n", "kind: Certificate\n", "berth.gpu.svc\n", "secretName: berth-server-tls\n"} {
+		"profile: fragmentation-gradient\n", "nodesToScore: 7\n", "kind: Certificate\n", "berth.gpu.svc\n", "secretName: berth-server-tls\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -106,11 +106,10 @@ TEST_F(GangConventionsTest, BerthRefusesSizesThatMakeNoSense) {
                   std::string(size) + "\"");
   }
   EXPECT_EQ(problem({{"berth.dev/gang", ""}, {"berth.dev/gang-size", "2"}}),
-            "annotation berth.dev/gang-size: want the gang's name in berth.dev/gang beside it, which "
-            "is missing or empty");
-  EXPECT_EQ(problem({{"berth.dev/gang-min", "2"}}),
-            "annotation berth.dev/gang-min: want the gang's name in berth.dev/gang beside it, which "
-            "is missing or empty");
+            "annotation berth.dev/gang: want the gang's name beside berth.dev/gang-size, got \"\"");
+  EXPECT_EQ(problem({{"berth.dev/gang", ""}, {"berth.dev/gang-min", "2"}}),
+            "annotation berth.dev/gang: want the gang's name beside berth.dev/gang-min, got \"\"");
+  EXPECT_EQ(problem({{"berth.dev/gang-size", "2"}}), "") << "nobody's gang";
   EXPECT_EQ(problem({{"berth.dev/gang", ""}}), "") << "it is in none, and says nothing else";
   EXPECT_EQ(
       problem({{"berth.dev/gang", "g"}, {"berth.dev/gang-size", "4"}, {"berth.dev/gang-min", "5"}}),

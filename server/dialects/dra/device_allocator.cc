@@ -11,7 +11,6 @@
 #include "server/wire/json/object_meta.h"
 
 namespace berth::dialects {
-
 namespace {
 
 std::vector<ClaimNode> NodesWithDevices(const DeviceOffers::ByNode& offers,

@@ -12,7 +12,6 @@
 #include "topology/gpu_vendor.h"
 
 namespace berth::dialects {
-
 namespace {
 
 using wire::ForEachField;

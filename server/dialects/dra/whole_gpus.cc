@@ -12,7 +12,6 @@
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::dialects {
-
 namespace {
 
 // Of the selectors of one class on one node: some 10 ms.

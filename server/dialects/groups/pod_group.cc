@@ -397,10 +397,11 @@ std::span<const std::string_view> PreferredLevelKeys() {
 Status ReadGang(const PodParts& parts, Gang& gang, std::span<const std::string> controllers) {
   BERTH_TRY_STATUS(ReadFirst(parts, controllers, gang));
   if (!gang.empty()) gang.one_by_one = MadeOneByOne(parts);
+  const std::string_view name = kConventions.front().key;  // empty: a template made it so
   for (const std::string_view key : {kBerthTotal, kConventions.front().minimum}) {
-    if (!gang.empty() || parts.Annotation(key) == nullptr) continue;
-    return Invalid("annotation " + std::string(key) +
-                   ": want the gang's name in berth.dev/gang beside it, which is missing or empty");
+    if (!gang.empty() || !parts.Annotation(key) || !parts.Annotation(name)) continue;
+    return Invalid("annotation " + std::string(name) + ": want the gang's name beside " +
+                   std::string(key) + ", got \"\"");
   }
   return {};
 }

@@ -7,7 +7,6 @@
 #include "base/text.h"
 
 namespace berth::dialects {
-
 namespace {
 
 using wire::ContainerSpec;

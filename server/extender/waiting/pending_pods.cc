@@ -8,7 +8,6 @@
 #include "scoring/priority.h"
 
 namespace berth {
-
 namespace {
 
 constexpr std::size_t kPerEntry = 320;  // what keeping a pod takes beside it and its UID

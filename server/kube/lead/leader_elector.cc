@@ -6,7 +6,6 @@
 #include "base/text.h"
 
 namespace berth::kube {
-
 namespace {
 
 constexpr int kGone = 404, kConflict = 409;

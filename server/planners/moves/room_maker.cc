@@ -11,7 +11,6 @@
 #include "server/extender/inquiry.h"
 
 namespace berth {
-
 namespace {
 
 bool MayBeOfAPlan(const PodRecord& pod) {

@@ -11,7 +11,6 @@
 #include "server/wire/json/strict_json.h"
 
 namespace berth::wire {
-
 namespace {
 
 // How many bytes at the start are written as they are.

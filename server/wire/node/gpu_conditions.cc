@@ -7,7 +7,6 @@
 #include "topology/gpu_mask.h"
 
 namespace berth::wire {
-
 namespace {
 
 constexpr std::string_view kUuidStart = "GPU-";

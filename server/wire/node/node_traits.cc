@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -12,7 +11,6 @@
 #include "server/wire/pod/dialect.h"
 
 namespace berth::wire {
-
 namespace {
 
 constexpr std::string_view kNfd = "Node Feature Discovery's rules of both names, old and new";

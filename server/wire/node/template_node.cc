@@ -9,7 +9,6 @@
 #include "topology/gpu_vendor.h"
 
 namespace berth::wire {
-
 namespace {
 
 // More than pods ask for, and little enough to be added up over kMostAddedNodes.

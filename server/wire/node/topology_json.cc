@@ -9,7 +9,6 @@
 #include "topology/links/product_links.h"
 
 namespace berth::wire {
-
 namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";

@@ -16,7 +16,6 @@
 #include "server/wire/pod/given_json.h"
 
 namespace berth::wire {
-
 namespace {
 
 using MigOfContainer = std::map<std::string, std::vector<MigGrant>>;

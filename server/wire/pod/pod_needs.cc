@@ -14,7 +14,6 @@
 #include "base/text.h"
 
 namespace berth::wire {
-
 namespace {
 
 constexpr std::string_view kIsolationKey = "berth.dev/isolation";

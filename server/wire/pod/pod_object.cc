@@ -15,7 +15,6 @@
 #include "server/wire/pod/recorded_devices.h"
 
 namespace berth::wire {
-
 namespace {
 
 using Annotation = std::map<std::string, std::string, std::less<>>::node_type;

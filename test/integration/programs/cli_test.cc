@@ -150,7 +150,8 @@ TEST_F(CommandLine, ConfigPrintShowsWhatConfigCheckAccepts) {
 }
 
 TEST_F(CommandLine, ABadConfigurationIsNamedWithLineAndPath) {
-  const std::string file = File("bad.yaml", "profile: power-saving\nserver:\n  threads: 0\n");
+  const std::string file =
+      File("bad.yaml", "profile: fragmentation-gradient\nserver:\n  threads: 0\n");
   const std::string line = "berth: " + file + ":3: server.threads: want an integer from 1 to 64";
   ExpectFailure({"config", "check", file}, line);
   ExpectFailure({"config", "print", file}, line);
@@ -167,7 +168,8 @@ TEST_F(CommandLine, PoliciesOfBerthReplayAreRefusedAndSaySo) {
     EXPECT_EQ(outcome.code, 1) << text;
     EXPECT_NE(outcome.err.find(gone), std::string::npos) << outcome.err;
   }
-  EXPECT_EQ(Berth({"config", "check", File("kept.yaml", "profile: power-saving\n")}).code, 0);
+  EXPECT_EQ(Berth({"config", "check", File("kept.yaml", "profile: fragmentation-gradient\n")}).code,
+            0);
 }
 
 TEST_F(CommandLine, EveryProblemOfAConfigurationIsALine) {

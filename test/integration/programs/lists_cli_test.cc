@@ -118,7 +118,7 @@ TEST_F(Lists, AGangThatFitsWaitsTooAndNeedsNoNodeAndNoMove) {
                        "No moves make room for ml/alone: "))
       << room;
   EXPECT_TRUE(room.ends_with(
-      "0 moves make room for 0 of 2 goals; 1 need no move; for 1 no plan was found\n"))
+      "0 moves make room for 0 of 2 goals; 1 needs no move; for 1 no plan was found\n"))
       << room;
   EXPECT_EQ(Run(items, {"plan", "--make-room", "--for", "ml/train"}).code, 0);
   // Without one of its nodes it has no place, and is asked about as any other.

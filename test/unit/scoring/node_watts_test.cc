@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/baselines/baselines.h"
-#include "scoring/scorers/device_scorers.h"
+#include "bench/power/power.h"
 #include "test/support/builders.h"
 
 namespace berth::test::node_watts_test {

@@ -79,19 +79,6 @@ TEST(ClusterMetrics, GpusThatClaimsHoldCountAsAllocated) {
   EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"A100\"}"), "3");
 }
 
-// A H200 draws 75 W idle and 700 W in use (topology/gpu_model.cc).
-TEST(ClusterMetrics, ThePowerOfTheNodesOfEachModelIsEstimated) {
-  TestService service({MachineWith("n1", 2, "NVIDIA-H200"), MachineWith("n2", 1, "NVIDIA-H200"),
-                       MachineWith("n3", 2, "GTX-9")});
-  const auto watts = [&service](const std::string& model) {
-    return ValueOf(ClusterText(service), "berth_gpu_power_estimate_watts{model=\"" + model + "\"}");
-  };
-  EXPECT_EQ(watts("NVIDIA-H200"), "225");
-  ASSERT_EQ(service.Place(PodAsking("share", {{"berth.dev/gpu-milli", "250"}}), "n1"), "");
-  EXPECT_EQ(watts("NVIDIA-H200"), "850");
-  EXPECT_EQ(watts("GTX-9"), "") << "nobody knows";
-}
-
 TEST(ClusterMetrics, AModelThatIsGoneIsShownNoLonger) {
   TestService service({MachineWith("n1", 2), MachineWith("n2", 4, "T4")});
   EXPECT_NE(ClusterText(service).find("model=\"T4\""), std::string::npos);

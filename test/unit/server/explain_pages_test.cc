@@ -356,6 +356,32 @@ class ExplainGangs : public ExplainPages {
   GangTable& table_ = service_.gangs();
 };
 
+TEST_F(ExplainGangs, OfTwoGangsOfOneNameEachIsFoundByItsConvention) {
+  table_.Use({.conventions = {"berth", "labels"}});
+  for (const APod& pod : {Member("a"), Member("b").Gang("labels:default/train").GangSize(3)}) {
+    Waits(pod);
+    Ask(pod);
+  }
+  const auto found = [this](const std::string& name) -> std::string {
+    const Json told = Json::parse(ExplainGangPage(live_, "/debug/gangs/" + name, "").body);
+    return told.value("gang", "none");
+  };
+  EXPECT_EQ(found("berth:default/train"), "berth:default/train");
+  EXPECT_EQ(found("labels:default/train"), "labels:default/train");
+  EXPECT_EQ(found("kueue:default/train"), "none");
+  EXPECT_NE(found("default/train"), "none");
+}
+
+TEST_F(ExplainGangs, WhyAGangWaitsIsCutShortAndNotLeftOut) {
+  NodeConstraints labelled;
+  labelled.selector = {{"nvidia.com/gpu.product", LabelOperator::kIn, {std::string(90, 'x')}}};
+  for (const char* name : {"a", "b", "c"}) Waits(Member(name).Constrained(labelled));
+  Ask(Member("a").Constrained(labelled));
+  const Json told = Json::parse(ExplainGangPage(live_, "/debug/gangs/default/train", "").body);
+  const std::string line = told["sentence"];
+  EXPECT_TRUE(line.starts_with("waiting: never while no node accepts a: ")) << line;
+}
+
 TEST_F(ExplainGangs, AMemberIsToldHowManyAreThere) {
   Waits(Member("a"));
   Waits(Member("b"));

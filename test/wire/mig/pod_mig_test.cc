@@ -127,7 +127,8 @@ TEST(PodMig, RefusesWhatMakesNoSense) {
     return Read(PodObject(Object::array({Container("a", requests)}), annotations)).pod.refusal;
   };
   EXPECT_EQ(refusal({{"nvidia.com/mig-1g", "1"}}),
-            "containers[0].resources.requests.want a resource such as nvidia.com/mig-1g.5gb or "
+            "containers[0].resources.requests.nvidia.com/mig-1g: want a resource such as "
+            "nvidia.com/mig-1g.5gb or "
             "nvidia.com/mig-1g.5gb.me, got \"nvidia.com/mig-1g\"");
   EXPECT_EQ(refusal({{"nvidia.com/mig-1g.5gb", "1"}, {"nvidia.com/gpu", "1"}}),
             "pod asks for MIG devices and for GPUs: want one of the two");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/extender/gangs/roster/gang_roster.h"
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>
