@@ -302,14 +302,16 @@ std::optional<ClearedPlan> PlanToClear(const Planning& with, GangAsk ask,
   ending.clear();
   std::optional<ClearedPlan> breaking;
   std::size_t next = 0, more = 1;
-  for (int tries = 0; tries < kMostTriesOfGangs; ++tries) {
-    found = plan_so();
-    if (!found) {
-      if (next == gangs.size()) break;
-      for (std::size_t i = 0; i < more && next < gangs.size(); ++i) ending.insert(gangs[next++].id);
-      if (tries >= kMostTriesOfGangs / 4) more *= 2;
-      continue;
+  bool fits = false;
+  for (int tries = 1; tries < kMostTriesOfGangs; ++tries) {
+    if (!fits && next == gangs.size()) break;
+    for (std::size_t i = 0; !fits && i < more && next < gangs.size(); ++i) {
+      ending.insert(gangs[next++].id);
     }
+    if (!fits && tries > kMostTriesOfGangs / 4) more *= 2;
+    found = plan_so();
+    fits = found.has_value();
+    if (!fits) continue;
     std::size_t broken = 0;
     for (const GangOnNodes& gang : gangs) {
       if (!found->ending.contains(gang.id) || std::ranges::includes(cleared, gang.to_clear))

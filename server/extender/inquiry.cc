@@ -16,24 +16,26 @@ namespace berth {
 
 PodExplanation Inquiry::Explain(const PodRequest& pod, const PodSaid& said) const {
   const auto [budgets, limits] = extender_.LimitsNow();
-  Engine& engine = *now_.policy->engine;
-  PodExplanation told = ExplainPod(engine, {.snapshot = now_.snapshot,
-                                            .pod = pod,
-                                            .group = extender_.GroupOf(now_.snapshot, pod),
-                                            .limits = limits,
-                                            .behind_scheduler = parts_.behind_scheduler,
-                                            .guard = now_.policy->guard,
-                                            .said = said,
-                                            .reservations = &now_.reservations});
-  if (!told.preemption || !extender_.StartsWithGang(*now_.policy, pod)) return told;
-  const auto victims = parts_.gangs->WouldEvict(engine, pod, limits, parts_.clock.Now());
-  if (victims.empty()) return told;
-  told.preemption = PreemptionOutlook{.helps = true};
-  told.preemption->victims.assign(victims.begin(), victims.end());
-  told.preemption->text = "its priority lets its gang, as a whole, preempt " +
-                          CountText(std::ssize(victims), "pod") + ": " +
-                          Listed(told.preemption->victims, 8);
-  return told;
+  return ExplainPod(*now_.policy->engine, {.snapshot = now_.snapshot,
+                                           .pod = pod,
+                                           .group = extender_.GroupOf(now_.snapshot, pod),
+                                           .limits = limits,
+                                           .behind_scheduler = parts_.behind_scheduler,
+                                           .guard = now_.policy->guard,
+                                           .said = said,
+                                           .reservations = &now_.reservations});
+}
+
+std::optional<PreemptionOutlook> Inquiry::GangPreemption(const PodRequest& pod) const {
+  if (!extender_.StartsWithGang(*now_.policy, pod)) return std::nullopt;
+  const auto [budgets, limits] = extender_.LimitsNow();
+  const auto victims =
+      parts_.gangs->WouldEvict(*now_.policy->engine, pod, limits, parts_.clock.Now());
+  if (victims.empty()) return std::nullopt;
+  PreemptionOutlook outlook{.helps = true};
+  outlook.victims.assign(victims.begin(), victims.end());
+  outlook.text = "its gang may preempt " + Listed(outlook.victims, 8);
+  return outlook;
 }
 
 WhatIfAsk Inquiry::AskAbout(std::span<const PodRequest> pods, const NodeEdits& nodes,

@@ -43,6 +43,8 @@ class Inquiry {
 
   // Where the pod is and why, or why it waits.
   [[nodiscard]] PodExplanation Explain(const PodRequest& pod, const PodSaid& said = {}) const;
+  // Whom kube-scheduler may evict for the pod's gang; nothing: nobody. Plans it many times.
+  [[nodiscard]] std::optional<PreemptionOutlook> GangPreemption(const PodRequest& pod) const;
   // Where these pods would go (what_if.h). held_back, stops, and errors: as WhatIf.
   [[nodiscard]] Result<WhatIfAnswer> WouldPlace(
       std::span<const PodRequest> pods, const NodeEdits& nodes,

@@ -79,8 +79,7 @@ std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
 constexpr std::size_t kOfGang = 3;       // parts at least
 constexpr std::size_t kLeastOfWhy = 80;  // bytes
 
-// Why a gang waits: of several facts the last ones are left out first, a cure never. The first one
-// is rather cut short than left out.
+// Why a gang waits: the last facts are left out first, a cure never, and the first is cut short.
 void AddWhy(const std::string& why, std::string_view joint, std::vector<LinePart>& line) {
   std::size_t from = 0;
   for (int rank = 1; from < why.size() || rank == 1; ++rank) {
@@ -251,11 +250,8 @@ wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
   if (claiming) {
     const Inquiry inquiry(live.extender, now);
     auto room = inquiry.RoomOfClaims(*claiming->pod);
-    if (room) {
-      report.told = inquiry.ExplainClaims(*claiming->pod, *room);
-    } else {
-      report.told.line.push_back({room.error().message, 1});
-    }
+    if (room) report.told = inquiry.ExplainClaims(*claiming->pod, *room);
+    if (!room) report.told.line.push_back({room.error().message, 1});
   }
   report.told.sentence = LineOf(report.told.line, RoomBehind(pod.id.full_name()));
   report.scheduler = pod.scheduler;
@@ -264,13 +260,17 @@ wire::PodReport ReportOnOther(const Live& live, const Extender::Moment& now,
   return report;
 }
 
-// A plan of moves takes longer than the rest: only where a person asks about this pod or gang.
+// What takes longer than the rest: only where a person asks about this pod or gang.
 void AdviseRoomIn(wire::PodReport& report, const Live& live, const Extender::Moment& now,
                   const WaitingPod& waiting) {
   const bool gang_waits = report.gang && wire::Waits(*report.gang);
   if (gang_waits || report.told.fitting + report.told.by_claim == 0) {
     report.room = AdviseRoom(live, now, waiting);
   }
+  auto& preemption = report.told.preemption;
+  if (!preemption) return;
+  if (auto all = Inquiry(live.extender, now).GangPreemption(*waiting.pod))
+    preemption = std::move(all);
 }
 
 // The pods of the gang that have a place; of nodes that the snapshot does not know, those of now.

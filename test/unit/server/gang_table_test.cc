@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "server/extender/extender.h"
+#include "server/extender/inquiry.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 #include "test/unit/server/gang_world.h"
@@ -853,6 +854,10 @@ TEST_F(GangTableTest, AGangOnSeveralNodesIsEvictedWhole) {
   const auto pair = [](const char* name) { return Member(name).Whole(2).Priority(10).GangSize(2); };
   const APod a = pair("a"), b = pair("b");
   Arrive({a, b});
+  EXPECT_EQ(Filter(a), kNoRoom);
+  const auto told = Inquiry(extender_, extender_.Now()).GangPreemption(a.Request());
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->text, "its gang may preempt default/low-1, default/low-2, default/low-3");
   EXPECT_EQ(Preempt(a, {"m", "n"}), "m: low-1");
   EXPECT_EQ(Preempt(b, {"m", "n"}), "n: low-2 low-3");
   Delete(low("low-1"));
@@ -871,6 +876,7 @@ TEST_F(GangTableTest, AMemberBeyondTheMinimumMakesRoomForItselfAlone) {
   ShowBound(APod("low").Whole(1), "n", {3});
   const APod d = Member("d").Priority(10);
   Arrive(d);
+  EXPECT_FALSE(Inquiry(extender_, extender_.Now()).GangPreemption(d.Request()));
   EXPECT_EQ(Preempt(d, {"n"}), "n: low");
 }
 

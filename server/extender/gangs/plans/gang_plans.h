@@ -100,10 +100,7 @@ class GangPlans {
   void PlanToClear(Engine& engine, GangUnit& unit, const GangRoster& roster,
                    const EvictionLimits& limits, bool one_by_one, Instant now)
       BERTH_REQUIRES(unit.mutex);
-  std::set<std::string> WhomItEvicts(Engine& engine, const GangToPlan& ask,
-                                     const EvictionLimits& limits) {
-    return planning_.PlanAfterEvictions(engine, ask, limits).victims;
-  }
+  [[nodiscard]] GangPlanning& planning() { return planning_; }
   // The pod changes places with one like it whose node is asked about, if both may move.
   static void MoveToAsked(GangUnit& unit, const GangRoster& roster, const PodRequest& pod,
                           const OfferedNodes& offered) BERTH_REQUIRES(unit.mutex);

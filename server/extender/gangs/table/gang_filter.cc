@@ -183,9 +183,7 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   const NodeIndex node = offered.Find(own->second);
   if (node == kNoNode) return nowhere;
   plans_.KeepWhatIsFree(engine, unit, roster);
-  GangVerdict there{GangVerdict::Kind::kThere, node, Reason::kFits};
-  there.ending = unit.clearing.nodes.ending;
-  return there;
+  return {.kind = GangVerdict::Kind::kThere, .node = node, .ending = unit.clearing.nodes.ending};
 }
 
 std::set<std::string> GangTable::WouldEvict(Engine& engine, const PodRequest& pod,
@@ -197,11 +195,12 @@ std::set<std::string> GangTable::WouldEvict(Engine& engine, const PodRequest& po
     const MutexLock lock(unit->mutex);
     if (rosters_.ClaimsOf(*unit, pod) != ClaimState::kNone) return {};
     const Roster roster = rosters_.Read(*unit, std::make_shared<const PodRequest>(pod));
-    if (unit->roll.Missing(roster.all) > 0 || !plans_.MayPlan(*unit, now)) return {};
-    ask = plans_.MembersToPlan(*unit, roster, now);
+    if (rosters_.MayGo(*unit, roster, pod, now) || unit->roll.Missing(roster.all) > 0) return {};
+    if (plans_.MayPlan(*unit, now)) ask = plans_.MembersToPlan(*unit, roster, now);
     if (ask) ask->nominated = unit->clearing.nominated;
   }
-  return ask ? plans_.WhomItEvicts(engine, *ask, limits) : std::set<std::string>();
+  if (!ask) return {};
+  return plans_.planning().PlanAfterEvictions(engine, *ask, limits).victims;
 }
 
 void GangTable::Answered(const PodRequest& pod, bool evicts, Instant now) {
