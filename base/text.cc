@@ -3,6 +3,21 @@
 
 namespace berth {
 
+std::string OnOneLine(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = [&](std::size_t at) {
+      return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
+    };
+    const int a = byte(i), b = byte(i + 1), c = byte(i + 2);
+    const bool turns =
+        (b == 0x80 && c >= 0xa8 && c <= 0xae) || (b == 0x81 && c >= 0xa6 && c <= 0xa9);
+    if (a < 0x20 || a == 0x7f) text[i] = ' ';
+    if (a == 0xc2 && b >= 0x80 && b < 0xa0) text.replace(i, 2, " ");  // U+0080 to U+009F
+    if (a == 0xe2 && turns) text.replace(i, 3, " ");  // U+2028 to U+202E, U+2066 to U+2069
+  }
+  return text;
+}
+
 std::size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);  // from the beginning of a to each beginning of b
   std::iota(row.begin(), row.end(), std::size_t{0});

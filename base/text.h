@@ -86,13 +86,9 @@ inline std::string Shortened(std::string_view text, std::size_t most) {
   return std::string(text.substr(0, size)).append(kMore);
 }
 
-// The text with blanks for control characters: nothing moves a terminal's cursor, nothing begins a
-// line.
-inline std::string OnOneLine(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return text;
-}
+// The text with blanks for control characters, those of C1 and those that turn the direction of
+// writing included: nothing moves a terminal's cursor, nothing begins a line or hides another.
+std::string OnOneLine(std::string text);
 
 // The next part of the text, trimmed; it and the separator behind it are taken from the text.
 inline std::string_view NextPart(std::string_view& text, char separator) {

@@ -136,6 +136,10 @@ class UnitPlanner {
     if (unit.pods.empty()) {
       goal.idle_nodes = wish_.idle_nodes;
       goal.model = wish_.model;
+      const auto may = [&](NodeIndex i) { return CanBeIdle(now_->node(i), goal.model); };
+      if (!goal.model.empty() && std::ranges::none_of(UpTo(now_->size()), may)) {
+        unit.problem = "no node that is ready and takes GPU pods has GPUs of that model";
+      }
     }
     if (unit.pods.size() > kMostUnitPods && unit.problem.empty()) {
       unit.problem = "it has " + CountText(std::ssize(unit.pods), "pod") +

@@ -166,9 +166,10 @@ PodExplanation Inquiry::ExplainClaims(const PodRequest& pod, ClaimRoom& room) co
   return told;
 }
 
-Result<ClaimRoom> Inquiry::RoomOfClaims(const PodRequest& pod) const {
+Result<ClaimRoom> Inquiry::RoomOfClaims(const PodRequest& pod,
+                                        std::vector<DeviceClaim> made) const {
   if (parts_.claims == nullptr) return Invalid("Berth does not choose devices of claims");
-  return parts_.claims->RoomOf(pod);
+  return made.empty() ? parts_.claims->RoomOf(pod) : parts_.claims->RoomFor(pod, std::move(made));
 }
 
 DeviceVictims Inquiry::VictimsForDevices(const PodRequest& pod,

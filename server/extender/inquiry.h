@@ -76,7 +76,9 @@ class Inquiry {
   [[nodiscard]] PodExplanation ExplainClaims(const PodRequest& pod, ClaimRoom& room) const;
   // Of the claims of a pod that asks for no GPUs otherwise. Error: none is to get devices, or why
   // Berth cannot say.
-  [[nodiscard]] Result<ClaimRoom> RoomOfClaims(const PodRequest& pod) const;
+  // made: what its claims ask for, where none is made yet; empty: as the cluster has them.
+  [[nodiscard]] Result<ClaimRoom> RoomOfClaims(const PodRequest& pod,
+                                               std::vector<DeviceClaim> made = {}) const;
   // Whom to evict for a pod that gets its GPUs by claims (device_victims.h).
   [[nodiscard]] DeviceVictims VictimsForDevices(
       const PodRequest& pod, const std::function<bool(const std::string& node)>& skips,

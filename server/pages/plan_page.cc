@@ -2,11 +2,16 @@
 #include "server/pages/plan_page.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/dns_name.h"
+#include "server/dialects/dra/claim_json.h"
 #include "server/extender/inquiry.h"
+#include "server/why/api_rules.h"
 #include "server/why/plan_json.h"
 #include "server/wire/json/json_text.h"
 
@@ -119,38 +124,93 @@ Result<std::string> MakeRoomPlan(const Live& live, const wire::PlanRequest& plan
   return as_text ? wire::TextOf(report) : wire::EncodeRoom(report);
 }
 
-// Keeps pods that get GPUs by claims alone to the nodes that have these now, each pod by itself;
-// notes of the others what they lack.
-void JudgeClaims(const Inquiry& inquiry, const Snapshot& snapshot, wire::PlanRequest& plan) {
+// Of the claims that the cluster has, or else that the templates of the request would make.
+Result<ClaimRoom> RoomOfClaims(const Inquiry& inquiry, const PodRequest& pod,
+                               const wire::PodNotes& notes, const wire::PlanRequest& plan) {
+  auto room = inquiry.RoomOfClaims(pod);
+  if (room) return room;
+  std::vector<DeviceClaim> made;
+  for (const std::string& name : notes.claim_templates) {
+    const auto found = plan.claims.find(name);
+    if (found == plan.claims.end()) return room;
+    BERTH_TRY(dialects::OpenClaim claim, dialects::DecodeOpenClaim(PaddedText(found->second)));
+    if (!claim.obstacle.empty()) return Invalid(std::string(claim.obstacle));
+    made.push_back(std::move(claim.asks));
+  }
+  return made.empty() ? std::move(room) : inquiry.RoomOfClaims(pod, std::move(made));
+}
+
+// Keeps pods that get GPUs by claims alone to the nodes that have these now, and has them ask for
+// as many GPUs; parts of GPUs and claims of several pods are judged for each pod by itself. Notes
+// of the others what they lack. Returns whose GPUs are counted, by pod.
+std::vector<bool> JudgeClaims(const Inquiry& inquiry, const Snapshot& snapshot,
+                              wire::PlanRequest& plan) {
   std::shared_ptr<const wire::PodNotes> judged, told;  // pods of one template share theirs
   std::shared_ptr<const NodeConstraints> where;
+  std::optional<RequestShape> whole;
+  std::vector<bool> counted(plan.pods.size());
+  std::map<std::string, int> users;  // by claim
+  for (const PodRequest& pod : plan.pods) {
+    for (const auto& name : pod.claims) ++users[FullName(pod.id.namespace_name, name)];
+  }
   for (std::size_t i = 0; i < plan.pods.size(); ++i) {
     PodRequest& pod = plan.pods[i];
     auto& notes = plan.notes[i];
     if (pod.claims.empty() || notes == nullptr || !notes->held_back.empty()) continue;
     if (std::exchange(judged, notes) != notes) {
-      told = notes;
       where = pod.constraints;
-      auto room = inquiry.RoomOfClaims(pod);
+      whole.reset();
+      auto room = RoomOfClaims(inquiry, pod, *notes, plan);
       const PodExplanation found = room ? inquiry.ExplainClaims(pod, *room) : PodExplanation();
       LabelRequirement there{"metadata.name", LabelOperator::kIn, {}};
+      bool together = std::ranges::all_of(pod.claims, [&](const std::string& name) {
+        return name.empty() || users[FullName(pod.id.namespace_name, name)] == 1;
+      });
       for (NodeIndex node = 0; room && node < snapshot.size(); ++node) {
-        if (room->Has(snapshot.node(node))) there.values.push_back(snapshot.node(node).spec().name);
+        if (!room->Has(snapshot.node(node))) continue;
+        there.values.push_back(snapshot.node(node).spec().name);
+        together = together && !room->InParts(snapshot.node(node));
       }
+      wire::PodNotes noted = *notes;
       const bool is_known = room && !room->ran_out();
       if (is_known && found.fitting > 0) {
         NodeConstraints only = where == nullptr ? NodeConstraints() : *where;
         if (!only.either) only.either.emplace(1);
         for (NodeSelectorTerm& term : *only.either) term.fields.push_back(there);
         where = std::make_shared<const NodeConstraints>(std::move(only));
+        if (together) {
+          whole = room->shape(false);
+          std::erase_if(noted.not_judged,
+                        [](const std::string& what) { return what.starts_with("ResourceClaim "); });
+        }
       } else if (is_known) {
-        wire::PodNotes noted = *notes;
         noted.held_back = WholeLineOf(found.line);
-        told = std::make_shared<const wire::PodNotes>(std::move(noted));
+      } else if (std::ranges::any_of(noted.claim_templates, [&](const std::string& name) {
+                   return !room && plan.claims.contains(name);
+                 })) {
+        wire::AddNotJudged(room.error().message, noted.not_judged);
       }
+      told = std::make_shared<const wire::PodNotes>(std::move(noted));
     }
     notes = told;
     pod.constraints = where;
+    if (!whole) continue;
+    pod.shape = *whole;
+    pod.claims.clear();
+    counted[i] = true;
+  }
+  return counted;
+}
+
+// Which GPUs of the node they get, nobody knows; and it was not they who chose among the nodes.
+void TellOfClaims(const std::vector<bool>& counted, WhatIfAnswer& answer) {
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    if (!counted[i]) continue;
+    if (answer.pods[i].placement) {
+      answer.pods[i].placement->grants.clear();
+    } else if (WhyNot& why = answer.whys[answer.pods[i].why]; why.told) {
+      why = {"beside the other pods of this plan its claims get no devices", {}, why.pods};
+    }
   }
 }
 
@@ -176,18 +236,25 @@ Result<std::string> MakePlan(const Live& live, std::string_view request, bool as
     BERTH_TRY_STATUS(wire::Expand(plan, *edited.snapshot));
   }
   if (plan.grow > 0) return MakeGrowth(live, plan, std::move(waiting), as_text, stops);
-  if (plan.room) return MakeRoomPlan(live, plan, std::move(waiting), as_text, stops);
   wire::NoteSchedulers(live.extender.pending().Schedulers(), plan);
   // What devices nodes have that come, nobody knows.
+  std::vector<bool> counted;
   if (plan.nodes.add.empty() && plan.nodes.remove.empty()) {
-    JudgeClaims(Inquiry(live.extender, now), *now.snapshot, plan);
+    counted = JudgeClaims(Inquiry(live.extender, now), *now.snapshot, plan);
   }
   std::vector<std::string_view> held_back;
   for (const auto& notes : plan.notes) {
     held_back.push_back(notes == nullptr ? std::string_view() : notes->held_back);
   }
-  BERTH_TRY(const WhatIfAnswer answer,
+  if (plan.room) {
+    for (std::size_t i = 0; i < held_back.size(); ++i) {
+      if (plan.pods[i].refusal.empty()) plan.pods[i].refusal = held_back[i];
+    }
+    return MakeRoomPlan(live, plan, std::move(waiting), as_text, stops);
+  }
+  BERTH_TRY(WhatIfAnswer answer,
             Inquiry(live.extender, now).WouldPlace(plan.pods, plan.nodes, stops, held_back));
+  TellOfClaims(counted, answer);
   return as_text ? wire::TextOf(plan, answer) : wire::EncodePlan(plan, answer);
 }
 

@@ -252,6 +252,7 @@ std::string DetailLines(const PodReport& report) {
   };
   if (told.pod.full_name().size() > kLongestName) add("Pod: ", told.pod.full_name());
   add("The pod must be changed: ", told.refusal);
+  add("Scheduler: ", report.scheduler);  // empty: the default one
   add("Devices: ", told.devices);
   if (!told.placed && told.shape.wants_gpu())
     text += "Asks for: " + AskText(told.shape, told.in_units) + "\n";

@@ -98,6 +98,7 @@ class PlanReader {
 
   Status Read(const Json& object, const std::string& path, const std::string& kind) {
     if (kind == "Pod") return ReadPod(object, path);
+    if (kind == "ResourceClaimTemplate") return ReadClaimTemplate(object, path);
     if (HasParts(kind)) {
       const auto read = [&](const Json& part, const std::string& of) {
         return Read(part, path, of);
@@ -150,6 +151,16 @@ class PlanReader {
                 "\" are not read";
     }
     if (!problem.empty()) LeaveOut(kind, group, problem);
+    return {};
+  }
+
+  Status ReadClaimTemplate(const Json& object, const std::string& path) {
+    const Json* const spec = FieldOf(FieldOf(object, "spec"), "spec");
+    const std::string name = NamespaceOf(object) + "/" + NameOf(object);
+    if (spec == nullptr) return Invalid(path + ".spec.spec: want what claims ask for, got none");
+    const Json made = {{"name", name}, {"uid", PlannedUid(name)}, {"resourceVersion", "1"}};
+    request_.claims[name] =
+        JsonText({{"kind", "ResourceClaim"}, {"metadata", made}, {"spec", *spec}});
     return {};
   }
 
@@ -210,6 +221,11 @@ class PlanReader {
     PodNotes notes{.not_judged = NotJudged(pod),
                    .held_back = decoded.held_back,
                    .extended = ExtendedResourcesOf(pod)};
+    for (const Json& claim : ItemsOf(FieldOf(pod, "spec"), "resourceClaims")) {
+      const std::string name = WordOf(&claim, "resourceClaimTemplateName");
+      notes.claim_templates.push_back(
+          name.empty() ? "" : FullName(decoded.pod.id.namespace_name, name));
+    }
     // By annotations alone kube-scheduler does not know that it is to ask.
     if (decoded.pod.shape.wants_gpu() && decoded.pod.claims.empty() && notes.extended.empty()) {
       AddNotJudged("whether kube-scheduler asks Berth, as no container asks for a GPU resource",

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -43,6 +44,8 @@ struct PodNotes {
   std::vector<std::string> not_judged;  // what Berth does not look at, by name (api_rules.h)
   std::string held_back;                // why nobody places it; "": somebody does
   std::vector<std::string> extended;    // ExtendedResourcesOf
+  // Of its ResourceClaims, by "namespace/name"; "": one that is not made from a template.
+  std::vector<std::string> claim_templates = {};
 };
 
 // For which pods or gangs room is to be made, and for what else.
@@ -82,6 +85,8 @@ struct PlanRequest {
   std::vector<Source> sources;    // of all of them
   std::vector<std::string>
       left_out;  // "Service team-a/web: Berth does not know what pods it makes"
+  // Of its ResourceClaimTemplates, by "namespace/name": a claim of each, as the API server has it.
+  std::map<std::string, std::string> claims;
   NodeEdits nodes;
 };
 

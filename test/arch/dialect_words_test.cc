@@ -124,9 +124,9 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
        {"cluster/claims/device_offers.h", "cluster/values/pod_request.h", "scoring/admission.h",
         "scoring/explain/explain_pod.cc", "scoring/mig/repartition_report.cc",
         "scoring/mig/repartition_report.h", "server/pages/cluster_metrics.cc",
-        "server/service/serve.cc", "server/why/explain_json.cc", "server/why/explain_text.cc",
-        "server/wire/pod/pod_rules.cc", "server/wire/pod/pod_rules.h", "topology/machine_types.cc",
-        "topology/mig/mig_catalog.cc", "topology/mig/mig_product.h"}},
+        "server/pages/plan_page.cc", "server/service/serve.cc", "server/why/explain_json.cc",
+        "server/why/explain_text.cc", "server/wire/pod/pod_rules.cc", "server/wire/pod/pod_rules.h",
+        "topology/machine_types.cc", "topology/mig/mig_catalog.cc", "topology/mig/mig_product.h"}},
       // A way to share GPUs, beside time slicing, which plugins of several make use of.
       {"mps",
        {"cluster/node/node.h", "scoring/filters/device_fit.cc", "server/pages/cluster_metrics.cc",

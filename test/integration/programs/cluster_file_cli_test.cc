@@ -153,12 +153,76 @@ TEST_F(ClusterFiles, APodThatGetsGpusByClaimsIsJudgedByTheDevicesOfTheFile) {
                                          PodOfClaim("two") + "]}");
   const Outcome plan = Run({"plan", "-f", pods, "--cluster", before});
   EXPECT_EQ(plan.out,
-            "Pod ml/with-one: fits on n1; not judged: ResourceClaim one\n"
+            "Pod ml/with-one: fits on n1\n"
             "Pod ml/with-two: does not fit: fits none of 2 nodes; it asks for 2 GPUs by claim, and "
             "no node has that free\n"
-            "0 of 2 pods fit, 1 more if what Berth does not judge allows it; idle GPUs: 1 before, "
-            "1 after\n")
+            "1 of 2 pods fit; idle GPUs: 1 before, 0 after\n")
       << plan.err;
+  // Whether two pods of one claim have its device together is kube-scheduler's to say.
+  std::string other = PodOfClaim("one");
+  other.replace(other.find("with-one"), 8, "also-one");
+  const std::string shared = folder_.WriteText(
+      "shared.json", R"({"kind":"List","items":[)" + PodOfClaim("one") + "," + other + "]}");
+  EXPECT_TRUE(Run({"plan", "-f", shared, "--cluster", before})
+                  .out.starts_with("Pod ml/with-one: fits on n1; not judged: ResourceClaim one\n"
+                                   "Pod ml/also-one: fits on n1; not judged: ResourceClaim one\n"
+                                   "0 of 2 pods fit, 2 more"));
+}
+
+// A Job whose pods have a claim of their own each, and the template of these beside it.
+TEST_F(ClusterFiles, ClaimsThatATemplateWouldMakeAreJudgedBesideEachOther) {
+  const std::string before = folder_.WriteText("before.json", kClaims);
+  const auto plan = [&](int gpus, int pods, const std::string& name) {
+    const std::string manifest = R"({"kind":"List","items":[
+      {"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"j","namespace":"ml"},"spec":{"parallelism":)" +
+                                 std::to_string(pods) + R"(,"completions":)" +
+                                 std::to_string(pods) + R"(,"template":{"spec":{
+        "resourceClaims":[{"name":"g","resourceClaimTemplateName":"t"}],
+        "containers":[{"name":"c","resources":{"claims":[{"name":"g"}]}}]}}}},
+      {"kind":"ResourceClaimTemplate","apiVersion":"resource.k8s.io/v1","metadata":{"name":")" +
+                                 name +
+                                 R"(","namespace":"ml"},"spec":{"spec":{"devices":{"requests":[
+        {"name":"r","exactly":{"deviceClassName":"gpu.nvidia.com","count":)" +
+                                 std::to_string(gpus) + R"(}}]}}}}]})";
+    return Run({"plan", "-f", folder_.WriteText("job.json", manifest), "--cluster", before}).out;
+  };
+  EXPECT_EQ(plan(1, 1, "t"),
+            "Job ml/j: fits on n1\n1 of 1 pod fit; idle GPUs: 1 before, 0 after\n");
+  EXPECT_EQ(plan(1, 2, "t"),
+            "Job ml/j: 1 of 2 pods fit: 1 on n1\n"
+            "  1 does not: beside the other pods of this plan its claims get no devices\n"
+            "1 of 2 pods fit; idle GPUs: 1 before, 0 after\n");
+  EXPECT_EQ(plan(2, 1, "t"),
+            "Job ml/j: does not fit: fits none of 2 nodes; it asks for 2 GPUs by claim, and no "
+            "node has that free\n0 of 1 pod fit; idle GPUs: 1 before, 1 after\n");
+  EXPECT_NE(plan(1, 1, "other").find("; not judged: ResourceClaim g\n"), std::string::npos)
+      << plan(1, 1, "other");
+}
+
+// Nothing is moved for claims, and no plan says that their pod fits.
+TEST_F(ClusterFiles, NoMovesHelpAPodWhoseClaimsFindNoDevice) {
+  const std::string before = folder_.WriteText("before.json", kClaims);
+  const auto moves = [&](const char* claim) {
+    const std::string pod = folder_.WriteText("pod.json", PodOfClaim(claim));
+    return Run({"plan", "--make-room", "-f", pod, "--cluster", before}).out;
+  };
+  EXPECT_TRUE(moves("one").starts_with("ml/with-one fits without a move\n")) << moves("one");
+  EXPECT_TRUE(moves("two").starts_with(
+      "No moves help ml/with-two: fits none of 2 nodes; it asks for 2 GPUs by claim"))
+      << moves("two");
+}
+
+// A file does not say which schedulers ask Berth.
+TEST_F(ClusterFiles, ThePodOfAnotherSchedulerSaysWhose) {
+  std::string listed(kClaims), pod = PodOfClaim("one");
+  pod.replace(pod.find("\"resourceClaims\""), 0, R"("schedulerName":"volcano",)");
+  listed.insert(listed.size() - 2, "," + pod + "," + PodOfClaim("two"));
+  const std::string cluster = folder_.WriteText("claims.json", listed);
+  const auto explain = [&](const std::string& name) {
+    return Run({"explain", "pod", name, "-n", "ml", "--cluster", cluster}).out;
+  };
+  EXPECT_NE(explain("with-one").find("\nScheduler: volcano\n"), std::string::npos);
+  EXPECT_EQ(explain("with-two").find("Scheduler: "), std::string::npos);
 }
 
 TEST_F(ClusterFiles, ANameWithoutANamespaceIsInTheDefaultOne) {

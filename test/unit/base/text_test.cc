@@ -35,5 +35,14 @@ TEST(Trimmed, BlanksGoAtTheEndsAndStayInside) {
   EXPECT_EQ(Trimmed(" a b\r\n"), "a b");
 }
 
+TEST(OnOneLine, NothingMovesTheCursorOrTurnsTheLine) {
+  EXPECT_EQ(OnOneLine("a\x1b[2J\nb\x7f"), "a [2J b ");
+  EXPECT_EQ(OnOneLine("a\u009b31mb\u0085c"), "a 31mb c");
+  EXPECT_EQ(OnOneLine("\u202egpu\u2066x\u2069\u2028"), " gpu x  ");
+  for (const char* plain : {"", "J\u00fcrgen \u00a0 \u20ac \u2026 \u65e5", "\xc2", "\xe2\x80"}) {
+    EXPECT_EQ(OnOneLine(plain), plain);
+  }
+}
+
 }  // namespace
 }  // namespace berth::text_test

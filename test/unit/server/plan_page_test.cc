@@ -53,6 +53,12 @@ TEST_F(PlanPageTest, OrOfThoseOfTheRequestIfItHasAny) {
   EXPECT_EQ(told["nowhere"], Json::array({"ns/pod-1"}));
 }
 
+TEST_F(PlanPageTest, AModelThatNoNodeHasIsNamedWhereIdleNodesAreWanted) {
+  const Json told = Ask(R"({"make_room":{"idle_nodes":1,"model":"nope"}})");
+  EXPECT_EQ(told["goals"][0]["problem"],
+            "no node that is ready and takes GPU pods has GPUs of that model");
+}
+
 // `kubectl get pods -o json | berth plan -f -` asks about pods that are there.
 TEST_F(PlanPageTest, APodThatIsPlannedInTheClusterIsNotInItsOwnWay) {
   const Json asked = PodWithGpus("1", 2);

@@ -365,11 +365,16 @@ Result<ClaimRoom> GangClaims::RoomOf(const PodRequest& pod) const {
   if (state == ClaimState::kUnseen) return Invalid("one of its ResourceClaims was not found");
   if (state == ClaimState::kAllocated) return Invalid("its claims have devices");
   if (state == ClaimState::kNone) return Invalid("Berth cannot read what its claims ask for");
-  if (devices_.in_part()) return Invalid("not all devices of the cluster are kept");
   // The others have devices of one node: room anywhere else is none.
   if (!NodeOf(pod).empty()) return Invalid("some of its claims have devices");
   std::vector<DeviceClaim> claims;
   for (const auto& asks : OpenOf(pod)) claims.push_back(*asks);
+  return RoomFor(pod, std::move(claims));
+}
+
+Result<ClaimRoom> GangClaims::RoomFor(const PodRequest& pod,
+                                      std::vector<DeviceClaim> claims) const {
+  if (devices_.in_part()) return Invalid("not all devices of the cluster are kept");
   const auto find_class = [this](std::string_view name) { return classes_.Named(name); };
   return ClaimRoom::Make(std::move(claims), find_class, devices_.Current(), pod.shape);
 }

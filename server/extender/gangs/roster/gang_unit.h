@@ -348,6 +348,9 @@ class GangClaims {
   // Whether its open claims could have devices somewhere. Error: it has none, or why Berth cannot
   // say, for people.
   [[nodiscard]] Result<ClaimRoom> RoomOf(const PodRequest& pod) const;
+  // Of a pod whose claims, none of which is made yet, ask for that.
+  [[nodiscard]] Result<ClaimRoom> RoomFor(const PodRequest& pod,
+                                          std::vector<DeviceClaim> claims) const;
   // Whether all claims are of one pod each, and not too many. A claim that members share ties them
   // to one node, which no plan sees to.
   [[nodiscard]] static bool AreSeparate(std::span<const std::shared_ptr<const PodRequest>> members);
