@@ -24,6 +24,34 @@ std::uint64_t PodGroupTable::changes() const {
   return changes_;
 }
 
+void PodGroupTable::AddPartsOf(const std::string& full_name,
+                               std::map<std::string, PodGroup>& parts) const {
+  const MutexLock lock(mutex_);
+  const auto found = parts_.find(full_name);
+  if (found == parts_.end()) return;
+  for (const std::string& name : found->second) {
+    if (parts.size() > kMostGroupsOfTree) return;
+    parts.insert_or_assign(name, by_name_.at(name));
+  }
+}
+
+void PodGroupTable::Insert(std::string full_name, PodGroup group) {
+  (void)Erase(full_name);
+  if (!group.parent.empty()) {
+    parts_[FullName(group.namespace_name, group.parent)].insert(full_name);
+  }
+  by_name_.emplace(std::move(full_name), std::move(group));
+}
+
+bool PodGroupTable::Erase(const std::string& full_name) {
+  const auto known = by_name_.find(full_name);
+  if (known == by_name_.end()) return false;
+  const auto of = parts_.find(FullName(known->second.namespace_name, known->second.parent));
+  if (of != parts_.end() && of->second.erase(full_name) > 0 && of->second.empty()) parts_.erase(of);
+  by_name_.erase(known);
+  return true;
+}
+
 void PodGroupTable::Put(PodGroup group) {
   std::string name = FullName(group.namespace_name, group.name);
   const MutexLock lock(mutex_);
@@ -32,23 +60,25 @@ void PodGroupTable::Put(PodGroup group) {
   const auto known = by_name_.find(name);
   if (known != by_name_.end() && known->second == group) return;
   ++changes_;
-  by_name_.insert_or_assign(std::move(name), std::move(group));
+  Insert(std::move(name), std::move(group));
 }
 
 void PodGroupTable::Remove(std::string_view namespace_name, std::string_view name) {
   const MutexLock lock(mutex_);
-  changes_ += by_name_.erase(FullName(namespace_name, name));
+  if (Erase(FullName(namespace_name, name))) ++changes_;
 }
 
 void PodGroupTable::Reset(const std::vector<PodGroup>& groups) {
-  std::unordered_map<std::string, PodGroup> by_name;
+  PodGroupTable made;  // while nobody waits
+  const MutexLock own(made.mutex_);
   for (const PodGroup& group : groups) {
-    by_name.insert_or_assign(FullName(group.namespace_name, group.name), group);
+    made.Insert(FullName(group.namespace_name, group.name), group);
   }
   const MutexLock lock(mutex_);
   served_ = true;
   ++changes_;
-  by_name_.swap(by_name);
+  by_name_.swap(made.by_name_);
+  parts_.swap(made.parts_);
 }
 
 void PodGroupTable::NotServed() {
@@ -56,6 +86,7 @@ void PodGroupTable::NotServed() {
   served_ = false;
   ++changes_;
   by_name_.clear();
+  parts_.clear();
 }
 
 PodGroupTable& PodGroups::Of(std::string_view convention) {
@@ -65,38 +96,50 @@ PodGroupTable& PodGroups::Of(std::string_view convention) {
   return tables_[std::string(convention)];
 }
 
-const PodGroupTable* PodGroups::TableOf(const Gang& gang) const {
+const PodGroupTable* PodGroups::Table(std::string_view name) const {
   const MutexLock lock(mutex_);
-  const std::string& name = gang.controller.empty() ? gang.id.convention : gang.controller.kind;
   const auto table = tables_.find(name);
   return table == tables_.end() ? nullptr : &table->second;
 }
 
 std::optional<PodGroup> PodGroups::Find(const Gang& gang) const {
-  return gang.object == Gang::Object::kNone ? std::nullopt : ObjectOf(gang);
+  Gang of = gang;
+  return gang.object == Gang::Object::kNone ? std::nullopt : ObjectOf(of);
 }
 
-std::optional<PodGroup> PodGroups::ObjectOf(const Gang& gang) const {
-  const GangController& controller = gang.controller;
-  const std::string& name = controller.empty() ? gang.id.name : controller.name;
-  const PodGroupTable* const table = TableOf(gang);
-  auto group =
-      table == nullptr ? std::nullopt : table->Find(FullName(gang.id.namespace_name, name));
+std::optional<PodGroup> PodGroups::Object(std::string_view table, const std::string& space,
+                                          const std::string& name, const std::string& uid) const {
+  const PodGroupTable* const own = Table(table);
+  auto group = own == nullptr ? std::nullopt : own->Find(FullName(space, name));
   // Another controller of that name, before its time or after it.
-  if (group && !controller.uid.empty() && group->uid != controller.uid) group.reset();
-  if (!group && behind_ != nullptr) return behind_->ObjectOf(gang);
+  if (group && !uid.empty() && group->uid != uid) group.reset();
+  if (!group && behind_ != nullptr) return behind_->Object(table, space, name, uid);
   return group;
 }
 
-bool PodGroups::IsServed(const Gang& gang) const {
-  const PodGroupTable* const table = TableOf(gang);
-  return (table != nullptr && table->served()) || (behind_ != nullptr && behind_->IsServed(gang));
+bool PodGroups::IsServed(std::string_view table) const {
+  const PodGroupTable* const own = Table(table);
+  return (own != nullptr && own->served()) || (behind_ != nullptr && behind_->IsServed(table));
+}
+
+std::optional<PodGroup> PodGroups::Read(PodRequest& pod) const {
+  const bool says_all = pod.gang.object == Gang::Object::kNone;
+  const std::optional<PodGroup> group = says_all ? std::nullopt : ObjectOf(pod.gang);
+  if (group && pod.gang.controller.kind == kCompositePodGroup) pod.gang.id.name = group->name;
+  Update(pod.gang);
+  const bool says_domain = !RequiresParts(pod.gang) && pod.domain != DomainAsk{};
+  if (group && !says_domain) pod.domain = group->domain;
+  if (const GangPart* const part = PartOf(pod.gang, pod.role)) pod.domain.required = part->level;
+  return group;
 }
 
 void PodGroups::Update(Gang& gang) const {
   const bool pods_say_all = gang.object == Gang::Object::kNone;
   if (pods_say_all && gang.controller.empty()) return;
-  const std::optional<PodGroup> group = ObjectOf(gang);
+  std::optional<PodGroup> group = ObjectOf(gang);
+  // Its pods are of another gang by now.
+  const bool is_of_tree = gang.controller.kind == kCompositePodGroup;
+  if (group && is_of_tree && group->name != gang.id.name) group.reset();
   // The others are for the pods to say.
   if (gang.one_by_one == OneByOne::kNo || gang.one_by_one == OneByOne::kInOrder) {
     gang.one_by_one = group ? group->one_by_one : OneByOne::kNo;
@@ -110,9 +153,10 @@ void PodGroups::Update(Gang& gang) const {
   gang.followers = 0;
   if (!group) {
     // Pods that ask to start together wait also where nobody can tell how many they are.
-    const bool waits = gang.controller.asked || IsServed(gang);
+    const GangController& by = gang.controller;
+    const bool waits = by.asked || IsServed(by.empty() ? gang.id.convention : by.kind);
     gang.object = waits ? Gang::Object::kMissing : Gang::Object::kNotServed;
-    if (!gang.controller.empty()) gang.minimum = gang.total;
+    if (!by.empty()) gang.minimum = gang.total;
     return;
   }
   gang.object = Gang::Object::kFound;

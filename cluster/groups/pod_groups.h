@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,8 +39,25 @@ struct PodGroup {
   std::string uid = {};
   OneByOne one_by_one = OneByOne::kNo;
   bool leader_differs = false;  // its leader asks for something else than its followers
+  // Of a tree of groups (kCompositePodGroup): the name of the one that it is a part of, in its
+  // namespace; empty: of none. And how many of its parts start together; empty: it is a PodGroup,
+  // or each of its parts starts by itself.
+  std::string parent = {};
+  std::optional<int> min_groups = {};
   friend bool operator==(const PodGroup&, const PodGroup&) = default;
 };
+
+// The kind of the groups that have others as parts. The leaves are PodGroups of Kubernetes, which
+// pods name; the root and all below it are one gang, of the root's name (group_tree.cc).
+inline constexpr std::string_view kCompositePodGroup = "CompositePodGroup";
+inline constexpr std::size_t kMostGroupsOfTree = 1024;
+
+// Puts the roles into the group as an object has them, if they can be kept. parents: the names of
+// those that stand for several others: no pod is of them.
+void SetRoles(std::vector<GangRole> roles, std::span<const std::string> parents, PodGroup& group);
+// Puts its parts into their order, with those of all pods among them. False, and there are none: a
+// pod keeps them, and they name too many roles. What is wished is left out first.
+bool SetParts(PodGroup& group);
 
 // The objects of one convention, or of one kind of controllers. Any thread may call any function.
 class PodGroupTable {
@@ -47,6 +66,9 @@ class PodGroupTable {
 
   // full_name: "namespace/name".
   [[nodiscard]] std::optional<PodGroup> Find(const std::string& full_name) const
+      BERTH_EXCLUDES(mutex_);
+  // Those whose parent it is, by their full names: all, or kMostGroupsOfTree and more.
+  void AddPartsOf(const std::string& full_name, std::map<std::string, PodGroup>& parts) const
       BERTH_EXCLUDES(mutex_);
   // Whether the API server has them: a name that is not here is the name of no object.
   [[nodiscard]] bool served() const BERTH_EXCLUDES(mutex_);
@@ -62,8 +84,12 @@ class PodGroupTable {
   void NotServed() BERTH_EXCLUDES(mutex_);
 
  private:
+  void Insert(std::string full_name, PodGroup group) BERTH_REQUIRES(mutex_);
+  bool Erase(const std::string& full_name) BERTH_REQUIRES(mutex_);
+
   mutable Mutex mutex_;
   std::unordered_map<std::string, PodGroup> by_name_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, std::set<std::string>> parts_ BERTH_GUARDED_BY(mutex_);  // by parent
   bool served_ BERTH_GUARDED_BY(mutex_) = false;
   std::uint64_t changes_ BERTH_GUARDED_BY(mutex_) = 0;
 };
@@ -82,15 +108,28 @@ class PodGroups {
   // pods say everything.
   [[nodiscard]] std::optional<PodGroup> Find(const Gang& gang) const;
   // Puts into the gang what its object says now, where its convention has objects: a pod that was
-  // read earlier may not have heard of it.
+  // read earlier may not have heard of it. The gang keeps its name.
   void Update(Gang& gang) const;
+  // The same for the pod, and where it has to be. Its gang is that of the tree of its group from
+  // now on, if all of its parents are there.
+  std::optional<PodGroup> Read(PodRequest& pod) const;
   // Grows with every change of any object: look at gangs anew when it has grown.
   [[nodiscard]] std::uint64_t changes() const BERTH_EXCLUDES(mutex_);
 
  private:
-  [[nodiscard]] const PodGroupTable* TableOf(const Gang& gang) const BERTH_EXCLUDES(mutex_);
-  [[nodiscard]] std::optional<PodGroup> ObjectOf(const Gang& gang) const;
-  [[nodiscard]] bool IsServed(const Gang& gang) const;
+  struct Tree;
+  [[nodiscard]] const PodGroupTable* Table(std::string_view name) const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::optional<PodGroup> Object(std::string_view table, const std::string& space,
+                                               const std::string& name,
+                                               const std::string& uid = {}) const;
+  // Of the gang's own object, or of the tree that it is a part of: then that is its controller.
+  [[nodiscard]] std::optional<PodGroup> ObjectOf(Gang& gang) const;
+  [[nodiscard]] bool IsServed(std::string_view table) const;
+  void AddPartsOf(std::string_view table, const std::string& of,
+                  std::map<std::string, PodGroup>& parts) const;
+  // The whole tree below the root. Nothing: some of it is not there.
+  [[nodiscard]] std::optional<PodGroup> Gathered(PodGroup root) const;
+  void Gather(const PodGroup& at, int level, Tree& tree) const;
 
   const PodGroups* const behind_ = nullptr;
   mutable Mutex mutex_;

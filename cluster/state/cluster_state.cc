@@ -552,6 +552,19 @@ ClusterState::GangContents ClusterState::GangPods(const GangId& gang) const {
   return contents;
 }
 
+void ClusterState::Regroup(std::span<const PodRequest> pods) {
+  const MutexLock lock(mutex_);
+  for (const PodRequest& pod : pods) {
+    const std::shared_ptr<const PodRecord> held = Find(pod.id.uid);
+    if (held == nullptr) continue;
+    PodRecord record = *held;
+    record.pod.gang = pod.gang;
+    record.pod.domain = pod.domain;
+    Keep(std::move(record));
+  }
+  Publish();
+}
+
 std::vector<std::string> ClusterState::GangNodes(const GangId& gang) const {
   const MutexLock lock(mutex_);
   return gangs_.NodesOf(gang);

@@ -142,6 +142,9 @@ class ClusterState {
   // Returns how many.
   std::size_t Unplan(std::span<const std::string> uids) BERTH_EXCLUDES(mutex_);
 
+  // The pods are of other gangs than they were known to be. Those that are not here are left out.
+  void Regroup(std::span<const PodRequest> pods) BERTH_EXCLUDES(mutex_);
+
   // reserved -> bound. Error: kNotFound when there is no reservation: the pod is gone.
   Status Confirm(std::string_view uid) BERTH_EXCLUDES(mutex_);
 

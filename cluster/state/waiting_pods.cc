@@ -224,6 +224,17 @@ void WaitingPods::Note(const PodRequest& pod) {
   OutlineLargest();
 }
 
+void WaitingPods::Regroup(const PodRequest& pod) {
+  const MutexLock lock(mutex_);
+  const auto known = by_uid_.find(pod.id.uid);
+  if (known == by_uid_.end() || known->second.outlined || known->second.pod.pod == nullptr) return;
+  Entry entry = known->second;
+  Erase(pod.id.uid);
+  const std::size_t bytes = entry.bytes + BytesOf(pod) - BytesOf(*entry.pod.pod);
+  entry.pod.pod = std::make_shared<const PodRequest>(pod);
+  Insert(pod.id.uid, std::move(entry), bytes);
+}
+
 std::size_t WaitingPods::bytes() const {
   const MutexLock lock(mutex_);
   return bytes_;

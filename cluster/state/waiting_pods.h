@@ -161,6 +161,8 @@ class WaitingPods {
   // The waiting pod has the place of one of them there, if there was one.
   void Replaces(const std::string& uid, std::string_view node) BERTH_EXCLUDES(mutex_);
 
+  // What is known of the pod from now on, which is of another gang than before, if it is here.
+  void Regroup(const PodRequest& pod) BERTH_EXCLUDES(mutex_);
   // The members of the gang, of whichever scheduler, without gates. Sorted by UID. A gang is read
   // with its pod: PodGroups::Update tells what its object says now.
   [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang) const

@@ -34,6 +34,8 @@ struct GangId {
   friend auto operator<=>(const GangId&, const GangId&) = default;
 };
 
+// The convention (GangId) of PodGroups of Kubernetes.
+inline constexpr std::string_view kNativeGroups = "kubernetes";
 constexpr int kMaxGangPods = 10'000;
 constexpr std::size_t kMaxGangRoles = 64;
 
@@ -105,7 +107,7 @@ struct Gang {
   [[nodiscard]] bool empty() const { return id.empty(); }
   // kube-scheduler takes all of its pods at once: it wants to know a node for each of them, also
   // for those without GPUs, before it binds the first.
-  [[nodiscard]] bool comes_at_once() const { return id.convention == "kubernetes"; }
+  [[nodiscard]] bool comes_at_once() const { return id.convention == kNativeGroups; }
   // How many pods it will have; 0 = not known. A minimum of 1 says
   // nothing: every group has one pod.
   [[nodiscard]] int size() const;

@@ -235,7 +235,7 @@ WaitingLine LineOf(std::vector<WaitingPod> all, const Snapshot& snapshot, const 
   all.resize(all.size() - line.beyond);
   for (const WaitingPod& one : all) {
     PodRequest& pod = line.pods.emplace_back(*one.pod);
-    if (groups != nullptr && !pod.gang.empty()) groups->Update(pod.gang);
+    if (groups != nullptr && !pod.gang.empty()) (void)groups->Read(pod);
   }
   return line;
 }

@@ -63,6 +63,10 @@ class PodSets {
     if (kind == "TrainJob") return &PodSets::ReadTrainJob;
     if (kind.ends_with("SparkApplication")) return &PodSets::ReadSpark;
     if (kind == "PodGang") return &PodSets::ReadCliques;
+    if (kind == "RoleBasedGroup" || kind == "RoleSet" || kind == "StormService") {
+      return &PodSets::ReadGroupOfRoles;
+    }
+    if (kind == "DynamoGraphDeployment") return &PodSets::ReadGraph;
     for (const char* job : {"PyTorchJob", "TFJob", "MPIJob", "JAXJob", "PaddleJob", "XGBoostJob"}) {
       if (kind == job) return &PodSets::ReadRoles;
     }
@@ -202,6 +206,13 @@ class PodSets {
                                {"leaderworkerset.sigs.k8s.io/group-index", index},
                                {"leaderworkerset.sigs.k8s.io/group-key", name_ + "-" + index}},
                     .annotations = {{"leaderworkerset.sigs.k8s.io/size", std::to_string(size)}}};
+      // As ForEachPart makes it of a DisaggregatedSet.
+      if (const Json* const own = FieldOf(FieldOf(object_, "metadata"), "labels")) {
+        for (const auto& [key, text] : own->items()) {
+          if (!key.starts_with("disaggregatedset.x-k8s.io/") || !text.is_string()) continue;
+          leader.labels.emplace_back(key, text.get<std::string>());
+        }
+      }
       PodSet workers = leader;
       leader.labels.emplace_back("leaderworkerset.sigs.k8s.io/worker-index", "0");
       workers.labels.emplace_back("leaderworkerset.sigs.k8s.io/worker-index", "1");
@@ -244,6 +255,47 @@ class PodSets {
       set.at_first = first;
       set.late = "the launcher comes when the workers run; leave it out of the gang, and count " +
                  CountText(first, "worker");
+    }
+    return {};
+  }
+
+  Status ReadGraph(const Json*) {
+    pods_.unknown =
+        "want the PodCliqueSet, or the Deployments and LeaderWorkerSets, that are made of it";
+    return {};
+  }
+
+  // A RoleBasedGroup or a RoleSet; a StormService makes `replicas` of one. A replica of a role is
+  // one pod or several.
+  Status ReadGroupOfRoles(const Json* spec) {
+    const bool is_storm = kind_ == "StormService";
+    const Json* const set = is_storm ? FieldOf(FieldOf(spec, "template"), "spec") : spec;
+    BERTH_TRY(const std::int64_t copies,
+              Count(is_storm ? spec : nullptr, path_ + ".spec", "replicas"));
+    for (const Json& role : ItemsOf(set, "roles")) {
+      const std::string name = WordOf(&role, "name"), path = path_ + ".spec.roles." + name;
+      std::int64_t pods = copies;
+      const Json* of = &role;
+      for (const char* part : {"", "leaderWorkerSet", "leaderWorkerPattern", "standalonePattern"}) {
+        const Json* const from = *part == '\0' ? &role : FieldOf(role, part);
+        if (FieldOf(from, "template") != nullptr) of = from;
+        for (const char* key : {"replicas", "podGroupSize", "size"}) {
+          BERTH_TRY(const std::int64_t count, Count(from, path, key));
+          pods = std::min(pods * count, most_ + 1);
+        }
+      }
+      if (FieldOf(*of, "template") == nullptr) {
+        pods_.unknown = "role " + name + " has no template of its own; want its pods";
+        return {};
+      }
+      BERTH_TRY_STATUS(Add({.name = name_ + "-" + name,
+                            .count = pods,
+                            .labels = {{"rbg.workloads.x-k8s.io/group-name", name_},
+                                       {"rbg.workloads.x-k8s.io/role-name", name}},
+                            .owner_kind = std::string(kind_),
+                            .owner_api = WordOf(&object_, "apiVersion"),
+                            .owner_name = name_},
+                           of, path));
     }
     return {};
   }

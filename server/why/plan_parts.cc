@@ -39,10 +39,26 @@ Status ForEachSet(const Json& object, const std::string& path, std::size_t most,
   }
   for (std::size_t slice = 0; slice < slices; ++slice) {
     for (std::size_t i = 0; i < sets.size(); ++i) {
-      sets[i]["metadata"]["name"] =
-          WordOf(of, "name") + "-" + std::to_string(slice) + "-" + WordOf(&roles[i], "name");
+      const std::string role = WordOf(&roles[i], "name"), number = std::to_string(slice);
+      sets[i]["metadata"]["name"] = WordOf(of, "name") + "-" + number + "-" + role;
+      sets[i]["metadata"]["labels"] = {{"disaggregatedset.x-k8s.io/name", WordOf(of, "name")},
+                                       {"disaggregatedset.x-k8s.io/slice", number},
+                                       {"disaggregatedset.x-k8s.io/role", role}};
       BERTH_TRY_STATUS(take(sets[i], "LeaderWorkerSet"));
     }
+  }
+  return {};
+}
+
+// The objects that it wraps.
+Status ForEachWrapped(const Json& object, const std::string& path, const TakePart& take) {
+  for (const Json& component : ItemsOf(FieldOf(object, "spec"), "components")) {
+    const Json* const wrapped = FieldOf(component, "template");
+    const std::string kind = WordOf(wrapped, "kind");
+    if (kind.empty() || kind == "AppWrapper") {
+      return Invalid(path + ".spec.components: want templates of other objects, each with a kind");
+    }
+    BERTH_TRY_STATUS(take(*wrapped, kind));
   }
   return {};
 }
@@ -223,11 +239,12 @@ class Cliques {
 }  // namespace
 
 bool HasParts(std::string_view kind) {
-  return kind == "DisaggregatedSet" || kind == "PodCliqueSet";
+  return kind == "DisaggregatedSet" || kind == "PodCliqueSet" || kind == "AppWrapper";
 }
 
 Status ForEachPart(const Json& object, std::string_view kind, const std::string& path,
                    std::size_t most, const TakePart& take) {
+  if (kind == "AppWrapper") return ForEachWrapped(object, path, take);
   return kind == "PodCliqueSet" ? Cliques(object, path, most, take).Take()
                                 : ForEachSet(object, path, most, take);
 }

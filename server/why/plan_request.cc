@@ -72,17 +72,17 @@ class PlanReader {
 
   Status Read(const std::vector<Item>& items) {
     for (const Item& item : items) {  // they say what pods need
-      if (IsGroup(item)) BERTH_TRY_STATUS(ReadGroup(*item.object, item.path, item.kind));
+      if (IsGroup(item.kind)) BERTH_TRY_STATUS(ReadGroup(*item.object, item.path, item.kind));
     }
     for (const Item& item : items) {
-      if (!IsGroup(item)) BERTH_TRY_STATUS(Read(*item.object, item.path, item.kind));
+      if (!IsGroup(item.kind)) BERTH_TRY_STATUS(Read(*item.object, item.path, item.kind));
     }
     return {};
   }
 
  private:
-  static bool IsGroup(const Item& item) {
-    return item.kind == "PodGroup" || item.kind == "PodGang";
+  static bool IsGroup(std::string_view kind) {
+    return kind == "PodGroup" || kind == "PodGang" || kind == kCompositePodGroup;
   }
   [[nodiscard]] std::string NamespaceOf(const Json& object) const {
     const std::string space = WordOf(FieldOf(object, "metadata"), "namespace");
@@ -99,9 +99,11 @@ class PlanReader {
   Status Read(const Json& object, const std::string& path, const std::string& kind) {
     if (kind == "Pod") return ReadPod(object, path);
     if (kind == "ResourceClaimTemplate") return ReadClaimTemplate(object, path);
+    if (kind == "DisaggregatedSet") BERTH_TRY_STATUS(ReadGroup(object, path, kind));
     if (HasParts(kind)) {
       const auto read = [&](const Json& part, const std::string& of) {
-        return Read(part, path, of);
+        const bool is_group = kind == "AppWrapper" && IsGroup(of);
+        return is_group ? ReadGroup(part, path, of) : Read(part, path, of);
       };
       return ForEachPart(object, kind, path, kMostPlannedPods, read);
     }
@@ -123,19 +125,13 @@ class PlanReader {
     Json group = pods.group;
     Json& metadata = group["metadata"];
     if (metadata.is_object()) metadata["namespace"] = NamespaceOf(object);
-    const std::string kind_of_group = WordOf(&group, "kind");
     std::string problem;
-    const auto taken = TakeGroup(group, kind_of_group, problem);
+    const auto taken = TakeGroup(group, WordOf(&group, "kind"), rules_, groups_, problem);
     if (taken && problem.empty()) return {};
     if (!taken) problem = taken.error().message;
     request_.left_out.push_back("how many pods of " + kind + " " + NamespaceOf(object) + "/" +
                                 NameOf(object) + " start together: " + problem);
     return {};
-  }
-
-  Result<bool> TakeGroup(const Json& group, const std::string& kind, std::string& problem) {
-    return kind == "PodGroup" ? TakePodGroup(group, rules_, groups_, problem)
-                              : TakeController(group, kind, rules_, groups_, problem);
   }
 
   Status ReadGroup(Json group, const std::string& path, const std::string& kind) {
@@ -144,7 +140,7 @@ class PlanReader {
       metadata["namespace"] = space_;
     }
     std::string problem;
-    auto taken = TakeGroup(group, kind, problem);
+    auto taken = TakeGroup(group, kind, rules_, groups_, problem);
     if (!taken) return tl::unexpected(std::move(taken).error().Within(path));
     if (!*taken) {
       problem = kind + "s of apiVersion \"" + WordOf(&group, "apiVersion").substr(0, 100) +

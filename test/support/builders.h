@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/groups/pod_groups.h"
 #include "cluster/node/node.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/placement.h"
@@ -231,6 +232,13 @@ class APod {
   }
   APod& WithoutGangObject() {
     pod_.gang.object = berth::Gang::Object::kMissing;
+    return *this;
+  }
+  // As it is read while those groups are there: its gang is named after its PodGroup at first.
+  APod& ReadWith(const PodGroups& groups) {
+    pod_.role = pod_.gang.id.name;
+    WithoutGangObject();
+    groups.Read(pod_);
     return *this;
   }
   APod& Requires(std::size_t level) {

@@ -426,18 +426,80 @@ TEST_F(OfControllersTest, WordsOnThePodGoBeforeTheConfiguration) {
       "berth:ns/train.uid-train");
 }
 
-// Two sets have a slice 0 each, and all have a role prefill.
+// All sets have a role prefill.
 TEST_F(GangByTest, LabelsThatDisaggregatedSetsShareNameNoGang) {
-  for (const std::string word : {"slice", "role", "revision", "name"}) {
+  for (const std::string word : {"role", "revision", "name"}) {
     const std::string key = "disaggregatedset.x-k8s.io/" + word;
     const PodRequest pod = Read({{"labels", {{key, "0"}}},
                                  {"annotations", {{kGangBy, key}, {"berth.dev/gang-size", "2"}}}});
     EXPECT_EQ(pod.refusal, word == "name" ? ""
                                           : "annotation berth.dev/gang-by: want "
+                                            "disaggregatedset.x-k8s.io/slice or "
                                             "leaderworkerset.sigs.k8s.io/group-key on pods of a "
                                             "DisaggregatedSet, got \"" +
                                                 key + "\", which does not name one");
   }
+}
+
+class OfSlicesTest : public GangByTest {
+ protected:
+  OfSlicesTest() { groups_.Of(dialects::kDisaggregatedSet).Reset({}); }
+  // Prefill in groups of 4, decode in groups of 2.
+  static Json Spec() {
+    const auto role = [](const char* name, int size, int replicas) -> Json {
+      return {{"name", name},
+              {"spec",
+               {{"replicas", replicas},
+                {"leaderWorkerTemplate", {{"size", size}, {"workerTemplate", Template(8)}}}}}};
+    };
+    return {{"slices", 2}, {"roles", {role("prefill", 4, 3), role("decode", 2, 1)}}};
+  }
+  [[nodiscard]] PodRequest Pod(const std::string& role, int group,
+                               const std::string& slice = "1") const {
+    Json metadata = OfGroup(group, 1, {{kGangBy, "disaggregatedset.x-k8s.io/slice"}});
+    metadata["labels"].update({{"leaderworkerset.sigs.k8s.io/name", "llm-1-ab-" + role},
+                               {"disaggregatedset.x-k8s.io/name", "llm"},
+                               {"disaggregatedset.x-k8s.io/slice", slice},
+                               {"disaggregatedset.x-k8s.io/role", role},
+                               {"disaggregatedset.x-k8s.io/revision", "ab"}});
+    return Read(metadata);
+  }
+};
+
+TEST_F(OfSlicesTest, TheFirstGroupOfEachRoleOfASliceStartTogether) {
+  EXPECT_EQ(Pod("prefill", 0).gang.object, Gang::Object::kMissing);
+  EXPECT_EQ(Put(dialects::kDisaggregatedSet, "llm", Spec()), "");
+  const PodRequest prefill = Pod("prefill", 0);
+  EXPECT_EQ(prefill.refusal, "");
+  EXPECT_EQ(prefill.gang.id.text(), "berth:ns/llm-1.ab");
+  EXPECT_EQ(prefill.gang.minimum, 6);
+  EXPECT_EQ(prefill.gang.roles, (std::vector<GangRole>{{"decode", 2}, {"prefill", 4}}));
+  EXPECT_EQ(prefill.role, "prefill");
+  EXPECT_EQ(Pod("decode", 0).gang, prefill.gang);
+  EXPECT_EQ(Pod("decode", 0, "0").gang.id.name, "llm-0.ab");
+}
+
+TEST_F(OfSlicesTest, EachLaterGroupStartsByItself) {
+  Put(dialects::kDisaggregatedSet, "llm", Spec());
+  Put(kLeaderWorkerSet, "llm-1-ab-prefill",
+      {{"leaderWorkerTemplate", {{"size", 4}, {"workerTemplate", Template(8)}}}});
+  const PodRequest pod = Pod("prefill", 2);
+  EXPECT_EQ(pod.gang.id.text(), "berth:ns/llm-1-ab-prefill-2.r1");
+  EXPECT_EQ(pod.gang.minimum, 4);
+  EXPECT_EQ(pod.role, "");
+}
+
+TEST_F(OfSlicesTest, RolesThatMayHaveNoGroupAreNotWaitedFor) {
+  Json spec = Spec();
+  spec["roles"][0]["scaling"] = {{"mode", "External"}};
+  Put(dialects::kDisaggregatedSet, "llm", spec);
+  EXPECT_EQ(Pod("decode", 0).gang.roles, (std::vector<GangRole>{{"decode", 2}}));
+  EXPECT_EQ(Pod("prefill", 0).gang.minimum, 2);
+  spec = Spec();
+  spec["roles"][0]["spec"]["startupPolicy"] = "LeaderReady";
+  Put(dialects::kDisaggregatedSet, "llm", spec);
+  EXPECT_EQ(Pod("decode", 0).gang.roles, (std::vector<GangRole>{{"decode", 2}, {"prefill", 1}}))
+      << "its workers are made when the leader runs";
 }
 
 class OfJobsTest : public GangByTest {

@@ -144,12 +144,6 @@ TEST_F(GangConventionsTest, NativeGroups) {
             (Gang{.id = {"kubernetes", "ns", "g"}, .minimum = 3, .object = Gang::Object::kFound}));
   EXPECT_EQ(PutGroup("kubernetes", {{"schedulingPolicy", {{"basic", Json::object()}}}}), "");
   EXPECT_EQ(NativePod().gang.minimum, 1) << "each may start alone";
-  EXPECT_NE(PutGroup("kubernetes", {{"schedulingPolicy", {{"gang", {{"minCount", 3}}}}},
-                                    {"parentCompositePodGroupName", "all"}}),
-            "");
-  EXPECT_EQ(NativePod().refusal,
-            "PodGroup g: spec.parentCompositePodGroupName: want none, since Berth does not support "
-            "groups of groups, got \"all\"");
 }
 
 TEST_F(GangConventionsTest, Volcano) {

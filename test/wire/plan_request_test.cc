@@ -398,6 +398,88 @@ TEST(PlanRequests, ADisaggregatedSetStandsForTheLeaderWorkerSetsOfItsRoles) {
             "pods[0].spec.slices: want a number of pods, got \"x\"");
 }
 
+TEST(PlanRequests, TheFirstGroupsOfASliceAreOneGang) {
+  const auto role = [](const char* name, int size) {
+    Json of = {{"replicas", 2},
+               {"leaderWorkerTemplate", {{"size", size}, {"workerTemplate", TemplateOf(8)}}}};
+    of["leaderWorkerTemplate"]["workerTemplate"]["metadata"]["annotations"]["berth.dev/gang-by"] =
+        "disaggregatedset.x-k8s.io/slice";
+    return Json{{"name", name}, {"spec", of}};
+  };
+  const PlanRequest plan =
+      Read(ObjectOf("disaggregatedset.x-k8s.io/v1", "DisaggregatedSet",
+                    {{"slices", 2}, {"roles", {role("prefill", 2), role("decode", 1)}}}));
+  ASSERT_EQ(plan.pods.size(), 12u);
+  EXPECT_EQ(plan.pods[0].refusal, "");
+  EXPECT_EQ(plan.pods[0].gang.id.name, "w-0");
+  EXPECT_EQ(plan.pods[0].gang.minimum, 3);
+  EXPECT_EQ(plan.pods[0].role, "prefill");
+  EXPECT_EQ(plan.pods[4].gang, plan.pods[0].gang) << "the first of decode";
+  EXPECT_EQ(plan.pods[2].gang.id.name, "w-0-prefill-1") << "the second group of prefill";
+  EXPECT_EQ(plan.pods[2].gang.minimum, 2);
+  EXPECT_EQ(plan.pods[6].gang.id.name, "w-1");
+}
+
+TEST(PlanRequests, ACompositePodGroupSaysWhatThePodsBelowItNeed) {
+  Json composite = ObjectOf("scheduling.k8s.io/v1alpha3", "CompositePodGroup",
+                            {{"schedulingPolicy", {{"gang", {{"minGroupCount", 1}}}}}});
+  Json group = ObjectOf(
+      "scheduling.k8s.io/v1alpha3", "PodGroup",
+      {{"parentCompositePodGroupName", "w"}, {"schedulingPolicy", {{"gang", {{"minCount", 3}}}}}});
+  group["metadata"]["name"] = "g";
+  Json pod = {{"metadata", {{"name", "p"}, {"namespace", "team"}}},
+              {"spec", TemplateOf(8)["spec"]}};
+  pod["spec"]["schedulingGroup"]["podGroupName"] = "g";
+  const PlanRequest plan = Read(Json{{"kind", "List"}, {"items", {pod, group, composite}}});
+  ASSERT_EQ(plan.pods.size(), 1u);
+  EXPECT_EQ(plan.left_out, Names());
+  EXPECT_EQ(plan.pods[0].gang.id.text(), "kubernetes:team/w");
+  EXPECT_EQ(plan.pods[0].gang.minimum, 3);
+}
+
+TEST(PlanRequests, AnAppWrapperStandsForWhatItWraps) {
+  const auto wrap = [](const Json& objects) {
+    Json components = Json::array();
+    for (const Json& object : objects) components.push_back({{"template", object}});
+    return ObjectOf("workload.codeflare.dev/v1beta2", "AppWrapper", {{"components", components}});
+  };
+  const Json job = ObjectOf("batch/v1", "Job", {{"parallelism", 3}, {"template", TemplateOf(2)}});
+  EXPECT_EQ(GpusOf(Read(wrap(Json::array({job})))), (std::vector<int>{2, 2, 2}));
+  EXPECT_EQ(ErrorOf(wrap(Json::array({wrap(Json::array({job}))}))),
+            "pods[0].spec.components: want templates of other objects, each with a kind");
+  EXPECT_EQ(ErrorOf(wrap(Json::array({5}))),
+            "pods[0].spec.components: want templates of other objects, each with a kind");
+}
+
+TEST(PlanRequests, RolesOfServingGroupsStandForTheirPods) {
+  const auto role = [](const char* name, int replicas, const char* field, const Json& of) {
+    return Json{{"name", name}, {"replicas", replicas}, {field, of}};
+  };
+  const Json roles = {
+      role("router", 1, "template", TemplateOf(0)),
+      role("prefill", 2, "standalonePattern", {{"template", TemplateOf(1)}}),
+      role("decode", 1, "leaderWorkerPattern", {{"size", 2}, {"template", TemplateOf(8)}})};
+  const std::string api = "workloads.x-k8s.io/v1alpha2";
+  EXPECT_EQ(GpusOf(Read(ObjectOf(api, "RoleBasedGroup", {{"roles", roles}}))),
+            (std::vector<int>{0, 1, 1, 8, 8}));
+  Json shared = {
+      {"roles", {role("a", 1, "standalonePattern", {{"templateRef", {{"name", "t"}}}})}}};
+  EXPECT_EQ(Read(ObjectOf(api, "RoleBasedGroup", shared)).left_out,
+            (Names{"RoleBasedGroup team/w: role a has no template of its own; want its pods"}));
+  Json set = {{"roles", {role("prefill", 2, "template", TemplateOf(4))}}};
+  set["roles"][0]["podGroupSize"] = 2;
+  EXPECT_EQ(GpusOf(Read(ObjectOf("orchestration.aibrix.ai/v1alpha1", "RoleSet", set))),
+            (std::vector<int>{4, 4, 4, 4}));
+  EXPECT_EQ(Read(ObjectOf("orchestration.aibrix.ai/v1alpha1", "StormService",
+                          {{"replicas", 3}, {"template", {{"spec", set}}}}))
+                .pods.size(),
+            12u);
+  EXPECT_EQ(
+      Read(ObjectOf("nvidia.com/v1alpha1", "DynamoGraphDeployment", {{"services", 1}})).left_out,
+      (Names{"DynamoGraphDeployment team/w: want the PodCliqueSet, or the Deployments and "
+             "LeaderWorkerSets, that are made of it"}));
+}
+
 TEST(PlanRequests, ALeaderWorkerSetStandsForItsGroups) {
   const Json both = {
       {"size", 3}, {"leaderTemplate", TemplateOf(1)}, {"workerTemplate", TemplateOf(8)}};

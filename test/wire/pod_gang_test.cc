@@ -46,7 +46,7 @@ class PodGangTest : public ::testing::Test {
                        {"spec", spec},
                        {"status", {{"phase", "Pending"}}}};
     std::string problem;
-    const auto read = TakeController(gang, "PodGang", rules_, groups_, problem);
+    const auto read = TakeGroup(gang, "PodGang", rules_, groups_, problem);
     EXPECT_TRUE(read && *read) << gang;
     return problem;
   }

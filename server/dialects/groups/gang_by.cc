@@ -31,6 +31,8 @@ constexpr std::string_view kLwsSize = "leaderworkerset.sigs.k8s.io/size";
 constexpr std::string_view kLwsExclusive = "leaderworkerset.sigs.k8s.io/exclusive-topology";
 
 constexpr std::string_view kDisaggregated = "disaggregatedset.x-k8s.io/";
+constexpr std::string_view kSetName = "disaggregatedset.x-k8s.io/name";
+constexpr std::string_view kSlice = "disaggregatedset.x-k8s.io/slice";
 
 constexpr std::array kAnnotations = {kGangBy, kJobSetExclusive, kJobSetSelector, kLwsSize,
                                      kLwsExclusive};
@@ -80,6 +82,16 @@ Result<std::optional<NamedGang>> NameByLeaderWorkerSet(const PodParts& parts) {
   return named;
 }
 
+// A rollout begins with a group of each role at once. Of the later ones each starts by itself.
+Result<std::optional<NamedGang>> NameBySlice(const PodParts& parts) {
+  const std::string_view name = LabelOf(parts, kSetName), slice = LabelOf(parts, kSlice);
+  if (name.empty() || LabelOf(parts, kLwsGroup) != "0") return NameByLeaderWorkerSet(parts);
+  return NamedGang{
+      .name = Joined(std::string(name) + "-" + std::string(slice),
+                     {LabelOf(parts, "disaggregatedset.x-k8s.io/revision")}),
+      .controller = {.kind = std::string(kDisaggregatedSet), .name = std::string(name)}};
+}
+
 Result<std::optional<NamedGang>> NameByJob(const PodParts& parts) {
   // Other APIs have Jobs of another form.
   if (parts.controller_kind != kJob || !parts.controller_api.starts_with("batch/")) {
@@ -91,9 +103,11 @@ Result<std::optional<NamedGang>> NameByJob(const PodParts& parts) {
           .kind = std::string(kJob), .name = parts.controller_name, .uid = parts.controller}};
 }
 
-constexpr std::array<Controller, 3> kControllers = {{
+// Without a word: pods say it themselves.
+constexpr std::array<Controller, 4> kControllers = {{
     {"jobset", {kJobSetUid, kJobSetName}, NameByJobSet},
     {"lws", {kLwsKey}, NameByLeaderWorkerSet},
+    {"", {kSlice}, NameBySlice},
     {"job",
      {"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid",
       "job-name", "jobset.sigs.k8s.io/job-key"},
@@ -117,9 +131,10 @@ Result<NamedGang> NameByLabel(const PodParts& parts, const std::string& key) {
                                               key.substr(0, 200) +
                                               "\", which the pod does not have");
   }
-  // Several sets have the same roles and slices, and a rollout makes their pods step by step.
-  if (key.starts_with(kDisaggregated) && key != std::string(kDisaggregated) + "name") {
-    return wire::WrongAnnotation(kGangBy, "want " + std::string(kLwsKey) +
+  // Several sets have the same roles and revisions.
+  if (key.starts_with(kDisaggregated) && key != kSetName) {
+    return wire::WrongAnnotation(kGangBy, "want " + std::string(kSlice) + " or " +
+                                              std::string(kLwsKey) +
                                               " on pods of a DisaggregatedSet, got \"" +
                                               key.substr(0, 200) + "\", which does not name one");
   }

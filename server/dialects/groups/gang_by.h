@@ -8,6 +8,8 @@
 //   JobSet           NAME.UID.ATTEMPT      its object says
 //   LeaderWorkerSet  NAME-GROUP.REVISION   an annotation of its pods; its object says whether the
 //                                          leader has to run before the others are made
+//   DisaggregatedSet  NAME-SLICE.REVISION  its object says: the first group of each role; the other
+//                                          groups are those of LeaderWorkerSets
 //   another owner    NAME.UID              nobody says
 //   another label    KEY=VALUE             nobody says
 //
@@ -32,6 +34,7 @@ inline constexpr std::string_view kGangBy = "berth.dev/gang-by";
 inline constexpr std::string_view kJob = "Job";
 inline constexpr std::string_view kJobSet = "JobSet";
 inline constexpr std::string_view kLeaderWorkerSet = "LeaderWorkerSet";
+inline constexpr std::string_view kDisaggregatedSet = "DisaggregatedSet";
 inline constexpr std::string_view kPodGang = "PodGang";  // pods name it themselves (pod_group.h)
 
 struct NamedGang {

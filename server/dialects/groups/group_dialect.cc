@@ -13,6 +13,59 @@
 namespace berth::dialects {
 namespace {
 
+// A collection that says how many pods start together: PodGroups, in whose words pods name them (a
+// convention of pod_group.h), or the objects of controllers that make the pods of gangs, by their
+// kind (gang_by.h).
+struct Api {
+  std::string_view table;  // of PodGroups
+  std::string group;
+  std::vector<std::string> versions;  // that are read, the best first
+  std::string resource = "podgroups";
+  const char* why_not_ready = "waiting for the list of podgroups";
+
+  [[nodiscard]] bool has_pod_groups() const { return resource == "podgroups"; }
+  [[nodiscard]] bool Has(std::string_view api_version) const {
+    return std::ranges::any_of(
+        versions, [&](const std::string& version) { return api_version == group + "/" + version; });
+  }
+  [[nodiscard]] Result<PodGroup> Decode(const PaddedText& text, const wire::PodRules& rules,
+                                        std::string& problem) const {
+    return has_pod_groups() ? DecodePodGroup(text, table, rules.levels(), problem)
+                            : DecodeController(text, table, rules, problem);
+  }
+};
+
+std::span<const Api> Apis() {
+  static const std::vector<Api> apis = {
+      {kCoscheduling, "scheduling.x-k8s.io", {"v1alpha1"}},
+      {kKubernetes, "scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"}},
+      {kVolcano, "scheduling.volcano.sh", {"v1beta1"}},
+      {kKai, "scheduling.run.ai", {"v2alpha2"}},
+      {kJob, "batch", {"v1"}, "jobs", "waiting for the list of jobs"},
+      {kJobSet, "jobset.x-k8s.io", {"v1alpha2"}, "jobsets", "waiting for the list of jobsets"},
+      {kLeaderWorkerSet,
+       "leaderworkerset.x-k8s.io",
+       {"v1"},
+       "leaderworkersets",
+       "waiting for the list of leaderworkersets"},
+      {kDisaggregatedSet,
+       "disaggregatedset.x-k8s.io",
+       {"v1"},
+       "disaggregatedsets",
+       "waiting for the list of disaggregatedsets"},
+      {kPodGang,
+       "scheduler.grove.io",
+       {"v1alpha1"},
+       "podgangs",
+       "waiting for the list of podgangs"},
+      {kCompositePodGroup,
+       "scheduling.k8s.io",
+       {"v1", "v1beta1", "v1alpha3"},
+       "compositepodgroups",
+       "waiting for the list of compositepodgroups"}};
+  return apis;
+}
+
 class GroupDialect final : public wire::Dialect {
  public:
   explicit GroupDialect(std::vector<std::string> controllers)
@@ -27,25 +80,15 @@ class GroupDialect final : public wire::Dialect {
     ask.leads = !ask.gang.empty() && LeadsGroup(parts);
     ask.domain = DomainAskOf(parts, levels);
   }
-  [[nodiscard]] bool ReadsPodGroups(std::string_view api_version) const override {
-    return !ConventionOf(api_version).empty();
-  }
-  [[nodiscard]] Status ReadPodGroup(std::string_view api_version, const PaddedText& text,
-                                    const TopologyLevels& levels, PodGroups& groups,
-                                    std::string& problem) const override {
-    const std::string_view convention = ConventionOf(api_version);
-    BERTH_TRY(PodGroup group, DecodePodGroup(text, convention, levels, problem));
-    groups.Of(convention).Put(std::move(group));
-    return {};
-  }
-  [[nodiscard]] Result<bool> ReadController(std::string_view kind, const PaddedText& text,
-                                            const wire::PodRules& rules, PodGroups& groups,
-                                            std::string& problem) const override {
-    const auto apis = ControllerApis();
-    const auto api = std::ranges::find(apis, kind, &ControllerApi::kind);
-    if (api == apis.end()) return false;
-    BERTH_TRY(PodGroup group, DecodeController(text, kind, rules, problem));
-    groups.Of(api->kind).Put(std::move(group));
+  [[nodiscard]] Result<bool> TakeGroup(std::string_view api_version, std::string_view kind,
+                                       const PaddedText& text, const wire::PodRules& rules,
+                                       PodGroups& groups, std::string& problem) const override {
+    const auto api = std::ranges::find_if(Apis(), [&](const Api& one) {
+      return one.has_pod_groups() ? kind == "PodGroup" && one.Has(api_version) : kind == one.table;
+    });
+    if (api == Apis().end()) return false;
+    BERTH_TRY(PodGroup group, api->Decode(text, rules, problem));
+    groups.Of(api->table).Put(std::move(group));
     return true;
   }
 
@@ -53,73 +96,40 @@ class GroupDialect final : public wire::Dialect {
   const std::vector<std::string> controllers_;  // as in GangsConfig
 };
 
-// One collection: its sink, and where it is listed.
-class Watched {
- public:
-  using Sink = kube::TableSink<PodGroupTable>;
-
-  Watched(const kube::ExtensionContext& context, PodGroupTable& table, Sink::Decode decode,
-          const std::string& resource, const std::string& group,
-          const std::vector<std::string>& versions)
-      : name_(resource + "." + group),
-        paths_(kube::ApiPaths(group, versions, resource)),
-        sink_(table, std::move(decode), name_, context.on_unreadable) {}
-
-  [[nodiscard]] Sink& sink() { return sink_; }
-  // why_not_ready: a constant. to: its sink, or one that passes everything on to it.
-  kube::WatchSource Source(const char* why_not_ready, kube::ObjectSink& to) {
-    return {
-        .kind = {.name = name_, .paths = paths_, .optional = true, .why_not_ready = why_not_ready},
-        .sink = to,
-        .unreadable = [this] { return sink_.unreadable(); }};
-  }
-
- private:
-  const std::string name_;
-  const std::vector<std::string> paths_;
-  Sink sink_;
-};
-
 class GroupWatch final : public kube::ClusterExtension {
  public:
   GroupWatch(const kube::ExtensionContext& context, PodGroups& groups, const wire::PodRules& rules,
              JobEndTable* job_ends) {
-    for (const GroupApi& row : GroupApis()) {
-      const auto decode = [convention = row.convention, &rules](const PaddedText& text,
-                                                                std::string& problem) {
-        return DecodePodGroup(text, convention, rules.levels(), problem);
+    for (const Api& api : Apis()) {
+      const auto decode = [&api, &rules](const PaddedText& text, std::string& problem) {
+        return api.Decode(text, rules, problem);
       };
-      groups_.push_back(std::make_unique<Watched>(context, groups.Of(row.convention), decode,
-                                                  "podgroups", row.group, row.versions));
-    }
-    for (const ControllerApi& row : ControllerApis()) {
-      const auto decode = [kind = row.kind, &rules](const PaddedText& text, std::string& problem) {
-        return DecodeController(text, kind, rules, problem);
-      };
-      controllers_.push_back(std::make_unique<Watched>(context, groups.Of(row.kind), decode,
-                                                       row.resource, row.group, row.versions));
-      if (row.kind == kJob && job_ends != nullptr) {
-        jobs_.emplace(*job_ends, controllers_.back()->sink());
-      }
+      sinks_.push_back(std::make_unique<Sink>(
+          groups.Of(api.table), decode, api.resource + "." + api.group, context.on_unreadable));
+      if (api.table == kJob && job_ends != nullptr) jobs_.emplace(*job_ends, *sinks_.back());
     }
   }
 
   std::vector<kube::WatchSource> Sources() override {
     std::vector<kube::WatchSource> sources;
-    for (const auto& of : groups_) {
-      sources.push_back(of->Source("waiting for the list of podgroups", of->sink()));
-    }
-    for (std::size_t i = 0; i < controllers_.size(); ++i) {
-      const ControllerApi& api = ControllerApis()[i];
-      kube::ObjectSink& own = controllers_[i]->sink();
-      kube::ObjectSink& to = api.kind == kJob && jobs_ ? *jobs_ : own;
-      sources.push_back(controllers_[i]->Source(api.why_not_ready, to));
+    for (std::size_t i = 0; i < sinks_.size(); ++i) {
+      const Api& api = Apis()[i];
+      Sink& own = *sinks_[i];
+      kube::ObjectSink& to =
+          api.table == kJob && jobs_ ? static_cast<kube::ObjectSink&>(*jobs_) : own;
+      sources.push_back({.kind = {.name = api.resource + "." + api.group,
+                                  .paths = kube::ApiPaths(api.group, api.versions, api.resource),
+                                  .optional = true,
+                                  .why_not_ready = api.why_not_ready},
+                         .sink = to,
+                         .unreadable = [&own] { return own.unreadable(); }});
     }
     return sources;
   }
 
  private:
-  std::vector<std::unique_ptr<Watched>> groups_, controllers_;
+  using Sink = kube::TableSink<PodGroupTable>;
+  std::vector<std::unique_ptr<Sink>> sinks_;   // of Apis
   std::optional<kube::JobDeadlineSink> jobs_;  // in front of the sink of the Jobs
 };
 
@@ -127,43 +137,6 @@ class GroupWatch final : public kube::ClusterExtension {
 
 std::unique_ptr<const wire::Dialect> MakeGroups(std::vector<std::string> controllers) {
   return std::make_unique<GroupDialect>(std::move(controllers));
-}
-
-std::span<const GroupApi> GroupApis() {
-  static const std::vector<GroupApi> apis = {
-      {kCoscheduling, "scheduling.x-k8s.io", {"v1alpha1"}},
-      {kKubernetes, "scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"}},
-      {kVolcano, "scheduling.volcano.sh", {"v1beta1"}},
-      {kKai, "scheduling.run.ai", {"v2alpha2"}}};
-  return apis;
-}
-
-std::span<const ControllerApi> ControllerApis() {
-  static const std::vector<ControllerApi> apis = {
-      {kJob, "batch", {"v1"}, "jobs", "waiting for the list of jobs"},
-      {kJobSet, "jobset.x-k8s.io", {"v1alpha2"}, "jobsets", "waiting for the list of jobsets"},
-      {kLeaderWorkerSet,
-       "leaderworkerset.x-k8s.io",
-       {"v1"},
-       "leaderworkersets",
-       "waiting for the list of leaderworkersets"},
-      {kPodGang,
-       "scheduler.grove.io",
-       {"v1alpha1"},
-       "podgangs",
-       "waiting for the list of podgangs"}};
-  return apis;
-}
-
-std::string_view ConventionOf(std::string_view api_version) {
-  const std::size_t slash = api_version.find('/');
-  if (slash == std::string_view::npos) return "";
-  for (const GroupApi& api : GroupApis()) {
-    if (api_version.substr(0, slash) != api.group) continue;
-    const std::string_view version = api_version.substr(slash + 1);
-    return std::ranges::find(api.versions, version) == api.versions.end() ? "" : api.convention;
-  }
-  return "";
 }
 
 std::unique_ptr<kube::ClusterExtension> WatchGroups(const kube::ExtensionContext& context,

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "server/dialects/groups/pod_group.h"
@@ -32,7 +31,8 @@ class PodGangReader {
         }
       }
       if (key == "topologyConstraint") {
-        whole_ = ReadPack(content, "spec.topologyConstraint", group_.domain.preferred);
+        DomainAsk& whole = group_.domain;
+        whole.required = ReadPack(content, "spec.topologyConstraint", whole.preferred);
       }
     });
     if (pods_ > kMaxGangPods) {
@@ -41,7 +41,6 @@ class PodGangReader {
       pods_ = 1;
     }
     group_.min_members = static_cast<int>(std::max<std::int64_t>(pods_, 1));
-    group_.domain.required = whole_;
     const std::size_t groups = roles_.size();
     SetRoles(std::move(roles_), {}, group_);
     SayParts(groups);
@@ -107,56 +106,27 @@ class PodGangReader {
     return required;
   }
 
-  // Pods keep them: a name is at most in one part of several groups, and in one of its own.
+  // A name is at most in one part of several groups, and in one of its own.
   void SayParts(std::size_t groups) {
-    std::vector<GangPart>& parts = group_.parts;
-    const auto too_many = [this, &parts] {
-      std::size_t names = 0;
-      for (const GangPart& part : parts) names += part.roles.size();
-      return names > (group_.roles.empty() ? 0 : 2 * kMaxGangRoles);
-    };
-    if (too_many()) std::erase_if(parts, &GangPart::preferred);  // what is wished refuses nobody
-    if (too_many()) {
-      parts.clear();
-      return Refuse(
-          groups > kMaxGangRoles
-              ? "spec.podgroups: want at most " + std::to_string(kMaxGangRoles) +
-                    " where levels of their own are required, got " + std::to_string(groups)
-              : "spec.podgroups: want names of at most " + std::to_string(wire::kMostNameBytes) +
-                    " bytes, each in one of topologyConstraintGroupConfigs, where levels "
-                    "of their own are required");
-    }
-    if (whole_ && !std::ranges::all_of(parts, &GangPart::preferred)) parts.push_back({{}, *whole_});
-    if (const auto wish = group_.domain.preferred) parts.push_back({{}, *wish, true});
-    std::ranges::sort(parts, [](const GangPart& a, const GangPart& b) {
-      return std::tie(a.preferred, a.level, a.roles) < std::tie(b.preferred, b.level, b.roles);
-    });
+    if (SetParts(group_)) return;
+    Refuse(groups > kMaxGangRoles
+               ? "spec.podgroups: want at most " + std::to_string(kMaxGangRoles) +
+                     " where levels of their own are required, got " + std::to_string(groups)
+               : "spec.podgroups: want names of at most " + std::to_string(wire::kMostNameBytes) +
+                     " bytes, each in one of topologyConstraintGroupConfigs, where levels "
+                     "of their own are required");
   }
 
   const TopologyLevels& levels_;
   PodGroup group_;
   std::int64_t pods_ = 0;
-  std::optional<std::size_t> whole_;  // its level
-  std::vector<GangRole> roles_;       // as the object has them
+  std::vector<GangRole> roles_;  // as the object has them
 };
 
 }  // namespace
 
 PodGroup ReadPodGang(object spec, const TopologyLevels& levels) {
   return PodGangReader(levels).Read(spec);
-}
-
-void SetRoles(std::vector<GangRole> roles, std::span<const std::string> parents, PodGroup& group) {
-  group.has_roles = roles.size() > 1;
-  const bool too_long = std::ranges::any_of(
-      roles, [](const GangRole& role) { return role.name.size() > wire::kMostNameBytes; });
-  if (roles.size() > kMaxGangRoles || too_long) return;
-  std::erase_if(roles, [&parents](const GangRole& role) {
-    return role.name.empty() || role.minimum == 0 ||
-           std::ranges::find(parents, role.name) != parents.end();
-  });
-  std::ranges::sort(roles, {}, &GangRole::name);
-  group.roles = std::move(roles);
 }
 
 }  // namespace berth::dialects

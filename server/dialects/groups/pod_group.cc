@@ -50,6 +50,7 @@ constexpr std::string_view kBerthTotal = "berth.dev/gang-size";
 constexpr std::string_view kTaskOfVolcano = "volcano.sh/task-spec";
 constexpr std::string_view kSubgroupOfKai = "kai.scheduler/subgroup-name";
 constexpr std::string_view kCliqueOfGrove = "grove.io/podclique";
+constexpr std::string_view kRoleOfSet = "disaggregatedset.x-k8s.io/role";
 constexpr std::string_view kKueueFast = "kueue.x-k8s.io/pod-group-fast-admission";
 constexpr std::string_view kKoordinatorWait = "gang.scheduling.koordinator.sh/waiting-time";
 constexpr std::string_view kKoordinatorGroups = "gang.scheduling.koordinator.sh/groups";
@@ -411,6 +412,8 @@ std::string RoleOf(const PodParts& parts, const Gang& gang) {
   if (gang.id.convention == kVolcano) role = parts.Annotation(kTaskOfVolcano);
   if (gang.id.convention == kKai) role = FindLabel(parts.labels, kSubgroupOfKai);
   if (gang.id.convention == kGrove) role = FindLabel(parts.labels, kCliqueOfGrove);
+  if (gang.id.convention == kKubernetes) role = &parts.pod_group;
+  if (gang.controller.kind == kDisaggregatedSet) role = FindLabel(parts.labels, kRoleOfSet);
   return role == nullptr || role->size() > kLongestName ? "" : *role;
 }
 

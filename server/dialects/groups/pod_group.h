@@ -63,7 +63,7 @@ std::span<const std::string_view> GroupAnnotations();
 
 // The conventions whose PodGroups have the minimum (group_dialect.cc).
 inline constexpr std::string_view kCoscheduling = "coscheduling";
-inline constexpr std::string_view kKubernetes = "kubernetes";
+inline constexpr std::string_view kKubernetes = kNativeGroups;
 inline constexpr std::string_view kVolcano = "volcano";
 inline constexpr std::string_view kKai = "kai";
 inline constexpr std::string_view kGrove = "grove";

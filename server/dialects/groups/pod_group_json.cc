@@ -27,9 +27,31 @@ using simdjson::ondemand::array;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
+// Of spec.schedulingConstraints the narrowest level that is known.
+void ReadTopology(value constraints, const TopologyLevels& levels,
+                  std::optional<std::size_t>& level) {
+  WithField(constraints.get_object(), "topology", [&](value keys) {
+    for (auto item : keys.get_array()) {
+      WithField(item.get_object(), "key", [&](value key) {
+        level = std::max(level, FindTopologyLevel(levels, TextOf(key)));
+      });
+    }
+  });
+}
+
+// A group of spec.schedulingPolicy.gang; nothing: its parts start by themselves.
+std::optional<std::int64_t> ReadGangPolicy(value policy, std::string_view count) {
+  std::optional<std::int64_t> least;
+  WithField(policy.get_object(), "gang", [&](value gang) {
+    WithField(gang.get_object(), count, [&least](value number) { least = number.get_int64(); });
+  });
+  return least;
+}
+
 class PodGroupReader {
  public:
-  explicit PodGroupReader(std::string_view convention) : convention_(convention) {}
+  PodGroupReader(std::string_view convention, const TopologyLevels& levels)
+      : convention_(convention), levels_(levels) {}
 
   Status Read(object fields) {
     std::string kind = "PodGroup";
@@ -51,12 +73,13 @@ class PodGroupReader {
     }
     SayRoles(members);
     group_.min_members = std::max(static_cast<int>(members), 1);
+    if (!group_.parent.empty()) group_.domain.required = level_;
     return {};
   }
 
   // What pods would say of the group.
   [[nodiscard]] const PodParts& parts() const { return parts_; }
-  // All but the levels.
+  // All but the levels that it says in annotations.
   [[nodiscard]] const PodGroup& group() const { return group_; }
 
  private:
@@ -98,8 +121,9 @@ class PodGroupReader {
   void ReadSpec(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
       if (convention_ == kKubernetes) {
-        if (key == "schedulingPolicy") ReadPolicy(content.get_object());
-        if (key == "parentCompositePodGroupName") RefuseParent(content.get_string());
+        if (key == "schedulingPolicy") members_ = ReadGangPolicy(content, "minCount");
+        if (key == "parentCompositePodGroupName") group_.parent = TextOf(content);
+        if (key == "schedulingConstraints") ReadTopology(content, levels_, level_);
         return;
       }
       if (key == "minMember") members_ = content.get_int64();
@@ -114,13 +138,6 @@ class PodGroupReader {
       }
       if (convention_ == kKai && key == "subGroups") ReadSubGroups(content.get_array());
     });
-  }
-
-  void RefuseParent(std::string_view parent) {
-    if (parent.empty()) return;
-    Refuse("spec.parentCompositePodGroupName",
-           "want none, since Berth does not support groups of groups, got \"" +
-               std::string(parent) + "\"");
   }
 
   void ReadVolcano(std::string_view key, value content) {
@@ -177,13 +194,6 @@ class PodGroupReader {
     members_ = std::max<std::int64_t>(pods, 1);
   }
 
-  void ReadPolicy(object policy) {
-    WithField(policy, "gang", [this](value gang) {
-      WithField(gang.get_object(), "minCount",
-                [this](value count) { members_ = count.get_int64(); });
-    });
-  }
-
   void ReadNetworkTopology(object topology) {
     ForEachField(topology, [this](std::string_view key, value content) {
       if (key == "mode") Say(kVolcanoMode, TextOf(content));
@@ -211,12 +221,14 @@ class PodGroupReader {
   }
 
   const std::string_view convention_;
+  const TopologyLevels& levels_;
   PodParts parts_;
   PodGroup group_;
   std::optional<std::int64_t> members_;
   std::vector<GangRole> roles_;       // as the object has them
   std::vector<std::string> parents_;  // that subgroups name
   std::optional<std::int64_t> least_groups_;
+  std::optional<std::size_t> level_;
 };
 
 // How near its members have to be, where how near they should be cannot be read.
@@ -308,6 +320,8 @@ class ControllerReader {
     if (key == "spec" && kind_ == kPodGang) {
       group_ = ReadPodGang(content.get_object(), rules_.levels());
     }
+    if (key == "spec" && kind_ == kDisaggregatedSet) ReadRoles(content.get_object());
+    if (key == "spec" && kind_ == kCompositePodGroup) ReadComposite(content.get_object());
     if (key == "spec" && kind_ == kJobSet) ReadJobSetSpec(content.get_object());
     if (key == "spec" && kind_ == kLeaderWorkerSet) ReadSetSpec(content.get_object());
     if (key == "status" && kind_ == kJob) {
@@ -319,6 +333,12 @@ class ControllerReader {
   PodGroup Group() {
     if (kind_ == kJob) Say(job_.wants_gpus ? job_.pods(succeeded_) : 1);
     if (kind_ == kJobSet) SayJobSet();
+    if (kind_ == kDisaggregatedSet) {
+      std::int64_t pods = 0;
+      for (const GangRole& role : roles_) pods += role.minimum;
+      Say(pods);
+      SetRoles(std::move(roles_), {}, group_);
+    }
     if (kind_ == kLeaderWorkerSet) {
       const bool wants_gpus = worker_.wants_gpu() || (leader_ && leader_->wants_gpu());
       Say(leader_first_ || !wants_gpus ? 1 : size_);
@@ -334,6 +354,22 @@ class ControllerReader {
       pods = 1;
     }
     group_.min_members = static_cast<int>(std::max<std::int64_t>(pods, 1));
+  }
+
+  void ReadComposite(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      if (key == "parentCompositePodGroupName") group_.parent = TextOf(content);
+      if (key == "schedulingConstraints") {
+        ReadTopology(content, rules_.levels(), group_.domain.required);
+      }
+      if (key != "schedulingPolicy") return;
+      const auto least = ReadGangPolicy(content, "minGroupCount");
+      if (!least) return;
+      group_.min_groups = static_cast<int>(std::clamp<std::int64_t>(*least, 1, kTooMany));
+      if (*least > 0) return;
+      group_.refusal =
+          "spec.schedulingPolicy.gang.minGroupCount: want 1 or more, got " + std::to_string(*least);
+    });
   }
 
   void ReadJobSetSpec(object spec) {
@@ -372,15 +408,50 @@ class ControllerReader {
   }
 
   void ReadSetSpec(object spec) {
-    ForEachField(spec, [this](std::string_view key, value content) {
-      if (key == "startupPolicy") leader_first_ = TextOf(content) == "LeaderReady";
-      if (key != "leaderWorkerTemplate") return;
-      ForEachField(content.get_object(), [this](std::string_view name, value part) {
-        if (name == "size") size_ = Count(part);
-        if (name == "leaderTemplate") leader_ = ShapeOf(part);
-        if (name == "workerTemplate") worker_ = ShapeOf(part);
-      });
+    ForEachField(spec, [this](std::string_view key, value content) { ReadSet(key, content); });
+  }
+  void ReadSet(std::string_view key, value content) {
+    if (key == "startupPolicy") leader_first_ = TextOf(content) == "LeaderReady";
+    if (key == "replicas") replicas_ = Count(content);
+    if (key != "leaderWorkerTemplate") return;
+    ForEachField(content.get_object(), [this](std::string_view name, value part) {
+      if (name == "size") size_ = Count(part);
+      if (name == "leaderTemplate") leader_ = ShapeOf(part);
+      if (name == "workerTemplate") worker_ = ShapeOf(part);
     });
+  }
+
+  void ReadRoles(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      if (key == "placementPolicy") {
+        std::string type, topology;
+        ForEachField(content.get_object(), [&](std::string_view name, value text) {
+          if (name == "type") type = TextOf(text);
+          if (name == "topology") topology = TextOf(text);
+        });
+        if (type.empty() || type == "None") return;
+        group_.domain.required = FindTopologyLevel(rules_.levels(), topology);
+      }
+      if (key != "roles") return;
+      for (auto item : content.get_array()) ReadRole(item.get_object());
+    });
+  }
+  // A LeaderWorkerSet, whose spec is the role's or in the role.
+  void ReadRole(object fields) {
+    GangRole role;
+    bool is_fixed = true;
+    size_ = replicas_ = 1;
+    leader_first_ = false;
+    ForEachField(fields, [&](std::string_view key, value content) {
+      if (key == "name") role.name = TextOf(content);
+      if (key == "scaling") {
+        WithField(content.get_object(), "mode",
+                  [&](value mode) { is_fixed = TextOf(mode) != "External"; });
+      }
+      key == "spec" ? ReadSetSpec(content.get_object()) : ReadSet(key, content);
+    });
+    role.minimum = static_cast<int>(leader_first_ ? 1 : size_);
+    if (is_fixed && replicas_ > 0) roles_.push_back(std::move(role));
   }
   [[nodiscard]] RequestShape ShapeOf(value pod) const {
     return wire::DecodePod(pod.get_object(), rules_).shape;
@@ -393,8 +464,9 @@ class ControllerReader {
   std::int64_t succeeded_ = 0;
   std::vector<ReplicatedJob> jobs_;
   bool in_order_ = false;
-  std::int64_t size_ = 1;
+  std::int64_t size_ = 1, replicas_ = 1;
   bool leader_first_ = false;
+  std::vector<GangRole> roles_;
   std::optional<RequestShape> leader_;  // that has a template of its own
   RequestShape worker_;
 };
@@ -403,7 +475,7 @@ class ControllerReader {
 
 Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convention,
                                 const TopologyLevels& levels, std::string& problem) {
-  PodGroupReader reader(convention);
+  PodGroupReader reader(convention, levels);
   BERTH_TRY_STATUS(ReadObject(text, [&reader](object fields) { return reader.Read(fields); }));
   const PodId& id = reader.parts().id;
   PodGroup group = reader.group();
@@ -415,11 +487,8 @@ Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convent
     if (problem.empty()) problem = domain.error().message;
     domain = DomainAskOf(WithoutPreferences(reader.parts()), levels);
   }
-  if (domain) {
-    group.domain = *domain;
-  } else if (group.refusal.empty()) {
-    group.refusal = domain.error().message;
-  }
+  if (!domain && group.refusal.empty()) group.refusal = domain.error().message;
+  if (domain && *domain != DomainAsk{}) group.domain = *domain;
   return group;
 }
 

@@ -49,6 +49,9 @@ Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convent
 //                    wait for to end (dependsOn, Complete) are left out
 //   LeaderWorkerSet  spec.leaderWorkerTemplate.size; 1 where spec.startupPolicy is LeaderReady: the
 //                    leader starts alone
+//   DisaggregatedSet a group of each role together, as of its LeaderWorkerSet, in one domain of the
+//                    level spec.placementPolicy.topology (its controller says it as affinity to
+//                    kube-scheduler too). Roles with spec.scaling.mode External may have none
 //
 // 1, which means that each may start alone, also where none of the pods asks for GPUs.
 //
@@ -76,8 +79,13 @@ Result<PodGroup> DecodeController(const PaddedText& text, std::string_view kind,
 // Without namespace and name.
 PodGroup ReadPodGang(simdjson::ondemand::object spec, const TopologyLevels& levels);
 
-// roles: as an object has them. parents: the names of those that stand for several others: no pod
-// is of them.
-void SetRoles(std::vector<GangRole> roles, std::span<const std::string> parents, PodGroup& group);
+// The JSON of a CompositePodGroup (scheduling.k8s.io) -> PodGroup: others are parts of it, and it
+// may be one itself (parentCompositePodGroupName, as PodGroups say it).
+//
+//   spec.schedulingPolicy.gang.minGroupCount   so many of its groups start together
+//   spec.schedulingConstraints.topology[].key  the level of the domain in which all below it are,
+//                                              by node label; so it is of a PodGroup with a parent
+//
+// kube-scheduler sees to these itself, so a key that is no level is its alone.
 
 }  // namespace berth::dialects

@@ -417,7 +417,7 @@ class ObjectReader {
   Status TakeGroup(const Json& item) {
     if (groups_ == nullptr) return {};
     std::string problem;
-    const auto is_read = TakePodGroup(item, pods_, *groups_, problem);
+    const auto is_read = wire::TakeGroup(item, "PodGroup", pods_, *groups_, problem);
     if (!is_read) return PassOver(Error(is_read.error()).Within(NameOf(item)));
     if (!*is_read) {
       const Json version = item.value("apiVersion", Json());

@@ -10,7 +10,7 @@
 //   a Pod    AddAsk per resource, AddAnnotated, FindShares, FinishAsk, ReadGroup; of a bound one
 //            ReadGrants
 //   a bind   WriteGrants
-//   a file   ReadPodGroup
+//   a file   TakeGroup
 #pragma once
 
 #include <cstdint>
@@ -224,21 +224,13 @@ class Dialect {
   }
   virtual void ReadGroup(const PodParts&, const TopologyLevels&, GroupAsk&) const {}
 
-  // Whether it reads PodGroup objects of that "apiVersion", which files may have.
-  [[nodiscard]] virtual bool ReadsPodGroups(std::string_view) const { return false; }
-  // Puts such an object into the groups. problem: what of it cannot be read. Error:
-  // kInvalidArgument with the field.
-  [[nodiscard]] virtual Status ReadPodGroup(std::string_view, const PaddedText&,
-                                            const TopologyLevels&, PodGroups&,
-                                            std::string& /*problem*/) const {
-    return {};
-  }
-
-  // Puts the object of a controller (Job, JobSet, LeaderWorkerSet) into the groups, which says how
-  // many of its pods start together. False: it reads no such kind. problem, and error: as above.
-  [[nodiscard]] virtual Result<bool> ReadController(std::string_view /*kind*/, const PaddedText&,
-                                                    const PodRules&, PodGroups&,
-                                                    std::string& /*problem*/) const {
+  // Puts an object that says how many pods start together, a PodGroup or one of a controller that
+  // makes them, into the groups; files have such. False: it reads none of that kind and API.
+  // problem: what of it cannot be read. Error: kInvalidArgument with the field.
+  [[nodiscard]] virtual Result<bool> TakeGroup(std::string_view /*api_version*/,
+                                               std::string_view /*kind*/, const PaddedText&,
+                                               const PodRules&, PodGroups&,
+                                               std::string& /*problem*/) const {
     return false;
   }
 

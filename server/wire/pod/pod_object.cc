@@ -209,20 +209,6 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   return observed;
 }
 
-Result<bool> TakePodGroup(const Json& object, const PodRules& rules, PodGroups& groups,
-                          std::string& problem) {
-  const auto api = object.find("apiVersion");
-  if (api == object.end() || !api->is_string()) return false;
-  const auto version = api->get<std::string>();
-  const PaddedText text = WholeObject(object, "PodGroup");
-  for (const Dialect& dialect : rules.dialects()) {
-    if (!dialect.ReadsPodGroups(version)) continue;
-    BERTH_TRY_STATUS(dialect.ReadPodGroup(version, text, rules.levels(), groups, problem));
-    return true;
-  }
-  return false;
-}
-
 WaitingPod WaitingOf(ObservedPod observed) {
   if (observed.terminating) {
     PodRequest name;
@@ -241,11 +227,14 @@ WaitingPod WaitingOf(ObservedPod observed) {
           .replica_set = std::move(observed.life.replica_set)};
 }
 
-Result<bool> TakeController(const Json& object, std::string_view kind, const PodRules& rules,
-                            PodGroups& groups, std::string& problem) {
+Result<bool> TakeGroup(const Json& object, std::string_view kind, const PodRules& rules,
+                       PodGroups& groups, std::string& problem) {
   const PaddedText text = WholeObject(object, kind);
+  const auto api = object.find("apiVersion");
+  const bool has_api = api != object.end() && api->is_string();
+  const std::string version = has_api ? api->get<std::string>() : "";
   for (const Dialect& dialect : rules.dialects()) {
-    BERTH_TRY(const bool is_read, dialect.ReadController(kind, text, rules, groups, problem));
+    BERTH_TRY(const bool is_read, dialect.TakeGroup(version, kind, text, rules, groups, problem));
     if (is_read) return true;
   }
   return false;

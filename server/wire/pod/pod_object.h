@@ -63,17 +63,10 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
 inline constexpr std::string_view kBeingDeleted = "is being deleted";
 WaitingPod WaitingOf(ObservedPod observed);
 
-// A PodGroup in a file, or the object of a controller: what has the minimum of a gang, read by the
-// dialect whose API it is of.
-
-// Puts it into `groups`, under the namespace "default" where it has none. False: no dialect reads
-// PodGroups of its apiVersion. problem: what of it cannot be read. Error: kInvalidArgument with the
-// field. Requires: an object.
-Result<bool> TakePodGroup(const Json& object, const PodRules& rules, PodGroups& groups,
-                          std::string& problem);
-
-// The same of an object of that kind which a controller makes gangs of. False: no dialect reads it.
-Result<bool> TakeController(const Json& object, std::string_view kind, const PodRules& rules,
-                            PodGroups& groups, std::string& problem);
+// Puts a PodGroup, or an object of that kind which a controller makes gangs of, into `groups`,
+// under the namespace "default" where it has none. False: no dialect reads those of its apiVersion.
+// problem: what of it cannot be read. Error: kInvalidArgument with the field. Requires: an object.
+Result<bool> TakeGroup(const Json& object, std::string_view kind, const PodRules& rules,
+                       PodGroups& groups, std::string& problem);
 
 }  // namespace berth::wire

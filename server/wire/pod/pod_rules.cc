@@ -259,13 +259,7 @@ void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
   if (ask.domain) request.domain = *ask.domain;
   std::optional<PodGroup> group;
   if (groups_ != nullptr && !request.gang.empty()) {
-    groups_->Update(request.gang);
-    group = groups_->Find(request.gang);
-    const bool says_domain = !RequiresParts(request.gang) && request.domain != DomainAsk{};
-    if (group && !says_domain) request.domain = group->domain;
-    if (const GangPart* const part = PartOf(request.gang, request.role)) {
-      request.domain.required = part->level;
-    }
+    group = groups_->Read(request);
   }
   // A pod without GPUs is placed by kube-scheduler, whatever its group is to be.
   if (!request.refusal.empty() || !request.shape.wants_gpu()) return;

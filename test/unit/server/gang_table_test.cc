@@ -1346,6 +1346,81 @@ TEST_F(GangTableTest, APartOfAGangIsInOneRackFromFilterToThoseThatComeLater) {
   EXPECT_EQ(Filter(member("more", "router")).substr(0, 4), "l2 n") << "the others go anywhere";
 }
 
+// A CompositePodGroup: decode of two pods in one rack, prefill of one anywhere.
+class TreeTest : public GangTableTest {
+ protected:
+  TreeTest() {
+    groups_.Of(kNativeGroups).Reset({});
+    groups_.Of(kCompositePodGroup).Reset({});
+  }
+  void PutGroups() {
+    groups_.Of(kNativeGroups)
+        .Put({.namespace_name = "default",
+              .name = "decode",
+              .min_members = 2,
+              .domain = {.required = std::size_t{0}},
+              .parent = "llm"});
+    groups_.Of(kNativeGroups)
+        .Put({.namespace_name = "default", .name = "prefill", .parent = "llm"});
+    groups_.Of(kCompositePodGroup)
+        .Put({.namespace_name = "default", .name = "llm", .min_groups = 2});
+  }
+  [[nodiscard]] APod Of(const std::string& group, const std::string& name) const {
+    return APod(name).Whole(1).Gang("kubernetes:default/" + group).ReadWith(groups_);
+  }
+};
+
+TEST_F(TreeTest, StartsWholeOrNotWithADomainForAGroup) {
+  PutGroups();
+  Add(InRack("n1", "r1", 1));
+  Add(InRack("n2", "r2", 1));
+  Add(InRack("n3", "r3", 1));
+  const APod d1 = Of("decode", "d1"), d2 = Of("decode", "d2"), p = Of("prefill", "p");
+  Arrive({d1, d2});
+  EXPECT_EQ(Filter(d1), kIncomplete);
+  EXPECT_EQ(View().why, "2 of 3 pods exist; 1 of role prefill is missing");
+  Arrive(p);
+  EXPECT_EQ(Filter(d1), kNoRoom) << "no rack has room for two";
+  EXPECT_EQ(View().why,
+            "never on these nodes: the pods of group decode ask for 2 GPUs in one rack, and the "
+            "largest has 1");
+  Add(InRack("m2", "r2", 1));
+  Pass(seconds(1));
+  for (const APod& pod : {d1, d2, p}) Place(pod);
+  EXPECT_EQ(bound_.size(), 3U);
+  EXPECT_EQ(Free("n2") + Free("m2"), 0);
+}
+
+TEST_F(TreeTest, MayBeSeenAfterItsPods) {
+  Add(InRack("n1", "r1", 4));
+  const APod early = Of("decode", "d0");
+  ShowBound(early, "n1", {0});
+  Arrive({Of("decode", "d1"), Of("prefill", "p")});
+  EXPECT_EQ(Filter(Of("decode", "d1")), Text(Reason::kGangUnknown));
+  PutGroups();
+  EXPECT_EQ(waiting_.Gangs().size(), 2U);
+  Pass(Duration::zero());
+  const GangId tree{"kubernetes", "default", "llm"};
+  EXPECT_EQ(waiting_.Gangs(), std::vector<GangId>{tree});
+  EXPECT_EQ(state_.GangSize(tree), 1U);
+  EXPECT_EQ(state_.GangSize({"kubernetes", "default", "decode"}), 0U);
+  EXPECT_EQ(waiting_.Find("uid-d1")->pod->domain.required, std::size_t{0});
+  for (const APod& pod : {Of("decode", "d1"), Of("prefill", "p")}) Place(pod);
+  EXPECT_EQ(bound_.size(), 2U);
+  EXPECT_EQ(Free("n1"), 1000);
+}
+
+TEST_F(TreeTest, IsWaitedForInWords) {
+  Add(InRack("n1", "r1", 4));
+  groups_.Of(kNativeGroups)
+      .Put({.namespace_name = "default", .name = "decode", .min_members = 2, .parent = "llm"});
+  const APod d1 = Of("decode", "d1");
+  Arrive(d1);
+  EXPECT_EQ(Filter(d1),
+            "Berth has not seen CompositePodGroup llm with all of its groups yet, which sets how "
+            "many pods must start together");
+}
+
 class LedGangTest : public GangTableTest {
  protected:
   static APod Led(const std::string& name, bool leads) {

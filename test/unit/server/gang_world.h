@@ -205,7 +205,8 @@ class GangWorld : public testing::Test {
   Woken waker_;
   NodeDomains domains_{{{"rack", {"rack"}}}};
   DeviceRooms rooms_;
-  GangTable gangs_{{state_, waiting_, domains_, nullptr, nullptr, &rooms_}};
+  PodGroups groups_;
+  GangTable gangs_{{state_, waiting_, domains_, &groups_, nullptr, &rooms_}};
   Extender extender_{{.state = state_,
                       .binder = binder_,
                       .sink = sink_,

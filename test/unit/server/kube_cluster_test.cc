@@ -889,6 +889,7 @@ TEST_F(KubeClusterTest, AControllerTellsHowManyPodsItMakes) {
       {"/apis/batch/v1/jobs", {{"kind", "Job"}, {"spec", {{"parallelism", 4}}}}},
       {"/apis/jobset.x-k8s.io/v1alpha2/jobsets", {{"kind", "JobSet"}}},
       {"/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets", {{"kind", "LeaderWorkerSet"}}},
+      {"/apis/disaggregatedset.x-k8s.io/v1/disaggregatedsets", {{"kind", "DisaggregatedSet"}}},
       {"/apis/scheduler.grove.io/v1alpha1/podgangs", {{"kind", "PodGang"}}}};
   Process berth(api_, "");
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
@@ -908,6 +909,27 @@ TEST_F(KubeClusterTest, AControllerTellsHowManyPodsItMakes) {
     api_.Delete(path, "ns/c");
     EXPECT_TRUE(Eventually([&] { return !is_known(); })) << path;
   }
+}
+
+TEST_F(KubeClusterTest, ATreeOfGroupsIsWatched) {
+  const auto put = [this](const std::string& resource, const Json& spec) {
+    api_.Put("/apis/scheduling.k8s.io/v1/" + resource,
+             {{"kind", resource == "podgroups" ? "PodGroup" : "CompositePodGroup"},
+              {"metadata", {{"name", "of-" + resource}, {"namespace", "ns"}}},
+              {"spec", spec}});
+  };
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  put("podgroups", {{"parentCompositePodGroupName", "of-compositepodgroups"},
+                    {"schedulingPolicy", {{"gang", {{"minCount", 3}}}}}});
+  wire::PodParts parts;
+  parts.id = {"u", "ns", "p"};
+  parts.pod_group = "of-podgroups";
+  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources, {}, &berth.groups);
+  EXPECT_TRUE(Eventually([&] { return !rules.ToRequest(parts).gang.controller.empty(); }));
+  EXPECT_EQ(rules.ToRequest(parts).gang.minimum, std::nullopt);
+  put("compositepodgroups", {{"schedulingPolicy", {{"gang", {{"minGroupCount", 1}}}}}});
+  EXPECT_TRUE(Eventually([&] { return rules.ToRequest(parts).gang.minimum == 3; }));
 }
 
 TEST_F(KubeClusterTest, AJobTellsUntilWhenItsPodsRun) {

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "cluster/groups/pod_groups.h"
 #include "cluster/values/gang.h"
 
 namespace berth::gangs {
@@ -129,7 +130,9 @@ struct NodeOut {
 
 // "Berth has not seen Job train yet, which sets how many pods must start together".
 inline std::string UnseenController(const Gang& gang) {
+  const bool is_tree = gang.controller.kind == kCompositePodGroup;
   return "Berth has not seen " + gang.controller.kind + " " + gang.controller.name +
+         (is_tree ? " with all of its groups" : "") +
          " yet, which sets how many pods must start together";
 }
 

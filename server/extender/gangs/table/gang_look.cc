@@ -252,8 +252,29 @@ std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant 
   return unit.plan.in_the_making ? std::move(ask) : std::nullopt;
 }
 
+// A tree of groups may be seen after its pods.
+void GangTable::Regroup() {
+  const std::uint64_t changes = parts_.groups == nullptr ? 0 : parts_.groups->changes();
+  if (std::exchange(regrouped_, changes) == changes) return;
+  std::vector<PodRequest> moved;
+  const auto read = [&](const PodRequest& known) {
+    if (!known.gang.comes_at_once() || known.gang.object == Gang::Object::kFound) return;
+    PodRequest pod = known;
+    (void)parts_.groups->Read(pod);
+    if (pod.gang.id != known.gang.id) moved.push_back(std::move(pod));
+  };
+  for (const GangId& gang : parts_.waiting.Gangs()) {
+    if (gang.convention != kNativeGroups) continue;
+    for (const WaitingPod& member : parts_.waiting.WaitingMembers(gang)) read(*member.pod);
+  }
+  parts_.state.Current()->ForEachPod([&read](const auto& held, NodeIndex) { read(held->pod); });
+  for (const PodRequest& pod : moved) parts_.waiting.Regroup(pod);
+  if (!moved.empty()) parts_.state.Regroup(moved);
+}
+
 void GangTable::Look(Engine& engine, Instant now, GangActions& actions) {
   commits_.AnswerFailing(now, actions);
+  Regroup();
   if (!plans_.leads()) {
     noticed_ = 0;
   } else {

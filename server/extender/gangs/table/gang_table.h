@@ -249,6 +249,8 @@ class GangTable {
   // What a plan is to be made for, without the lock.
   std::optional<GangToPlan> LookAt(Engine& engine, Unit& unit, Instant now, bool may_plan,
                                    GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  // Pods whose gang is another one since the last call.
+  void Regroup() BERTH_EXCLUDES(mutex_);
   // Gangs whose pods the watch has shown since the last call.
   void Notice(Instant now) BERTH_EXCLUDES(mutex_);
 
@@ -265,6 +267,7 @@ class GangTable {
   // Of Look, which one thread calls:
   std::size_t last_looked_ = 0;  // where the next one goes on planning
   std::uint64_t noticed_ = 0;    // WaitingPods::changes
+  std::uint64_t regrouped_ = 0;  // PodGroups::changes
   Instant notice_again_{};       // there was no room for them
 };
 
