@@ -9,7 +9,6 @@
 
 #include "cel/eval/evaluator.h"
 #include "cel/eval/library.h"
-#include "cel/syntax/names.h"
 #include "cel/syntax/parser.h"
 
 namespace berth::cel {

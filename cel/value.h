@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "cel/amount.h"
 #include "cel/device.h"
 
 namespace berth::cel {

@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/profile_spec.h"
-#include "topology/domains/topology_levels.h"
+#include "topology/domains/domain_tree.h"
 #include "topology/machine_types.h"
 
 namespace berth {

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "config/parse_yaml.h"
-#include "config/yaml_reader.h"
 
 namespace berth {
 namespace {

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "config/describe.h"
 #include "config/parse_yaml.h"
-#include "config/yaml_reader.h"
 
 namespace berth {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "scoring/registry.h"
-#include "scoring/scorers/workload_fit.h"
+#include "scoring/scorers/scorers.h"
 
 namespace berth {
 namespace {

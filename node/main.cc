@@ -12,7 +12,6 @@
 #include "base/version.h"
 #include "node/facts/probe.h"
 #include "node/guard/guard.h"
-#include "node/worker.h"
 #include "server/cli/command_line.h"
 #include "server/telemetry/log.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/worker.h"
+#include "node/guard/guard.h"
 
 #include <atomic>
 #include <csignal>
@@ -13,8 +13,6 @@
 
 #include "base/clock.h"
 #include "config/kubeconfig.h"
-#include "node/guard/guard.h"
-#include "node/guard/heartbeat.h"
 #include "node/interposer/interposer.h"
 #include "node/kubelet/registrar.h"
 #include "node/pods/given.h"

@@ -31,7 +31,6 @@
 #include "cluster/values/pod_request.h"
 #include "scoring/engine/engine.h"
 #include "scoring/groups/group_domains.h"
-#include "scoring/lighter_victims.h"
 #include "scoring/reason.h"
 #include "scoring/reservations/reservations.h"
 #include "scoring/victims.h"
@@ -110,7 +109,7 @@ std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, cons
                                                   const Reservations* reservations = nullptr);
 
 // The pods to evict from the node in place of the proposed ones, with which VictimsOn adds none
-// (lighter_victims.h). Nothing: these stay.
+// (victims.h). Nothing: these stay.
 std::optional<VictimSet> LighterVictimsOn(const Snapshot& snapshot, const PodRequest& pod,
                                           const GroupPlaces& group, NodeIndex index,
                                           const VictimSet& proposed, const EvictionLimits& limits,

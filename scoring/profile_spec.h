@@ -10,7 +10,7 @@
 
 namespace berth {
 
-// How the GPU of a share is chosen, or the GPUs of several (share_choices.h). Whole GPUs are always
+// How the GPU of a share is chosen, or the GPUs of several (devices/container_shares.h). Whole GPUs are always
 // the idle ones that GpuLinks::Choose takes, given who holds the others, among those that the
 // kubelet offers (AlignedGpus); the lowest indices if the node's links are unknown. Where
 // kube-scheduler picks them (NodeSpec::by_claims) they are those that it will take.

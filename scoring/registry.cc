@@ -6,9 +6,7 @@
 #include <iterator>
 
 #include "scoring/filters/device_fit.h"
-#include "scoring/scorers/device_scorers.h"
-#include "scoring/scorers/fragmentation_gradient.h"
-#include "scoring/scorers/workload_fit.h"
+#include "scoring/scorers/scorers.h"
 
 namespace berth {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 
 #include <algorithm>
 #include <array>

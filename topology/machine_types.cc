@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "topology/gpu_model.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth {
 namespace {
@@ -52,7 +52,7 @@ struct CloudBoard {
   bool guessed = false;
 };
 
-// Memory is what MIG has of the whole GPU (mig_catalog.h).
+// Memory is what MIG has of the whole GPU (mig_product.h).
 constexpr CloudBoard kBoardA100PcieWith80{"NVIDIA-A100-80GB-PCIe", 0};
 constexpr CloudBoard kBoardA100Sxm4With40{"NVIDIA-A100-SXM4-40GB", 0};
 constexpr CloudBoard kBoardA100Sxm4With80{"NVIDIA-A100-SXM4-80GB", 0};
@@ -87,7 +87,7 @@ constexpr CloudBoard kBoardH100Pcie{"NVIDIA-H100-PCIe", 81'559};
 constexpr CloudBoard kBoardRtx4000Ada{"NVIDIA-RTX-4000-Ada-Generation", 20'475};
 constexpr CloudBoard kBoardRtx6000Ada{"NVIDIA-RTX-6000-Ada-Generation", 49'140};
 
-// Memory as devices of the openb cluster reported it (gpu_model.cc).
+// Memory as devices of the openb cluster reported it (gpu_vendor.cc).
 constexpr CloudBoard kBoardA10{"NVIDIA-A10", 22'731};
 constexpr CloudBoard kBoardOciV100{"Tesla-V100-SXM2-16GB", 16'160, 1, true};
 constexpr CloudBoard kBoardP100Pcie{"Tesla-P100-PCIE-16GB", 16'280, 1, true};

@@ -7,7 +7,7 @@
 
 #include "bench/power/power.h"
 #include "scoring/registry.h"
-#include "scoring/scorers/workload_fit.h"
+#include "scoring/scorers/scorers.h"
 
 namespace berth {
 namespace {

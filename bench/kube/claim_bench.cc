@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "bench/kube/measuring_sink.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_offers.h"
-#include "cluster/claims/open_claims.h"
 #include "cluster/state/cluster_state.h"
 #include "server/dialects/dra/dra_watch.h"
 

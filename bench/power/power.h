@@ -4,7 +4,7 @@
 //
 // The figures are for estimates that compare placements, and no measurements of a cluster: a GPU
 // counts as busy as soon as a pod has any of it. A model is named as its node publishes it
-// (gpu_model.h).
+// (gpu_vendor.h).
 //
 // Thread-safe: constant data.
 #pragma once
@@ -65,7 +65,7 @@ class Power final : public Scorer {
 //   CPUs   busy watts of ceil(cores given / cores of a CPU) CPUs + idle watts of the others, where
 //          two vCPUs are a core, cores given = all, rounded up, - free ones, rounded down
 //
-// with the figures of gpu_model.h; CPUs only where these are known. MIG devices are left out. The
+// with the figures of gpu_vendor.h; CPUs only where these are known. MIG devices are left out. The
 // model of Lettich et al., "Power- and Fragmentation-aware Online Scheduling for GPU Datacenters",
 // CCGrid 2025, with the rounding of their simulator (Fr4nz83/PWR-plugin-kubernetes).
 //

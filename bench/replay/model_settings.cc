@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "config/config.h"
 #include "config/load.h"
-#include "config/yaml_reader.h"
+#include "config/parse_yaml.h"
 
 namespace berth::replay {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "bench/replay/model_settings.h"
 #include "scoring/registry.h"
-#include "server/wire/pod/pod_class.h"
+#include "server/wire/pod/pod_needs.h"
 
 namespace berth::replay {
 namespace {

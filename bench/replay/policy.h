@@ -29,7 +29,7 @@
 #include "base/result.h"
 #include "bench/replay/time/run_words.h"
 #include "bench/rules/kube_choice.h"
-#include "cluster/values/node_wishes.h"
+#include "cluster/values/node_constraints.h"
 #include "config/config.h"
 #include "scoring/earmarks/earmark_line.h"
 #include "scoring/profile.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "bench/replay/csv.h"
-#include "topology/gpu_model.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth::replay {
 namespace {

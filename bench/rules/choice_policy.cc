@@ -8,7 +8,7 @@
 
 #include "bench/rules/nvidia_best_effort.h"
 #include "topology/links/gpu_links.h"
-#include "topology/links/product_links.h"
+#include "topology/links/wiring.h"
 
 namespace berth::replay {
 namespace {

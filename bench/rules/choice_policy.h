@@ -13,7 +13,7 @@
 //   hami-topology       HAMi at 4707fb0: one GPU: the lowest score to the other free ones; several:
 //                       the highest score; refused above kMaxPartitionGpus free GPUs
 //
-// NVIDIA and HAMi score pairs (topology/links/product_links.h). The first best wins a tie.
+// NVIDIA and HAMi score pairs (topology/links/wiring.h). The first best wins a tie.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 
 namespace berth::replay {
 namespace {

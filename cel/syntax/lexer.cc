@@ -135,8 +135,8 @@ Literal String(std::string_view text, bool raw) {
 }
 
 std::size_t SymbolSize(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kTwo = {"==", "!=", "<=", ">=", "&&", "||"};
-  if (std::ranges::find(kTwo, text.substr(0, 2)) != kTwo.end()) return 2;
+  constexpr std::array<std::string_view, 6> kTwoChars = {"==", "!=", "<=", ">=", "&&", "||"};
+  if (std::ranges::find(kTwoChars, text.substr(0, 2)) != kTwoChars.end()) return 2;
   return std::string_view("<>[]{}().,-!?:+*/%").find(text[0]) == kNone ? 0 : 1;
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
 #include "cluster/values/pod_request.h"
 
 namespace berth {

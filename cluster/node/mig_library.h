@@ -41,7 +41,7 @@ class LinkLibrary {
   // on in their nodes.
   static constexpr std::size_t kMostWirings = 256;
 
-  // `product`: as in SpeedsFor (topology/links/product_links.h).
+  // `product`: as in SpeedsFor (topology/links/wiring.h).
   GpuLinks LinksOf(LinkMatrix matrix, std::string_view product, LinkOrigin origin)
       BERTH_EXCLUDES(mutex_);
 

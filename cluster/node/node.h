@@ -40,7 +40,6 @@
 #include "cluster/node/mig_use.h"
 #include "cluster/node/node_likeness.h"
 #include "cluster/node/topology_manager.h"
-#include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_record.h"

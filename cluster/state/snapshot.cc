@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
 
 namespace berth {
 namespace {

@@ -23,7 +23,6 @@
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 #include "topology/domains/domain_tree.h"
-#include "topology/domains/topology_levels.h"
 
 namespace berth {
 

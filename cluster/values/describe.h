@@ -17,9 +17,7 @@
 #include <utility>
 
 #include "cluster/values/gang.h"
-#include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
-#include "cluster/values/node_wishes.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 

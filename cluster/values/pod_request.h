@@ -17,9 +17,7 @@
 #include "base/clock.h"
 #include "base/dns_name.h"
 #include "cluster/values/gang.h"
-#include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
-#include "cluster/values/node_wishes.h"
 #include "topology/links/gpu_links.h"
 #include "topology/mig/mig_product.h"
 

@@ -22,7 +22,7 @@
 #include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::node {
 namespace {

@@ -6,21 +6,119 @@
 // and the worker had lasted, the new one starts at once.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
 #include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "node/guard/heartbeat.h"
 #include "node/interposer/folder_watch.h"
 #include "node/kubelet/registrar.h"
-#include "node/worker.h"
 #include "server/telemetry/log.h"
 
 namespace berth::node {
+
+// The worker: the process that does the work, and the short ones that clean up after it. Each
+// returns the status to exit with.
+
+// The command line of berth-node; guard, worker and their helpers get the same.
+
+struct NodeOptions {
+  std::string folder = "/var/lib/kubelet/device-plugins";
+  std::string pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
+  std::string node_name;
+  std::string kubeconfig;   // "" = the pod's service account; without one there is no API server
+  std::string kubelet_url;  // "" = not asked for its policies
+  std::string driver_root;  // "" = the root of this file system
+  bool lift_numa = false;
+};
+
+// The options as arguments of another process of this program.
+std::vector<std::string> Arguments(const NodeOptions& options);
+
+enum class HandBackWhen;
+
+// Serves until SIGTERM. `heartbeat`: the descriptor of the guard's memory; -1: there is no guard.
+// Requires: SIGTERM is blocked in all threads.
+int RunWorker(const NodeOptions& options, int heartbeat, Log& log);
+
+// Hands the plugins back to the kubelet.
+int RunHandBack(const NodeOptions& options, HandBackWhen when, Log& log);
+
+// Takes berth.dev/carries-out from the Node.
+int RunWithdraw(const NodeOptions& options, Log& log);
+
+// Heartbeat: a page of memory that guard and worker share. The worker writes, the guard reads.
+
+// Any thread may call it.
+class Heartbeat {
+ public:
+  // The guard's: new memory. Error: kUnavailable.
+  static Result<Heartbeat> Create();
+  // The worker's: that of the guard, by its file descriptor. Error: kInvalidArgument.
+  static Result<Heartbeat> Join(int descriptor);
+  ~Heartbeat();
+  Heartbeat(Heartbeat&& other) noexcept;
+
+  void Beat();
+  void Reset();  // no beat yet
+  // Time since the last beat; nullopt before the first.
+  [[nodiscard]] std::optional<Duration> Age() const;
+
+  // Whether the kubelet keeps a plugin while another one registers for its resource (Kubernetes
+  // 1.37): then the plugin can be handed back before the worker ends.
+  void SetKubeletKeepsBoth(bool keeps);
+  [[nodiscard]] bool KubeletKeepsBoth() const;
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  struct Page {
+    std::atomic<std::int64_t> last_ns;  // of the steady clock, the same in all processes; 0: none
+    std::atomic<std::int32_t> keeps_both;
+  };
+  static Result<Heartbeat> Map(int descriptor);
+  Heartbeat(int descriptor, Page* page) : descriptor_(descriptor), page_(page) {}
+
+  int descriptor_;
+  Page* page_;
+};
+
+// Giving back the pages of programs and libraries that were used at the start only. They stay in
+// the page cache: one that is used again costs a short fault.
+
+struct MappedRange {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  friend bool operator==(const MappedRange&, const MappedRange&) = default;
+};
+
+// The ranges of a text as in /proc/self/smaps that are read from files and were never written:
+// dropping others would lose what was written, such as relocated addresses.
+std::vector<MappedRange> CleanFileRanges(std::string_view smaps);
+
+// Drops them from this process. Any thread.
+void TrimResident();
+
+// What a process is doing, from /proc.
+enum class ProcessState {
+  kGone,
+  kStopped,   // by a signal or a debugger
+  kBusy,      // a thread runs, or waits for a processor or a disk
+  kSleeping,  // all threads wait for something else
+};
+
+ProcessState StateOf(pid_t process);
+
+// The state's letter in the text of /proc/PID/stat; '\0': none. A program's name may have any
+// bytes.
+char StateLetter(std::string_view stat);
 
 // Handing the plugins back: each is registered with the kubelet under its own socket, so that the
 // node works as without this agent.

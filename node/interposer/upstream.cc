@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/interposer/upstream.h"
+#include "node/interposer/resource_proxy.h"
 
 #include <unistd.h>
 #include <utility>

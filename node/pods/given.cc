@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "server/wire/api/writes_json.h"
+#include "server/wire/api/api_json.h"
 #include "server/wire/pod/given_json.h"
 
 namespace berth::node {

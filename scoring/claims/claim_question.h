@@ -17,7 +17,6 @@
 #include "cel/program.h"
 #include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_offers.h"
-#include "cluster/claims/node_devices.h"
 #include "cluster/node/node.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/claims/device_search.h"

@@ -2,13 +2,181 @@
 #include "scoring/devices/container_shares.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <tuple>
+#include <utility>
 
+#include "base/random.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/devices/neighbours.h"
 
 namespace berth {
 namespace {
+
+int LowestGpu(const DeviceChoice& choice) { return std::countr_zero(choice.gpus); }
+
+const GpuFree& FreeOf(const Node& node, const DeviceChoice& part) {
+  return node.gpus()[static_cast<std::size_t>(LowestGpu(part))];
+}
+
+std::uint64_t HashOf(const Node& node) {
+  std::uint64_t hash = 0;
+  for (const char c : node.spec().name) hash = Mix64(hash ^ static_cast<unsigned char>(c));
+  for (const GpuFree& gpu : node.gpus()) {
+    hash = Mix64(hash ^ static_cast<std::uint64_t>(gpu.milli));
+  }
+  return Mix64(hash ^ static_cast<std::uint64_t>(node.free_cpu_milli()));
+}
+
+// Of each GPU that fits.
+std::vector<DeviceChoice> FittingShares(const Node& node, const RequestShape& shape) {
+  std::vector<DeviceChoice> fitting;
+  for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
+    const std::optional<DeviceChoice> choice = ShareOn(node, gpu, shape);
+    if (choice && HasFree(node, gpu, *choice, shape)) fitting.push_back(*choice);
+  }
+  return fitting;
+}
+
+// Puts the GPUs that others miss least first (DeviceRule).
+void LeastMissedFirst(const Node& node, std::vector<DeviceChoice>& parts) {
+  const GpuLinks& links = node.spec().links;
+  const GpuMask idle = IdleGpus(node);
+  const GpuMask worst = links.Choose(idle, 1, {}, HoldersOf(node, idle));
+  std::ranges::stable_sort(parts, {}, [&](const DeviceChoice& part) {
+    std::int64_t bandwidth = 0;
+    ForEachGpu(idle & ~part.gpus,
+               [&](int gpu) { bandwidth += links.Between(LowestGpu(part), gpu); });
+    return std::tuple((part.gpus & idle) != 0, part.gpus != worst, bandwidth);
+  });
+}
+
+GpuMask GpusOf(std::span<const DeviceChoice> parts) {
+  GpuMask gpus = 0;
+  for (const DeviceChoice& part : parts) gpus |= part.gpus;
+  return gpus;
+}
+
+// Drops the GPUs that have more pods of the shape's workload than as many others as are needed.
+void KeepLeastCrowded(const Node& node, const RequestShape& shape,
+                      std::vector<DeviceChoice>& parts) {
+  const int least = CrowdOnGpus(node, GpusOf(parts), shape);
+  std::erase_if(parts, [&](const DeviceChoice& part) {
+    return CrowdOnGpu(node, LowestGpu(part), shape) > least;
+  });
+}
+
+// Of unequal GPUs the amounts are the largest.
+void Add(const DeviceChoice& part, DeviceChoice& set) {
+  set.gpus |= part.gpus;
+  set.milli = std::max(set.milli, part.milli);
+  set.memory_mib = std::max(set.memory_mib, part.memory_mib);
+}
+
+std::int64_t BandwidthTo(const Node& node, const DeviceChoice& part, GpuMask set) {
+  std::int64_t bandwidth = 0;
+  if (!node.spec().links.known()) return bandwidth;
+  ForEachGpu(set, [&](int gpu) { bandwidth += node.spec().links.Between(LowestGpu(part), gpu); });
+  return bandwidth;
+}
+
+// The GPU with `count` - 1 others, the fullest. Requires: `parts` are sorted so.
+DeviceChoice SetAround(const Node& node, std::span<const DeviceChoice> parts,
+                       const DeviceChoice& seed, int count) {
+  DeviceChoice set = seed;
+  for (int more = count - 1; more > 0; --more) {
+    const DeviceChoice* best = nullptr;
+    std::int64_t bandwidth = 0;
+    for (const DeviceChoice& part : parts) {
+      if ((part.gpus & set.gpus) != 0) continue;
+      if (best != nullptr && FreeOf(node, part).milli > FreeOf(node, *best).milli) break;
+      const std::int64_t to_set = BandwidthTo(node, part, set.gpus);
+      if (best != nullptr && to_set <= bandwidth) continue;
+      best = &part;
+      bandwidth = to_set;
+    }
+    Add(*best, set);
+  }
+  return set;
+}
+
+// `count` of the parts from that position on, round to the first.
+DeviceChoice SetFrom(std::span<const DeviceChoice> parts, std::size_t from, int count) {
+  DeviceChoice set;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    Add(parts[(from + i) % parts.size()], set);
+  }
+  return set;
+}
+
+// Drops the GPUs that suit the pod less than as many others as are needed (neighbours.h).
+void KeepMostSuiting(const Node& node, const RequestShape& shape,
+                     std::vector<DeviceChoice>& parts) {
+  for (const GpuMask suiting : BySuitability(node, GpusOf(parts), shape)) {
+    if (std::popcount(suiting) < shape.gpu_count()) continue;
+    std::erase_if(parts, [&](const DeviceChoice& part) { return (part.gpus & suiting) == 0; });
+    return;
+  }
+}
+
+std::vector<DeviceChoice> LinkedSet(const Node& node, std::span<const DeviceChoice> parts,
+                                    const RequestShape& shape) {
+  const GpuMask gpus = ChooseSuiting(node, GpusOf(parts), shape);
+  if (gpus == 0) return {};
+  DeviceChoice set;
+  for (const DeviceChoice& part : parts) {
+    if ((part.gpus & gpus) != 0) Add(part, set);
+  }
+  return {set};
+}
+
+// Drops sets of GPUs that equal those of an earlier one: they score the same and lose the tie.
+void KeepDistinct(const Node& node, std::vector<DeviceChoice>& choices) {
+  using Free = std::tuple<int, int, std::int64_t>;
+  using Key = std::pair<std::pair<int, std::int64_t>, std::vector<Free>>;
+  std::vector<Key> seen;
+  std::erase_if(choices, [&](const DeviceChoice& choice) {
+    Key key{{choice.milli, choice.memory_mib}, {}};
+    ForEachGpu(choice.gpus, [&](int gpu) {
+      const GpuFree& free = node.gpus()[static_cast<std::size_t>(gpu)];
+      key.second.emplace_back(free.milli, free.users, free.memory_mib);
+    });
+    std::ranges::sort(key.second);
+    if (std::ranges::find(seen, key) != seen.end()) return true;
+    seen.push_back(std::move(key));
+    return false;
+  });
+}
+
+// The same for sets of one GPU each.
+void KeepDistinctGpus(const Node& node, std::vector<DeviceChoice>& parts) {
+  std::size_t kept = 0;
+  for (const DeviceChoice& part : parts) {
+    const bool seen = std::any_of(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(kept),
+                                  [&](const DeviceChoice& earlier) {
+                                    return FreeOf(node, earlier) == FreeOf(node, part) &&
+                                           earlier.memory_mib == part.memory_mib &&
+                                           earlier.milli == part.milli;
+                                  });
+    if (!seen) parts[kept++] = part;
+  }
+  parts.resize(kept);
+}
+
+// Every GPU with the fullest others, and the freest together.
+std::vector<DeviceChoice> SetsToScore(const Node& node, std::span<const DeviceChoice> parts,
+                                      std::span<const DeviceChoice> fullest_first, int count) {
+  std::vector<DeviceChoice> sets;
+  for (const DeviceChoice& seed : parts) {
+    sets.push_back(SetAround(node, fullest_first, seed, count));
+  }
+  sets.push_back(SetFrom(fullest_first, parts.size() - static_cast<std::size_t>(count), count));
+  KeepDistinct(node, sets);
+  return sets;
+}
 
 struct Card {
   const GpuSpec* spec = nullptr;
@@ -113,6 +281,37 @@ std::vector<DeviceGrant> GrantsApart(const Node& node, const RequestShape& shape
     if (!grants.empty()) return grants;
   }
   return grants;
+}
+
+std::vector<DeviceChoice> ShareChoices(const Node& node, const RequestShape& shape,
+                                       DeviceRule rule) {
+  const int count = shape.gpu_count();
+  std::vector<DeviceChoice> parts = FittingShares(node, shape);
+  if (std::ssize(parts) < count) return {};
+  if (count > 1 && shape.links.limits()) return LinkedSet(node, parts, shape);
+  if (shape.spread == Spread::kCard) KeepLeastCrowded(node, shape, parts);
+  if (MindsNeighbours(shape)) KeepMostSuiting(node, shape, parts);
+  if (rule != DeviceRule::kFirst && node.spec().links.known()) LeastMissedFirst(node, parts);
+  const auto free = [&node](const DeviceChoice& part) { return FreeOf(node, part).milli; };
+  switch (rule) {
+    case DeviceRule::kFirst:
+      return {SetFrom(parts, 0, count)};
+    case DeviceRule::kRandom:
+      return {SetFrom(parts, HashOf(node) % parts.size(), count)};
+    case DeviceRule::kTightest:
+      if (count == 1) return {*std::ranges::min_element(parts, {}, free)};
+      std::ranges::stable_sort(parts, {}, free);
+      return {SetAround(node, parts, parts.front(), count)};
+    case DeviceRule::kBestScore:
+      break;
+  }
+  if (count == 1) {
+    KeepDistinctGpus(node, parts);
+    return parts;
+  }
+  std::vector<DeviceChoice> fullest_first = parts;
+  std::ranges::stable_sort(fullest_first, {}, free);
+  return SetsToScore(node, parts, fullest_first, count);
 }
 
 }  // namespace berth

@@ -9,8 +9,7 @@
 #include "base/text.h"
 #include "scoring/devices/container_shares.h"
 #include "scoring/devices/neighbours.h"
-#include "scoring/devices/share_choices.h"
-#include "scoring/mig/mig_plan.h"
+#include "scoring/mig/mig_tables.h"
 
 namespace berth {
 namespace {

@@ -47,7 +47,6 @@
 #include "cluster/state/waiting_pods.h"
 #include "cluster/values/pod_request.h"
 #include "scoring/earmarks/earmarks.h"
-#include "scoring/earmarks/job_ends.h"
 #include "scoring/earmarks/pod_ends.h"
 #include "scoring/reservations/reservations.h"
 

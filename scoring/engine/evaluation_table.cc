@@ -13,7 +13,7 @@
 #include "scoring/devices/neighbours.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
-#include "scoring/scorers/workload_fit.h"
+#include "scoring/scorers/scorers.h"
 
 namespace berth {
 namespace {

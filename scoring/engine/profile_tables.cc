@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cluster/values/held_bytes.h"
 #include "scoring/devices/device_picker.h"
-#include "scoring/mig/mig_plan.h"
+#include "scoring/mig/mig_tables.h"
 #include "scoring/priority.h"
 
 namespace berth {

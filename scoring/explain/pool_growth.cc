@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cluster/values/alike.h"
-#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
 #include "topology/machine_types.h"
 
 namespace berth {

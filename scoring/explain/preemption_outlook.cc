@@ -15,7 +15,7 @@
 #include "scoring/explain/node_report.h"
 #include "scoring/registry.h"
 #include "scoring/room/room_nodes.h"
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 
 namespace berth {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PreemptionOutlook: whether kube-scheduler makes room for a pod by evictions, and whom it evicts.
-// It is what happens: kube-scheduler's own victims (scheduler_victims.h), then Berth's answer to
+// It is what happens: kube-scheduler's own victims (victims.h), then Berth's answer to
 // its verb preempt (AgreedVictims), then the node that kube-scheduler takes. Of more than 100 nodes
 // it looks at a random 100, so whom it evicts is an example then.
 //

@@ -16,7 +16,7 @@
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/judgement.h"
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 
 namespace berth {
 namespace {

@@ -38,7 +38,7 @@
 #include "scoring/explain/node_edits.h"
 #include "scoring/victims.h"
 #include "scoring/waste/request_mix.h"
-#include "topology/domains/topology_levels.h"
+#include "topology/domains/domain_tree.h"
 
 namespace berth {
 

@@ -6,8 +6,7 @@
 
 #include "scoring/devices/container_shares.h"
 #include "scoring/devices/device_picker.h"
-#include "scoring/mig/mig_plan.h"
-#include "topology/gpu_model.h"
+#include "scoring/mig/mig_tables.h"
 #include "topology/gpu_vendor.h"
 
 namespace berth {

@@ -14,7 +14,7 @@
 #include "scoring/explain/other_limits.h"
 #include "scoring/judgement.h"
 #include "scoring/registry.h"
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 
 namespace berth {
 

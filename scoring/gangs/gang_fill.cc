@@ -11,7 +11,7 @@
 #include "scoring/devices/device_picker.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/gangs/gang_devices.h"
-#include "scoring/scorers/workload_fit.h"
+#include "scoring/scorers/scorers.h"
 
 namespace berth {
 namespace {

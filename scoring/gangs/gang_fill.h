@@ -5,7 +5,7 @@
 // profile likes best, the members that are hardest to place first.
 //
 // What the members' workload classes wish of nodes counts beside tightness, if their profile heeds
-// it (workload_fit.h): a wish of weight 100 as much as the difference between a domain that the
+// it (scorers.h): a wish of weight 100 as much as the difference between a domain that the
 // gang fills and one that it hardly uses.
 #pragma once
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <variant>
 
-#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
 #include "scoring/devices/device_picker.h"
 #include "scoring/groups/group_domains.h"
 #include "topology/links/wiring.h"

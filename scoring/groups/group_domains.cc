@@ -11,7 +11,7 @@
 #include "scoring/devices/device_picker.h"
 #include "scoring/devices/neighbours.h"
 #include "scoring/explain/other_limits.h"
-#include "scoring/mig/mig_plan.h"
+#include "scoring/mig/mig_tables.h"
 #include "scoring/registry.h"
 #include "scoring/scorer.h"
 #include "topology/links/wiring.h"

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "cluster/values/alike.h"
 #include "scoring/admission.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 #include "topology/mig/mig_states.h"
 
 namespace berth {

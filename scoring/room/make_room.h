@@ -23,7 +23,7 @@
 #include "cluster/state/snapshot.h"
 #include "cluster/values/pod_record.h"
 #include "scoring/room/move_bound.h"
-#include "scoring/room/move_rules.h"
+#include "scoring/room/room_nodes.h"
 
 namespace berth {
 
@@ -60,7 +60,7 @@ struct RoomPlan {
   std::vector<PodMove> moves;   // in order
   std::vector<Place> places;    // of the goal's pods, once all moves are made; by pod
   std::vector<NodeIndex> idle;  // of the goal's nodes; ascending
-  std::int64_t cost = 0;        // of all moves (move_rules.h)
+  std::int64_t cost = 0;        // of all moves (room_nodes.h)
   bool optimal = false;         // no plan costs less; if none was found: there is none
   RoomBound least_cost = {}, least_moves = {};
   // Why residents of all nodes stay, and how many: what else could have moved.

@@ -64,8 +64,8 @@ struct WasteParameters {
   double coverage = 0.99;    // above 0, to 1: the most frequent classes that make up this share of
                              // the pods are drawn from
 
-  double fragmentation = 0;  // 0 or more: the weight of a GPU that the next pod cannot use
-                             // (fragmentation_gradient.h), beside one that is left in the end
+  double fragmentation = 0;          // 0 or more: the weight of a GPU that the next pod cannot use
+                                     // (scorers/scorers.h), beside one that is left in the end
   double settled_fragmentation = 3;  // the same in a cluster that is in balance
 
   // What scarce goods cost (market.h).

@@ -5,7 +5,7 @@
 // Per GPU model two sums over the nodes, in thousandths of a GPU:
 //
 //   expected waste   W, what will be left idle (pod_draws.h)
-//   fragmentation    FGD's metric (scorers/fragmentation_gradient.h): for each class of the mix, by
+//   fragmentation    FGD's metric (scorers/scorers.h): for each class of the mix, by
 //                    its weight, the free GPU of the node that it cannot use, booked under the
 //                    first cause that holds:
 //     no_gpu_asked     the class asks for none: all of it

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "config/parse_yaml.h"
-#include "server/cli/kubectl.h"
+#include "server/commands/ask_server.h"
 #include "server/dialects/cluster_loader.h"
 #include "server/dialects/other_parts.h"
 #include "topology/gpu_vendor.h"

@@ -8,7 +8,7 @@
 #include "config/parse_yaml.h"
 #include "scoring/admission.h"
 #include "scoring/explain/node_report.h"
-#include "scoring/mig/mig_plan.h"
+#include "scoring/mig/mig_tables.h"
 #include "scoring/reason.h"
 #include "server/commands/doctor_command.h"
 #include "server/dialects/other_parts.h"

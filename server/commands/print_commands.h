@@ -38,7 +38,7 @@ Result<std::string> ExplainNodeCommand(const ExplainFlags& flags);
 Result<std::string> ExplainGangCommand(const ExplainFlags& flags);
 Result<std::string> TopCommand(const ExplainFlags& flags);
 Result<std::string> WaitingCommand(const ExplainFlags& flags);
-// The file `cluster` for a report of a fault (server/wire/file/slim_cluster.h).
+// The file `cluster` for a report of a fault (server/wire/file/cluster_file.h).
 Result<std::string> SnapshotCommand(const ExplainFlags& flags);
 
 // `berth plan`: where the pods of manifests would be placed, on the cluster of a running Berth or

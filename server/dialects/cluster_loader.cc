@@ -17,7 +17,6 @@
 #include "server/kube/lead/write_journal.h"
 #include "server/kube/watch/cluster_sync.h"
 #include "server/wire/file/cluster_file.h"
-#include "server/wire/file/slim_cluster.h"
 
 namespace berth::dialects {
 namespace {

@@ -9,7 +9,6 @@
 #include "server/dialects/hami/hami_binding.h"
 #include "server/dialects/hami/hami_dialect.h"
 #include "server/dialects/koordinator/koordinator_dialect.h"
-#include "server/dialects/koordinator/koordinator_links.h"
 #include "server/dialects/nvidia/nvidia_dialect.h"
 
 namespace berth::dialects {

@@ -8,11 +8,10 @@
 
 #include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_offers.h"
-#include "cluster/claims/open_claims.h"
 #include "cluster/groups/pod_groups.h"
 #include "cluster/node/mig_library.h"
 #include "config/config.h"
-#include "scoring/earmarks/job_ends.h"
+#include "scoring/earmarks/pod_ends.h"
 #include "server/dialects/one_at_a_time.h"
 #include "server/kube/watch/watch_source.h"
 #include "server/wire/pod/dialect.h"

@@ -32,8 +32,7 @@
 #include "cluster/state/snapshot.h"
 #include "scoring/admission.h"
 #include "scoring/judgement.h"
-#include "server/extender/binds/binds_under_way.h"
-#include "server/extender/binds/pod_commit.h"
+#include "server/extender/binds/binds.h"
 #include "server/extender/gangs/table/gang_table.h"
 #include "server/extender/kept/earmark_table.h"
 #include "server/extender/verbs.h"
@@ -114,7 +113,7 @@ class Extender {
 
   // The nodes on which the pod fits once the victims are gone: all that are given, and those that
   // our GPU accounting needs beside them (scoring/victims.h), or others in their place that lose
-  // less work (scoring/lighter_victims.h). The most important come first: of the first
+  // less work (scoring/victims.h). The most important come first: of the first
   // kube-scheduler takes the priority. A node where no allowed set suffices is left out: nothing is
   // evicted in vain. Given victims that are not on the node free nothing.
   [[nodiscard]] std::vector<NodeVictims> Preempt(const Moment& now, const PodRequest& pod,
@@ -125,7 +124,7 @@ class Extender {
   void BindOn(Jobs jobs) { binds_.RunOn(std::move(jobs)); }
 
   // Tells `done`: success, the pod is bound to the node (now, or already before). Idempotent by
-  // UID; a second bind of a pod whose bind is under way waits for that one (binds_under_way.h). On
+  // UID; a second bind of a pod whose bind is under way waits for that one (binds/binds.h). On
   // an Error nothing stays reserved, unless the pod may be bound all the same (kUnavailable): then
   // SettleOverdue finds out. False: too many binds wait, and `done` is not called.
   // waits: whether the client still waits for the answer; none: it does.
@@ -189,7 +188,7 @@ class Extender {
   static std::optional<std::uint64_t> KeptOut(const Moment& now, const Question& question,
                                               std::span<const Reason> reasons);
   // The same for a pod that is placed alone: the nodes that others are gone from
-  // (scheduler_victims.h).
+  // (victims.h).
   static void LetPassWithoutOthers(const Snapshot& snapshot, const PodRequest& pod,
                                    std::span<const NodeIndex> candidates, FilterAnswer& answer);
   // For which of the nodes others may be evicted for such a pod (GangTable::Preempt).

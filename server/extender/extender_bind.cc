@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bind verb: whom a bind waits for (binds/binds_under_way.h, the pod's gang), how it is carried
-// out (binds/pod_commit.h), and what is remembered and recorded of it.
+// The bind verb: whom a bind waits for (binds/binds.h, the pod's gang), how it is carried
+// out, and what is remembered and recorded of it.
 #include <chrono>
 #include <cstdio>
 #include <exception>

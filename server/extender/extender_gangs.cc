@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 #include "server/extender/extender.h"
 
 namespace berth {

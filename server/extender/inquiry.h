@@ -29,7 +29,7 @@
 #include "scoring/explain/explain_pod.h"
 #include "scoring/explain/pool_growth.h"
 #include "scoring/explain/what_if.h"
-#include "scoring/room/move_rules.h"
+#include "scoring/room/room_nodes.h"
 #include "scoring/room/room_units.h"
 #include "server/extender/extender.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/request_parser.h"
+#include "server/http/connection.h"
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>

@@ -5,7 +5,7 @@
 
 #include "base/keep_going.h"
 #include "server/kube/check/api_audit.h"
-#include "server/wire/api/watch_json.h"
+#include "server/wire/api/api_json.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::kube {

@@ -40,9 +40,7 @@
 #include "server/kube/watch/kubelet_refusals.h"
 #include "server/kube/watch/reflector.h"
 #include "server/kube/watch/watch_source.h"
-#include "server/kube/write/api_binder.h"
-#include "server/kube/write/api_pod_waker.h"
-#include "server/kube/write/event_recorder.h"
+#include "server/kube/write/pod_writes.h"
 
 namespace berth::kube {
 

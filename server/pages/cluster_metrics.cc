@@ -18,9 +18,7 @@
 #include "scoring/waste/waste_report.h"
 #include "server/pages/metrics_parts.h"
 #include "topology/domains/domain_tree.h"
-#include "topology/domains/topology_levels.h"
 #include "topology/gpu_vendor.h"
-#include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth {

@@ -13,7 +13,7 @@
 #include "cluster/state/waiting_pods.h"
 #include "config/config.h"
 #include "scoring/mig/repartition_report.h"
-#include "scoring/room/move_rules.h"
+#include "scoring/room/room_nodes.h"
 #include "scoring/waste/waste_report.h"
 #include "server/extender/gangs/table/gang_table.h"
 #include "server/http/http_server.h"
@@ -21,7 +21,6 @@
 #include "server/planners/preemption/device_preemption.h"
 #include "server/telemetry/metrics.h"
 #include "topology/domains/domain_tree.h"
-#include "topology/domains/topology_levels.h"
 
 namespace berth {
 

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "cluster/node/mig_use.h"
 #include "scoring/explain/claim_words.h"
-#include "scoring/mig/mig_plan.h"
+#include "scoring/mig/mig_tables.h"
 #include "server/why/explain_json.h"
 
 namespace berth::wire {

@@ -22,7 +22,7 @@
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/state/waiting_pods.h"
-#include "scoring/room/move_rules.h"
+#include "scoring/room/room_nodes.h"
 #include "scoring/waste/request_mix.h"
 #include "scoring/waste/waste_report.h"
 #include "server/extender/extender.h"

@@ -20,7 +20,6 @@
 #include "server/extender/gangs/table/gang_table.h"
 #include "server/planners/moves/room_run.h"
 #include "topology/domains/domain_tree.h"
-#include "topology/domains/topology_levels.h"
 
 namespace berth::wire {
 

@@ -219,8 +219,8 @@ class PlanReader {
                    .extended = ExtendedResourcesOf(pod)};
     for (const Json& claim : ItemsOf(FieldOf(pod, "spec"), "resourceClaims")) {
       const std::string name = WordOf(&claim, "resourceClaimTemplateName");
-      notes.claim_templates.push_back(
-          name.empty() ? "" : FullName(decoded.pod.id.namespace_name, name));
+      notes.claim_templates.push_back(name.empty() ? ""
+                                                   : FullName(decoded.pod.id.namespace_name, name));
     }
     // By annotations alone kube-scheduler does not know that it is to ask.
     if (decoded.pod.shape.wants_gpu() && decoded.pod.claims.empty() && notes.extended.empty()) {

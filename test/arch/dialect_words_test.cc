@@ -75,8 +75,7 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
   static const std::map<std::string, std::set<std::string>> files = {
       // A rule that Berth follows or compares itself with, or the words of a format.
       {"hami",
-       {"server/wire/node/mig_json.cc", "topology/links/product_links.h",
-        "topology/mig/mig_product.h"}},
+       {"server/wire/node/mig_json.cc", "topology/links/wiring.h", "topology/mig/mig_product.h"}},
       // A rule that Berth follows or compares itself with, or the words of a format.
       {"kueue", {"topology/domains/domain_tree.h", "topology/domains/domain_tree.h"}},
       // A vendor: its catalogues, resources and labels, the formats of its tools, its versions.
@@ -100,19 +99,15 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
         "server/wire/pod/pod_needs.h",
         "server/wire/node/template_node.cc",
         "server/wire/node/topology_json.h",
-        "topology/domains/topology_levels.cc",
-        "topology/gpu_model.h",
+        "topology/domains/domain_tree.cc",
         "topology/gpu_vendor.cc",
         "topology/gpu_vendor.h",
         "topology/links/link_matrix.h",
-        "topology/links/product_links.cc",
-        "topology/links/product_links.h",
-        "topology/links/product_links.cc",
-        "topology/links/product_links.h",
+        "topology/links/wiring.cc",
+        "topology/links/wiring.h",
         "topology/machine_types.cc",
         "topology/machine_types.h",
         "topology/mig/mig_catalog.cc",
-        "topology/mig/mig_catalog.h",
         "topology/mig/mig_product.h",
         "topology/mig/mig_product.cc",
         "topology/mig/mig_product.h",

@@ -25,7 +25,7 @@
 
 #include "bench/replay/time/sim_clock.h"
 #include "scoring/explain/other_limits.h"
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 #include "server/extender/extender.h"
 #include "server/extender/inquiry.h"
 #include "test/support/bind_now.h"

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "bench/replay/time/sim_clock.h"
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 #include "test/support/drawn.h"
 #include "test/support/random_world.h"
 #include "test/support/worlds.h"

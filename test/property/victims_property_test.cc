@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "bench/replay/time/sim_clock.h"
-#include "scoring/lighter_victims.h"
 #include "scoring/registry.h"
 #include "scoring/victims.h"
 #include "test/support/drawn.h"

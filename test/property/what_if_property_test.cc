@@ -18,7 +18,7 @@
 #include "scoring/explain/what_if.h"
 #include "scoring/judgement.h"
 #include "scoring/registry.h"
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 #include "scoring/waste/request_mix.h"
 #include "test/support/random_world.h"
 #include "test/support/worlds.h"

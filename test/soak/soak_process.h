@@ -15,7 +15,7 @@
 #include "scoring/registry.h"
 #include "server/extender/extender.h"
 #include "server/kube/watch/cluster_sync.h"
-#include "server/kube/write/api_binder.h"
+#include "server/kube/write/pod_writes.h"
 #include "test/soak/soak_api.h"
 #include "test/support/dialects.h"
 

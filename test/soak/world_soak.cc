@@ -10,7 +10,7 @@
 #include "scoring/admission.h"
 #include "scoring/explain/other_limits.h"
 #include "scoring/room/room_nodes.h"
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 #include "server/extender/inquiry.h"
 
 namespace berth::test {

@@ -18,7 +18,7 @@
 #include "scoring/filters/device_fit.h"
 #include "server/dialects/dra/device_claims.h"
 #include "server/dialects/dra/dra_json.h"
-#include "server/dialects/koordinator/koordinator_links.h"
+#include "server/dialects/koordinator/koordinator_dialect.h"
 #include "server/dialects/registry.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_object.h"

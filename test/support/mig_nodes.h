@@ -10,7 +10,7 @@
 #include "cluster/node/mig_library.h"
 #include "cluster/node/mig_spec.h"
 #include "cluster/values/placement.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::test {
 

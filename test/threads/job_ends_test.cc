@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/earmarks/job_ends.h"
+#include "scoring/earmarks/pod_ends.h"
 
 #include <gtest/gtest.h>
 

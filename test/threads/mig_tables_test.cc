@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::mig_tables_test {
 namespace {

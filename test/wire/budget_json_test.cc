@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/api/watch_json.h"
+#include "server/wire/api/api_json.h"
 
 #include <gtest/gtest.h>
 

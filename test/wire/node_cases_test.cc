@@ -27,7 +27,7 @@
 #include "config/load.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/judgement.h"
-#include "scoring/mig/mig_plan.h"
+#include "scoring/mig/mig_tables.h"
 #include "scoring/reason.h"
 #include "scoring/registry.h"
 #include "server/why/api_rules.h"

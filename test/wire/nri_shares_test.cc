@@ -10,7 +10,7 @@
 
 #include "server/dialects/nvidia/nvidia_dialect.h"
 #include "server/dialects/registry.h"
-#include "server/wire/api/writes_json.h"
+#include "server/wire/api/api_json.h"
 #include "server/wire/node/node_json.h"
 #include "test/support/agent_world.h"
 #include "test/support/dialects.h"

@@ -7,7 +7,7 @@
 
 #include "scoring/reason.h"
 #include "server/dialects/registry.h"
-#include "server/wire/api/writes_json.h"
+#include "server/wire/api/api_json.h"
 #include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"

@@ -11,8 +11,6 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/vf2_sub_graph_iso.hpp>
 
-#include "topology/links/set_search.h"
-
 namespace berth {
 namespace {
 

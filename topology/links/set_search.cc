@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/set_search.h"
+#include "topology/links/gpu_links.h"
 
 #include <algorithm>
 #include <array>

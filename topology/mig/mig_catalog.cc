@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 #include <algorithm>
 #include <array>

@@ -13,13 +13,14 @@
 //
 // A set of placements is a MigSet: bit i stands for placements()[i]. Sorted by row, then start.
 //
-// The catalogue (mig_catalog.h) has the products. What a node publishes about its own GPUs replaces
+// The catalogue has the products. What a node publishes about its own GPUs replaces
 // a row (WithRow) or makes a product of its own (Make). Immutable; any number of threads may read.
 #pragma once
 
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -235,5 +236,25 @@ enum class MigStartRule : std::uint8_t { kLowest, kDriver, kHighOrLow };
 // counts: those of the profiles in use, all of the product by default. Requires: a valid set.
 std::optional<int> MigStartBy(MigStartRule rule, const MigProduct& product, MigSet set, int row,
                               MigSet counted = ~MigSet{0});
+
+// The GPU products that support MIG, compiled in. The facts come from NVIDIA's publications (MIG
+// User Guide, nvidia-smi mig -lgip and -lgipp, go-nvml, gpu-operator, mig-parted); every row names
+// its source. The key is product and profile, never the profile alone: 1g.24gb
+// is a quarter, a half or two eighths of a GPU.
+
+// Sorted by memory grid and age, as in the source. Lives as long as the process.
+std::span<const MigProduct> MigCatalogue();
+
+// By the product's own name ("A100-40GB"); nullptr where there is none.
+const MigProduct* FindMigProduct(std::string_view name);
+
+// By the label nvidia.com/gpu.product as GPU Feature Discovery writes it: with or without "NVIDIA-"
+// in front, also with -MIG-<profile>, -MIG-INVALID or -SHARED at the end. A board of a known
+// product with another ending ("-SXM4-40GB-custom") counts as that product. nullptr if the product
+// is unknown.
+const MigProduct* MigProductOfLabel(std::string_view label);
+
+// The label without -MIG-... and -SHARED: the card.
+std::string_view BareGpuProductLabel(std::string_view label);
 
 }  // namespace berth

@@ -25,7 +25,7 @@
 #include "base/result.h"
 #include "bench/lab/classes/class_workload.h"
 #include "bench/replay/policy.h"
-#include "cluster/values/node_wishes.h"
+#include "cluster/values/node_constraints.h"
 
 namespace berth::replay {
 

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "bench/replay/text.h"
-#include "cluster/values/node_wishes.h"
+#include "cluster/values/node_constraints.h"
 
 namespace berth::replay {
 namespace {

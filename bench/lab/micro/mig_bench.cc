@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "bench/rules/mig_fleet.h"
 #include "bench/rules/mig_policy.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::replay {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "cluster/node/mig_library.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::replay {
 namespace {

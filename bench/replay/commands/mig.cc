@@ -14,7 +14,7 @@
 #include "bench/replay/commands/options.h"
 #include "bench/replay/progress.h"
 #include "bench/replay/report.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::replay {
 namespace {

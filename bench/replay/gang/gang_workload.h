@@ -21,7 +21,7 @@
 #include "bench/replay/time/stream.h"
 #include "cluster/node/node.h"
 #include "cluster/values/pod_request.h"
-#include "topology/domains/topology_levels.h"
+#include "topology/domains/domain_tree.h"
 
 namespace berth::replay {
 

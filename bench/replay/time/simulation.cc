@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "bench/replay/power_meter.h"
 #include "bench/replay/time/event_loop.h"
-#include "scoring/room/move_rules.h"
+#include "scoring/room/room_nodes.h"
 #include "server/wire/pod/pod_needs.h"
 
 namespace berth::replay {

@@ -24,7 +24,6 @@
 #include "server/wire/node/topology_json.h"
 #include "server/wire/pod/devices_annotation.h"
 #include "server/wire/pod/given_json.h"
-#include "server/wire/pod/pod_class.h"
 #include "server/wire/pod/pod_needs.h"
 #include "server/wire/pod/pod_object.h"
 #include "server/wire/pod/pod_parts.h"

@@ -10,7 +10,7 @@
 #include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/dra/slice_json.h"
-#include "server/wire/api/writes_json.h"
+#include "server/wire/api/api_json.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/selector_json.h"
 #include "server/wire/json/strict_json.h"

@@ -32,8 +32,6 @@
 #include "base/mutex.h"
 #include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_offers.h"
-#include "cluster/claims/node_devices.h"
-#include "cluster/claims/open_claims.h"
 #include "cluster/node/mig_library.h"
 #include "cluster/state/cluster_state.h"
 #include "server/dialects/dra/dra_json.h"

@@ -18,7 +18,7 @@
 #include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/claims/device_claim.h"
-#include "cluster/claims/node_devices.h"
+#include "cluster/claims/device_offers.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth::dialects {

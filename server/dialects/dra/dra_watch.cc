@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/claims/node_devices.h"
+#include "cluster/claims/device_offers.h"
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_allocator.h"
 #include "server/dialects/dra/device_class_json.h"

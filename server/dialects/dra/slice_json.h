@@ -13,7 +13,7 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/claims/node_devices.h"
+#include "cluster/claims/device_offers.h"
 #include "cluster/values/node_constraints.h"
 #include "server/wire/json/object_reader.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "server/wire/node/topology_json.h"
-#include "topology/links/product_links.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/links/wiring.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::dialects {
 namespace {

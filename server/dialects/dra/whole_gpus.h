@@ -9,7 +9,6 @@
 #include <string>
 
 #include "cluster/claims/device_offers.h"
-#include "cluster/claims/node_devices.h"
 #include "cluster/node/mig_library.h"
 #include "cluster/node/slice_gpus.h"
 #include "server/dialects/dra/device_class_json.h"
@@ -45,7 +44,7 @@ FoundGpus ReadWholeGpus(const DevicePools& pools, std::span<const MatchByName> n
                         LinkLibrary& library);
 
 // What the devices of a DRA pool offer to cut: per GPU the product of the catalogue whose profiles,
-// starts and memory units they are (topology/mig/mig_catalog.h), and which of its placements there
+// starts and memory units they are (topology/mig/mig_product.h), and which of its placements there
 // are.
 
 // A product as GPU Feature Discovery writes it into a label.

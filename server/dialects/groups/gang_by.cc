@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
 
 namespace berth::dialects {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cluster/groups/pod_groups.h"
-#include "scoring/earmarks/job_ends.h"
+#include "scoring/earmarks/pod_ends.h"
 #include "server/kube/watch/watch_source.h"
 #include "server/wire/pod/dialect.h"
 #include "server/wire/pod/pod_rules.h"

@@ -48,7 +48,7 @@
 #include "base/result.h"
 #include "cluster/values/pod_request.h"
 #include "server/wire/pod/pod_parts.h"
-#include "topology/domains/topology_levels.h"
+#include "topology/domains/domain_tree.h"
 
 namespace berth::dialects {
 

@@ -27,7 +27,7 @@
 #include "base/result.h"
 #include "cluster/groups/pod_groups.h"
 #include "server/wire/pod/pod_rules.h"
-#include "topology/domains/topology_levels.h"
+#include "topology/domains/domain_tree.h"
 
 namespace berth::dialects {
 

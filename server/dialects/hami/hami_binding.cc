@@ -6,10 +6,10 @@
 
 #include "base/cleanup.h"
 #include "cluster/node/mig_use.h"
-#include "server/dialects/hami/hami_mig.h"
+#include "server/dialects/hami/hami_dialect.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
-#include "server/kube/write/api_binder.h"
-#include "server/wire/api/writes_json.h"
+#include "server/kube/write/pod_writes.h"
+#include "server/wire/api/api_json.h"
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/object_reader.h"
 #include "server/wire/json/strict_json.h"

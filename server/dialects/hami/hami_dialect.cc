@@ -13,11 +13,10 @@
 #include <vector>
 
 #include "server/dialects/hami/hami_binding.h"
-#include "server/dialects/hami/hami_mig.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
 #include "server/wire/pod/pod_needs.h"
 #include "server/wire/pod/recorded_devices.h"
-#include "topology/links/product_links.h"
+#include "topology/links/wiring.h"
 
 namespace berth::dialects {
 namespace {

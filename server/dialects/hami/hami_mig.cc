@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/hami/hami_mig.h"
+#include "server/dialects/hami/hami_dialect.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
 #include "server/wire/pod/given_json.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::dialects {
 namespace {

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/dialects/koordinator/koordinator_links.h"
 #include "server/wire/json/strict_json.h"
 
 namespace berth::dialects {

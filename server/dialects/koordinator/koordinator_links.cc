@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/koordinator/koordinator_links.h"
+#include "server/dialects/koordinator/koordinator_dialect.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/quantity.h"
-#include "server/dialects/koordinator/koordinator_dialect.h"
 #include "server/wire/node/topology_json.h"
-#include "topology/links/product_links.h"
+#include "topology/links/wiring.h"
 
 namespace berth::dialects {
 namespace {

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_gpu_facts.h"
-#include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth::dialects {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "cluster/node/node.h"
-#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 #include "server/wire/pod/dialect.h"

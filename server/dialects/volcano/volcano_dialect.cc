@@ -27,7 +27,7 @@
 #include "base/text.h"
 #include "server/dialects/registry.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
-#include "topology/gpu_model.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth::dialects {
 namespace {

@@ -12,7 +12,7 @@
 #include <cpprest/base_uri.h>
 
 #include "base/dns_name.h"
-#include "server/wire/api/watch_json.h"
+#include "server/wire/api/api_json.h"
 
 namespace berth::kube {
 

@@ -23,7 +23,7 @@
 #include "base/result.h"
 #include "server/kube/client/api_client.h"
 #include "server/kube/lead/write_journal.h"
-#include "server/wire/api/writes_json.h"
+#include "server/wire/api/api_json.h"
 
 namespace berth::kube {
 

@@ -8,7 +8,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "server/wire/api/watch_json.h"
+#include "server/wire/api/api_json.h"
 #include "server/wire/pod/pod_object.h"
 
 namespace berth::kube {

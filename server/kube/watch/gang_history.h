@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "scoring/earmarks/job_ends.h"
 #include "scoring/earmarks/pod_ends.h"
 #include "server/extender/ports/ports.h"
 #include "server/kube/client/api_client.h"

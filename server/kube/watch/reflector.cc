@@ -7,7 +7,7 @@
 
 #include "base/keep_going.h"
 #include "server/kube/client/body_queue.h"
-#include "server/wire/api/watch_json.h"
+#include "server/wire/api/api_json.h"
 
 namespace berth::kube {
 namespace {

@@ -13,7 +13,7 @@
 // From the beginning the nodes from which pods leave, and those of the goal, are kept for the goal
 // (device_rooms.h), and what is free of the targets is held (there too). It is given up when
 //   - the pod, or a member of the gang, that it is for is gone
-//   - a pod that is to move has changed its place, or stays now (move_rules.h)
+//   - a pod that is to move has changed its place, or stays now (room_nodes.h)
 //   - a target is taken or its node gone, or a pod from elsewhere comes to a node that is kept
 //   - the API server refuses the eviction, or does not answer
 //   - no successor comes in time, or it goes elsewhere

@@ -31,7 +31,7 @@
 
 #include "base/clock.h"
 #include "base/recent.h"
-#include "cluster/claims/open_claims.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/state/waiting_pods.h"
 #include "server/extender/extender.h"
 #include "server/extender/kept/device_rooms.h"

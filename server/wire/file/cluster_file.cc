@@ -11,14 +11,14 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "config/parse_yaml.h"
-#include "server/wire/api/watch_json.h"
+#include "server/wire/api/api_json.h"
 #include "server/wire/file/value_json.h"
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
 #include "server/wire/pod/pod_object.h"
-#include "topology/gpu_model.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth::wire {
 namespace {

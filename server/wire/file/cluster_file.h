@@ -27,12 +27,13 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "base/padded_text.h"
 #include "base/result.h"
@@ -44,6 +45,7 @@
 #include "cluster/state/waiting_pods.h"
 #include "scoring/waste/request_mix.h"
 #include "server/wire/node/node_json.h"
+#include "server/wire/pod/dialect.h"
 #include "server/wire/pod/pod_rules.h"
 
 namespace berth::wire {
@@ -90,5 +92,18 @@ void OpenLists(nlohmann::ordered_json& cluster);
 Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules,
                                   const PodRules* pods = nullptr, PodGroups* groups = nullptr,
                                   const TakeOther& take_other = {});
+
+// SlimCluster: the cluster of a file for somebody else's eyes. Left out are environment, commands,
+// arguments, images, probes and messages of containers, what volumes mount, names of pull secrets,
+// messages of conditions, annotations that no dialect reads, fields of Nodes, Pods and metadata
+// that nobody reads, and objects of kinds that nobody reads. Names, labels, amounts and times stay,
+// so that every answer about it is the same.
+
+// Whether somebody reads objects of that kind, other than Node, Pod, PodGroup, PodDisruptionBudget.
+using ReadsKind = std::function<bool(std::string_view api_version, std::string_view kind)>;
+
+// A List, an object a line; of a dump of /debug/snapshot, which has none of this, the text itself.
+// Requires: DecodeCluster has read the text.
+std::string SlimCluster(std::string text, const Dialects& dialects, const ReadsKind& reads_kind);
 
 }  // namespace berth::wire

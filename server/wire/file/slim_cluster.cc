@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/file/slim_cluster.h"
+#include "server/wire/file/cluster_file.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "base/text.h"
-#include "server/wire/file/cluster_file.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/gpu_conditions.h"
 #include "server/wire/node/node_traits.h"

@@ -2,13 +2,12 @@
 //
 // The JSON of labels, selectors, affinities and tolerations. They throw as object_reader.h says;
 // what is JSON but makes no sense (an operator that there is not) is an Error. The values of In and
-// NotIn come sorted, as Holds (cluster/values/labels.h) wants them.
+// NotIn come sorted, as Holds (cluster/values/node_constraints.h) wants them.
 #pragma once
 
 #include <simdjson.h>
 
 #include "base/result.h"
-#include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/pod_request.h"
 

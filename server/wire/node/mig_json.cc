@@ -9,7 +9,6 @@
 #include "cluster/node/node.h"
 #include "scoring/mig/mig_tables.h"
 #include "server/wire/pod/given_json.h"
-#include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth::wire {

@@ -8,7 +8,7 @@
 //              "instances": [{"profile": "3g.20gb", "start": 4, "uuid": "MIG-.."},
 //                            {"profile": "1g.5gb", "count": 2}]}]}
 //
-//   product       a name of the catalogue (topology/mig/mig_catalog.h); left out: that of the
+//   product       a name of the catalogue (topology/mig/mig_product.h); left out: that of the
 //                 node's label. Where it is in neither, "memory_units" and "compute_slices" say
 //                 what the GPU has, and "profiles" all that it can be cut into.
 //   partitioning  "static": the instances are there. "dynamic": GPUs are cut when a pod comes, and

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "topology/gpu_model.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth::wire {
 namespace {

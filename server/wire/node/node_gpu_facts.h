@@ -7,7 +7,7 @@
 //   2. the labels of the vendor whose resource counts, and the chip or part that its name says
 //   3. the machine types that are known (topology/machine_types.h), where the node has as many
 //      devices as its type has GPUs: fewer or more are MIG devices, or GPUs that are shared
-//   4. for the memory, the catalogue of products (topology/gpu_model.h)
+//   4. for the memory, the catalogue of products (topology/gpu_vendor.h)
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "cluster/node/node.h"
-#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
 #include "config/config.h"
 #include "server/wire/pod/dialect.h"
 #include "topology/gpu_vendor.h"

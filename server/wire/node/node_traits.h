@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "cluster/node/node.h"
-#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
 #include "config/config.h"
 #include "topology/machine_types.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "topology/links/product_links.h"
+#include "topology/links/wiring.h"
 
 namespace berth::wire {
 namespace {

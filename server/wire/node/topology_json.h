@@ -39,7 +39,7 @@ Result<LinkMatrix> ParseTopologyAnnotation(std::string_view text);
 //
 //   1. what the node's annotations say, by the dialects in order of precedence
 //   2. an object beside the Node, which an extension of the cluster puts in the catalogue's place
-//   3. the product catalogue (topology/links/product_links.h), by GPU model and number
+//   3. the product catalogue (topology/links/wiring.h), by GPU model and number
 //
 // and not known where there is none of these. What cannot be read, or has another number of GPUs
 // than the node, is reported and passed over.

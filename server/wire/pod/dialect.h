@@ -33,13 +33,13 @@
 #include "cluster/node/mig_library.h"
 #include "cluster/node/mig_spec.h"
 #include "cluster/node/node.h"
-#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
 #include "config/config.h"
 #include "server/wire/node/agent_annotations.h"
 #include "server/wire/pod/pod_parts.h"
-#include "topology/domains/topology_levels.h"
+#include "topology/domains/domain_tree.h"
 #include "topology/links/link_matrix.h"
 
 namespace berth::wire {

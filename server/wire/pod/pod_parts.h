@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/pod_request.h"
 

@@ -21,9 +21,9 @@
 #include "cluster/values/pod_request.h"
 #include "config/config.h"
 #include "server/wire/pod/dialect.h"
-#include "server/wire/pod/pod_class.h"
+#include "server/wire/pod/pod_needs.h"
 #include "server/wire/pod/pod_parts.h"
-#include "topology/domains/topology_levels.h"
+#include "topology/domains/domain_tree.h"
 
 namespace berth::wire {
 

@@ -22,7 +22,7 @@
 #include "server/kube/check/api_audit.h"
 #include "server/kube/watch/cluster_sync.h"
 #include "server/kube/watch/reflector.h"
-#include "server/kube/write/api_binder.h"
+#include "server/kube/write/pod_writes.h"
 #include "test/support/bind_now.h"
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/request_parser.h"
+#include "server/http/connection.h"
 #include "test/support/http_fixture.h"
 
 namespace berth::http::http_router_test {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "node/interposer/upstream.h"
+#include "node/interposer/resource_proxy.h"
 #include "node/kubelet/registrar.h"
 
 namespace berth::test {

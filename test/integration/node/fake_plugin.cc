@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "node/interposer/resource_proxy.h"
-#include "node/interposer/upstream.h"
 
 namespace berth::test {
 

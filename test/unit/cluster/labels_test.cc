@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
 
 #include <gtest/gtest.h>
 

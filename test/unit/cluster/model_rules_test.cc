@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/values/node_wishes.h"
+#include "cluster/values/node_constraints.h"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/claims/open_claims.h"
+#include "cluster/claims/device_claim.h"
 
 #include <gtest/gtest.h>
 

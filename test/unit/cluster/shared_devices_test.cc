@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/claims/node_devices.h"
+#include "cluster/claims/device_offers.h"
 
 #include <gtest/gtest.h>
 

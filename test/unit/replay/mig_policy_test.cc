@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/random.h"
-#include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth::replay::mig_policy_test {

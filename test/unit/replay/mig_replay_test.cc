@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "test/support/temp_file.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::replay::mig_replay_test {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "scoring/engine/profile_tables.h"
 #include "scoring/registry.h"
-#include "scoring/scorers/fragmentation_gradient.h"
+#include "scoring/scorers/scorers.h"
 #include "scoring/waste/fleet.h"
 #include "scoring/waste/market.h"
 #include "scoring/waste/pod_draws.h"

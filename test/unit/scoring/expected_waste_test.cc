@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/scorers/workload_fit.h"
+#include "scoring/scorers/scorers.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 //
 // The metric and its gradient, against values worked out by hand. The published curves are compared
 // in test/parity.
-#include "scoring/scorers/fragmentation_gradient.h"
+#include "scoring/scorers/scorers.h"
 
 #include <gtest/gtest.h>
 

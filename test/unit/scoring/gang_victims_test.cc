@@ -11,7 +11,7 @@
 #include "bench/replay/time/sim_clock.h"
 #include "scoring/explain/preemption_outlook.h"
 #include "scoring/judgement.h"
-#include "scoring/lighter_victims.h"
+#include "scoring/victims.h"
 #include "test/support/builders.h"
 
 namespace berth::test::gang_victims_test {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is remembered of the deadlines of Jobs, and what their owners can do to it.
-#include "scoring/earmarks/job_ends.h"
+#include "scoring/earmarks/pod_ends.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "scoring/devices/device_picker.h"
 #include "scoring/filters/device_fit.h"
 #include "scoring/registry.h"
-#include "scoring/scorers/device_scorers.h"
+#include "scoring/scorers/scorers.h"
 #include "scoring/victims.h"
 #include "test/support/builders.h"
 #include "test/support/wirings.h"

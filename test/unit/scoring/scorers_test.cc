@@ -8,7 +8,7 @@
 
 #include "bench/baselines/baselines.h"
 #include "scoring/devices/device_picker.h"
-#include "scoring/scorers/workload_fit.h"
+#include "scoring/scorers/scorers.h"
 #include "test/support/builders.h"
 
 namespace berth::test::scorers_test {

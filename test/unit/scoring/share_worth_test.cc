@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/waste/share_worth.h"
+#include "scoring/waste/market.h"
 
 #include <gtest/gtest.h>
 

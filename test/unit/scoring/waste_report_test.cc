@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "scoring/scorers/fragmentation_gradient.h"
+#include "scoring/scorers/scorers.h"
 #include "test/support/builders.h"
 
 namespace berth::test::waste_report_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/write/api_binder.h"
+#include "server/kube/write/pod_writes.h"
 
 #include <chrono>
 #include <deque>

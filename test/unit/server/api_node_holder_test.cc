@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/write/api_pod_waker.h"
+#include "server/kube/write/pod_writes.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "bench/replay/time/sim_clock.h"
 #include "config/config.h"
 #include "server/dialects/hami/hami_binding.h"
-#include "server/kube/write/api_binder.h"
+#include "server/kube/write/pod_writes.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"

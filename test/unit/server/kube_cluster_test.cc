@@ -16,10 +16,10 @@
 
 #include "config/config.h"
 #include "scoring/waste/request_mix.h"
-#include "server/dialects/koordinator/koordinator_links.h"
+#include "server/dialects/koordinator/koordinator_dialect.h"
 #include "server/dialects/registry.h"
 #include "server/kube/lead/write_journal.h"
-#include "server/kube/write/api_binder.h"
+#include "server/kube/write/pod_writes.h"
 #include "server/wire/node/topology_json.h"
 #include "test/support/config_places.h"
 #include "test/support/dialects.h"

@@ -2,7 +2,7 @@
 //
 // Against a kubectl of the test's own: a script that notes how it was called and says what kubectl
 // says.
-#include "server/cli/kubectl.h"
+#include "server/commands/ask_server.h"
 
 #include <signal.h>
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/node/mig_library.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 #include "test/support/builders.h"
 #include "test/support/metrics_lines.h"

@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "server/dialects/one_at_a_time.h"
 #include "server/dialects/registry.h"
-#include "server/kube/write/api_binder.h"
+#include "server/kube/write/pod_writes.h"
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
 

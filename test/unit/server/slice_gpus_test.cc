@@ -22,7 +22,7 @@
 #include "server/extender/extender.h"
 #include "server/extender/inquiry.h"
 #include "server/why/explain_json.h"
-#include "server/wire/api/writes_json.h"
+#include "server/wire/api/api_json.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"

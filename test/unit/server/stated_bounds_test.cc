@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/claims/open_claims.h"
+#include "cluster/claims/device_claim.h"
 #include "cluster/state/waiting_pods.h"
 #include "cluster/values/held_bytes.h"
 #include "config/load.h"
@@ -25,7 +25,7 @@
 #include "server/kube/watch/gang_history.h"
 #include "server/kube/watch/kubelet_refusals.h"
 #include "server/kube/watch/reflector.h"
-#include "server/kube/write/api_pod_waker.h"
+#include "server/kube/write/pod_writes.h"
 #include "server/pages/page_writer.h"
 #include "server/pages/plan_page.h"
 #include "server/planners/moves/room_maker.h"

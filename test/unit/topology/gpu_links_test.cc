@@ -11,7 +11,7 @@
 
 #include "test/support/link_oracle.h"
 #include "test/support/wirings.h"
-#include "topology/links/product_links.h"
+#include "topology/links/wiring.h"
 
 namespace berth::test::gpu_links_test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/gpu_model.h"
+#include "topology/gpu_vendor.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,7 @@
 #include <set>
 #include <string>
 
-#include "topology/gpu_model.h"
-#include "topology/links/product_links.h"
+#include "topology/links/wiring.h"
 
 namespace berth::gpu_vendor_test {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "topology/gpu_model.h"
-#include "topology/links/product_links.h"
+#include "topology/gpu_vendor.h"
+#include "topology/links/wiring.h"
 
 namespace berth::machine_types_test {
 namespace {

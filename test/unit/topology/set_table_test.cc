@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "test/support/wirings.h"
-#include "topology/links/set_search.h"
+#include "topology/links/gpu_links.h"
 
 namespace berth::test::set_table_test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/domains/topology_levels.h"
+#include "topology/domains/domain_tree.h"
 
 #include <set>
 #include <string>

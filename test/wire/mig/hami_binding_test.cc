@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "server/dialects/hami/hami_mig.h"
-#include "server/wire/api/writes_json.h"
+#include "server/dialects/hami/hami_dialect.h"
+#include "server/wire/api/api_json.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MIG devices that HAMi cuts and gives out, from its annotations to what is free on the node.
-#include "server/dialects/hami/hami_mig.h"
+#include "server/dialects/hami/hami_dialect.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cluster/node/node.h"
-#include "scoring/mig/mig_plan.h"
 #include "scoring/mig/mig_tables.h"
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/node_json.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/koordinator/koordinator_links.h"
+#include "server/dialects/koordinator/koordinator_dialect.h"
 
 #include <gtest/gtest.h>
 

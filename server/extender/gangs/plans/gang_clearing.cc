@@ -11,7 +11,7 @@
 #include "scoring/explain/other_limits.h"
 #include "scoring/reason.h"
 #include "scoring/registry.h"
-#include "scoring/scheduler_victims.h"
+#include "scoring/victims.h"
 #include "server/extender/gangs/plans/gang_plans.h"
 #include "server/extender/gangs/roster/gang_limits.h"
 

@@ -22,7 +22,6 @@
 #include "base/result.h"
 #include "cluster/claims/device_claim.h"
 #include "cluster/claims/device_offers.h"
-#include "cluster/claims/open_claims.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/gang.h"
 #include "cluster/values/pod_request.h"
@@ -31,7 +30,7 @@
 #include "scoring/gangs/gang_devices.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/reservations/reservations.h"
-#include "server/extender/binds/binds_under_way.h"
+#include "server/extender/binds/binds.h"
 #include "server/extender/gangs/roster/gang_limits.h"
 
 namespace berth {

@@ -126,7 +126,7 @@ class GangTable {
   void Answered(const PodRequest& pod, bool evicts, Instant now) BERTH_EXCLUDES(mutex_);
 
   // For a pod for which Filter found no room: its node of a plan for the whole gang, where
-  // kube-scheduler asks about a cluster without pods of lower priority (scheduler_victims.h); else
+  // kube-scheduler asks about a cluster without pods of lower priority (victims.h); else
   // nowhere. Once it knows the nodes of as many members as have to start together it evicts for
   // them, and does not ask Preempt. Requires: as for Filter.
   GangVerdict FilterWithoutOthers(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "node/guard/heartbeat.h"
+#include "node/guard/guard.h"
 #include "test/integration/node/fake_kubelet.h"
 #include "test/integration/node/fake_plugin.h"
 #include "test/support/child_process.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/guard/heartbeat.h"
+#include "node/guard/guard.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -12,7 +12,6 @@
 
 #include "scoring/engine/engine.h"
 #include "scoring/groups/group_domains.h"
-#include "scoring/mig/mig_plan.h"
 #include "scoring/mig/mig_tables.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::mig_potential_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 #include "topology/mig/mig_states.h"
 
 namespace berth::repartition_advice_test {

@@ -3,7 +3,7 @@
 // The catalogue, and row for row against the data file of BERTH_DATA, which was made independently
 // of it, from what is printed. Of the H200 it knows no memory and infers the starts; since then a
 // driver has said both (test/unit/server/published_slices_test.cc).
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,6 @@
 
 #include "base/random.h"
 #include "test/support/mig_sets.h"
-#include "topology/mig/mig_catalog.h"
 
 namespace berth::test::mig_layout_test {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::mig_packability_test {
 namespace {

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "topology/mig/mig_catalog.h"
-
 namespace berth::mig_product_test {
 namespace {
 

@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "topology/mig/mig_catalog.h"
-
 namespace berth::mig_start_rule_test {
 namespace {
 

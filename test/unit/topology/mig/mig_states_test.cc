@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "test/support/mig_sets.h"
-#include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth::test::mig_states_test {
