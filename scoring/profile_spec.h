@@ -10,9 +10,9 @@
 
 namespace berth {
 
-// How the GPU of a share is chosen, or the GPUs of several (devices/container_shares.h). Whole GPUs are always
-// the idle ones that GpuLinks::Choose takes, given who holds the others, among those that the
-// kubelet offers (AlignedGpus); the lowest indices if the node's links are unknown. Where
+// How the GPU of a share is chosen, or the GPUs of several (devices/container_shares.h). Whole GPUs
+// are always the idle ones that GpuLinks::Choose takes, given who holds the others, of those that
+// the kubelet offers (AlignedGpus); the lowest indices if the node's links are unknown. Where
 // kube-scheduler picks them (NodeSpec::by_claims) they are those that it will take.
 //
 // "First": if the links are known, the GPU that other pods miss least: one in use rather than an

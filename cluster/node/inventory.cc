@@ -42,7 +42,7 @@ GpuInventory OfShared(const GpuEvidence& said, std::array<Source, 4> sources) {
     if (first == nullptr) first = &source;
   }
   if (first == nullptr) found.gpus = said.labelled;
-  if (found.gpus >= said.devices && said.replicas <= 1) found.gpus = 0;
+  if (found.gpus >= said.devices) found.gpus = 0;
   return found;
 }
 

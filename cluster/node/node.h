@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -105,6 +106,8 @@ struct GpusBeside {
   std::vector<std::string> uuids = {};
   GpuLinks links = {};  // of these, by index
   int in_slices = 0;    // whole GPUs that its slices offer to claims alone, and nobody by name
+  // Of these, those of other drivers than NVIDIA's: "AMD_Instinct_MI300X_OAM of gpu.amd.com".
+  std::map<std::string, int> of_drivers = {};
   friend bool operator==(const GpusBeside&, const GpusBeside&) = default;
 };
 

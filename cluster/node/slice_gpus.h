@@ -22,6 +22,7 @@ struct SliceGpus {
   GpuLinks links = {};  // of the product catalogue; unknown: it does not have the product
   // The resources by which pods can ask for them. None: claims alone get them.
   std::vector<GpusByName> names = {};
+  std::map<std::string, int> of_drivers = {};  // GpusBeside
   friend bool operator==(const SliceGpus&, const SliceGpus&) = default;
 };
 

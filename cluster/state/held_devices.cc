@@ -173,7 +173,7 @@ bool NodeClaims::Put(const GpusOffered& offered) {
 }
 
 bool NodeClaims::Put(const SliceGpusOffered& offered) {
-  if (offered.gpus.gpus.empty()) return in_slices_.erase(offered.node) > 0;
+  if (offered.gpus == SliceGpus()) return in_slices_.erase(offered.node) > 0;
   const auto [known, is_new] = in_slices_.try_emplace(offered.node, offered.gpus);
   if (!is_new && known->second == offered.gpus) return false;
   known->second = offered.gpus;
@@ -194,6 +194,10 @@ NodeSpec NodeClaims::WithOffers(NodeSpec spec) {
   const bool are_offered = gpus != in_slices_.end() && !OffersOwnGpus(spec);
   const bool by_name = are_offered && !gpus->second.names.empty();
   spec.beside.in_slices = are_offered && !by_name ? static_cast<int>(gpus->second.gpus.size()) : 0;
+  spec.beside.of_drivers.clear();
+  if (gpus != in_slices_.end()) spec.beside.of_drivers = gpus->second.of_drivers;
+  for (const auto& [what, count] : spec.beside.of_drivers)
+    spec.beside.in_slices += are_offered && !by_name ? count : 0;
   if (by_name) {
     said_.insert_or_assign(spec.name, spec);
     spec = WithSliceGpus(std::move(spec), gpus->second);

@@ -210,7 +210,17 @@ std::optional<TaintEffect> TaintEffectNamed(std::string_view word) {
   return static_cast<TaintEffect>(found - kTaintEffectWords.begin());
 }
 
-bool IsOfCondition(const Taint& taint) { return taint.key.starts_with("node.kubernetes.io/"); }
+bool IsOfCondition(const Taint& taint) {
+  return taint.key.starts_with("node.kubernetes.io/") || taint.key == "karpenter.sh/unregistered" ||
+         taint.key == "node.cloudprovider.kubernetes.io/uninitialized" ||
+         taint.key.ends_with("/agent-not-ready");
+}
+
+bool IsOfLeaving(const Taint& taint) {
+  return taint.key.starts_with("karpenter.sh/disrupt") ||
+         taint.key == "ToBeDeletedByClusterAutoscaler" ||
+         taint.key == "DeletionCandidateOfClusterAutoscaler";
+}
 
 bool Tolerates(std::span<const Toleration> tolerations, const Taint& taint) {
   return std::ranges::any_of(tolerations, [&taint](const Toleration& toleration) {

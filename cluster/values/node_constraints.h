@@ -110,8 +110,11 @@ struct Taint {
 std::optional<TaintEffect> TaintEffectNamed(std::string_view word);
 
 // Whether Kubernetes' controllers put the taint there for a condition of the node
-// (node.kubernetes.io/not-ready).
+// (node.kubernetes.io/not-ready), or those of clouds, of Karpenter and of network and storage
+// agents (node.cilium.io/agent-not-ready) until the node has begun.
 bool IsOfCondition(const Taint& taint);
+// Whether an autoscaler put it there, to take the node away.
+bool IsOfLeaving(const Taint& taint);
 
 enum class TolerationOperator { kEqual, kExists, kGreater, kLess };
 

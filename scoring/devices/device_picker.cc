@@ -285,7 +285,8 @@ bool GivesTheVeryGpu(const NodeSpec& spec) { return !spec.share_agent.empty() ||
 bool IsPlanOnly(const NodeSpec& spec, const RequestShape& shape) {
   if (!std::holds_alternative<WholeGpus>(shape.gpus) || spec.gpus.empty()) return false;
   const bool is_certain = spec.carries_out || !spec.share_agent.empty() || !spec.by_claims.empty();
-  if (is_certain) return false;
+  // Of a pod that takes all of them there is nothing to choose.
+  if (is_certain || shape.gpu_count() >= std::ssize(spec.gpus)) return false;
   return !shape.neighbours.empty() || shape.links.limits() ||
          shape.links.numa == NumaWish::kPreferred || shape.links.pattern != LinkPattern::kAny;
 }

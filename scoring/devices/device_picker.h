@@ -104,9 +104,9 @@ bool HasFree(const Node& node, int gpu, const DeviceChoice& choice, const Reques
 // node on which each device counts as a GPU (MigSpec::single) and is large enough; else 0.
 int GpusInsteadOfMig(const Node& node, const RequestShape& shape);
 
-// The choices worth scoring; of shares they are those of container_shares.h. Empty if the pod does not
-// fit. One empty choice for a pod without GPU, for one with MIG devices (mig/mig_tables.h decides
-// which it gets), and for one that gets a place on GPUs with several users.
+// The choices worth scoring; of shares they are those of container_shares.h. Empty if the pod does
+// not fit. One empty choice for a pod without GPU, for one with MIG devices (mig/mig_tables.h
+// decides which it gets), and for one that gets a place on GPUs with several users.
 std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
                                         DeviceRule rule);
 

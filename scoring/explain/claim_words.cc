@@ -61,8 +61,10 @@ std::vector<std::string> PartsHeldOn(const Node& node) {
   std::map<std::string, std::string> parts;  // by device
   if (node.claims() == nullptr) return {};
   for (const ClaimedGpu& held : *node.claims()) {
-    if (!held.shared || HeldByClaims(node.spec(), std::span(&held, 1)) != 0) continue;
-    std::string& by = parts.try_emplace(held.device, held.device + ": parts held by").first->second;
+    const bool is_own = held.device.find('/') == std::string::npos;  // no other driver's
+    if (is_own && (!held.shared || HeldByClaims(node.spec(), std::span(&held, 1)) != 0)) continue;
+    const std::string begin = held.device + (held.shared ? ": parts held by" : ": held by");
+    std::string& by = parts.try_emplace(held.device, begin).first->second;
     by += (by.ends_with(" by") ? " claim " : ", claim ") + WithParts(held.claim, held);
   }
   std::vector<std::string> texts;

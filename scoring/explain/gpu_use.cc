@@ -63,6 +63,11 @@ void AddTo(ModelSummary& summary, const Node& node) {
   summary.places += spec.places.count;
   summary.shared_gpus += spec.places.gpus;
   if (spec.mig.known()) summary.mig_gpus += static_cast<int>(std::ssize(spec.mig->gpus));
+  for (std::size_t i = 0; spec.mig.known() && i < spec.mig->shared.size(); ++i) {
+    const int count = spec.mig->shared[i].count, taken = node.mig().shared_taken()[i];
+    summary.places += count;
+    if (TakesPods(spec)) summary.free_places += std::max(count - taken, 0);
+  }
   if (!TakesPods(spec)) return;
   summary.free_places += std::max(node.free_places(), 0);
   const int idle = std::popcount(IdleGpus(node));

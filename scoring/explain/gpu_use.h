@@ -82,7 +82,7 @@ struct ModelSummary {
   std::string hole_node;             // ...the first such node by name; "" where nothing is idle
   // How many pods of kSizes[i] GPUs, and no other needs, fit one after the other.
   std::array<std::int64_t, kSizes.size()> fit{};
-  int places = 0, free_places = 0;  // on GPUs with several users
+  int places = 0, free_places = 0;  // on GPUs and MIG devices with several users
   int shared_gpus = 0;              // so many GPUs, beside `gpus`, where the nodes say it
   int mig_gpus = 0;                 // partitioned GPUs
   // How many of the nodes have which driver, where they say it: the newest first.

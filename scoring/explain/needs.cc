@@ -110,7 +110,8 @@ std::string TolerationOf(const PodRequest& pod, const NodeSpec& spec) {
   bool cordoned = false;
   for (const Taint& taint : spec.taints) {
     if (Tolerates(constraints.tolerations, taint)) continue;
-    if (PassesByItself(taint)) return "";  // it goes with its cause
+    // It goes with its cause, or an autoscaler takes the node away.
+    if (PassesByItself(taint) || IsOfLeaving(taint)) return "";
     if (taint.key == kCordonTaint) {
       cordoned = true;
       continue;

@@ -28,7 +28,8 @@ NodeSpec CopyOf(const NodeSpec& like, const std::string& name, const std::string
   for (auto& [key, value] : spec.labels) {
     if (key == kHostname) value = name;
   }
-  std::erase_if(spec.taints, IsOfCondition);
+  std::erase_if(spec.taints,
+                [](const Taint& taint) { return IsOfCondition(taint) || IsOfLeaving(taint); });
   if (spec.mig_trouble() != MigTrouble::kNone) {
     MigSpec mig = *spec.mig;
     mig.trouble = MigTrouble::kNone;

@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::int64_t kMib = std::int64_t{1} << 20, kGib = std::int64_t{1} << 30;
 
-// 12500 -> "12.5": at most one decimal, rounded down.
-std::string Tenths(std::int64_t tenths) {
-  std::string text = std::to_string(tenths / 10);
-  if (const std::int64_t rest = tenths % 10; rest > 0) text += "." + std::to_string(rest);
-  return text;
-}
-
 NodeTenant TenantOf(const Node& node, const std::shared_ptr<const PodRecord>& record) {
   NodeTenant tenant{record, record->placement.grants, HasUnknownGpus(*record)};
   const auto is_anothers = [&](const DeviceGrant& grant) {
@@ -413,7 +406,7 @@ std::string CpuText(std::int64_t milli) {
 std::string MemoryText(std::int64_t bytes) {
   if (bytes < 0) return "0 MiB";
   if (bytes < kGib) return std::to_string(bytes / kMib) + " MiB";
-  return Tenths(bytes / kGib * 10 + bytes % kGib * 10 / kGib) + " GiB";
+  return CpuText(bytes / kGib * 1000 + bytes % kGib * 10 / kGib * 100) + " GiB";
 }
 
 std::string AskText(const GpuAsk& ask, bool in_units) {
@@ -474,7 +467,8 @@ NodeReport ReportOf(const Node& node) {
   for (const Taint& taint : spec.taints) facts.taints.push_back(TextOf(taint));
   for (const Taint& taint : spec.soft_taints) facts.taints.push_back(TextOf(taint));
   for (const auto& pod : node.pods()) {
-    if (pod->pod.shape.wants_gpu()) facts.tenants.push_back(TenantOf(node, pod));
+    const bool has_others = !DevicesBesideOf(pod->pod).empty();
+    if (has_others || pod->pod.shape.wants_gpu()) facts.tenants.push_back(TenantOf(node, pod));
     facts.pods_on_other_gpus += pod->on_other_gpus() ? 1 : 0;
   }
   std::ranges::sort(facts.tenants, {}, &NodeTenant::name);
@@ -576,6 +570,7 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
       if (OffersNoneOfItsGpus(spec)) return kPluginGone;
       if (reason == Reason::kNoGpu) {
         if (!spec.gpu_contradiction.empty()) return spec.gpu_contradiction;
+        if (!spec.agent_lacks.empty()) return spec.agent_lacks;
         if (spec.mig.known() && !spec.mig->gpus.empty()) {
           return "has MIG devices alone: its GPUs are partitioned";
         }

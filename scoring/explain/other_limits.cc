@@ -21,6 +21,10 @@ std::int64_t TakenOf(const Node& node, const std::string& name) {
   return taken;
 }
 
+std::string AmountText(const OtherResource& other) {
+  return std::to_string(other.amount) + " " + other.name;
+}
+
 // Of what the node has enough of it is kMostOtherAmount.
 std::int64_t FreeOf(const Node& node, const std::string& name) {
   const NodeSpec& spec = node.spec();
@@ -35,7 +39,37 @@ std::int64_t FreeOf(const Node& node, const std::string& name) {
   return std::min(free, node.free_gpu_milli() * cores / kMilliPerGpu);
 }
 
+// Of a vendor of GPUs; some plugins offer access to all GPUs at once as a device more.
+bool IsOfGpuVendor(const OtherResource& other) {
+  return FindGpuVendor(other.name) != nullptr && !other.name.ends_with("monitoring");
+}
+
 }  // namespace
+
+std::vector<std::string> DevicesBesideOn(const Node& node) {
+  const NodeSpec& spec = node.spec();
+  std::vector<std::string> texts;
+  const auto add = [&texts](std::int64_t free, const OtherResource& all) {
+    texts.push_back(std::to_string(std::max<std::int64_t>(free, 0)) + " of " + AmountText(all) +
+                    " free");
+  };
+  for (std::size_t i = 0; spec.mig.known() && i < spec.mig->shared.size(); ++i) {
+    const MigStock& stock = spec.mig->shared[i];
+    add(stock.count - node.mig().shared_taken()[i],
+        {"replicas of MIG " + MigProfileName(stock.resource.profile), stock.count});
+  }
+  for (const OtherResource& other : spec.other_gpus) add(node.FreeOtherGpus(other), other);
+  for (const OtherResource& other : spec.others) {
+    if (other.amount > 0 && IsOfGpuVendor(other)) add(FreeOf(node, other.name), other);
+  }
+  return texts;
+}
+
+std::string DevicesBesideOf(const PodRequest& pod) {
+  OtherResources devices = pod.others == nullptr ? OtherResources() : *pod.others;
+  std::erase_if(devices, [](const auto& one) { return !IsOfGpuVendor(one); });
+  return Join(devices, ", ", AmountText);
+}
 
 std::string LackOf(const Node& node, const PodRequest& pod) {
   if (FreeOf(node, kPods) < 1) return kPods;

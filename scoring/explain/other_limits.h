@@ -24,6 +24,12 @@ int PodsByOthers(const Node& node, const PodRequest& pod);
 // Whether both have as much of that; of the places for pods so many count.
 bool HaveSameOthers(const Node& a, const Node& b, const PodRequest& pod, std::int64_t pods);
 
+// "30 of 32 aws.amazon.com/neuroncore free": replicas of MIG devices, and devices of GPU vendors
+// that are none of the GPUs.
+std::vector<std::string> DevicesBesideOn(const Node& node);
+// "2 aws.amazon.com/neuroncore": what the pod has of such devices. "": none.
+std::string DevicesBesideOf(const PodRequest& pod);
+
 // What kube-scheduler alone judges of the pod, by name: "host ports", "volumes".
 std::vector<std::string> NotJudgedOf(const PodRequest& pod);
 

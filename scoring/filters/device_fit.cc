@@ -231,9 +231,12 @@ Reason CheckIsolation(const Node& node, const RequestShape& shape) {
     return keeps ? Reason::kFits : Reason::kSharesUnguarded;
   }
   if (const MigSlices* const ask = shape.mig()) {
-    // MIG devices are shared by time slicing alone.
-    return GetsSharedMig(node, *ask) ? LackOf(GpuSharing::kTimeSlicing, shape.isolation)
-                                     : Reason::kFits;
+    if (!GetsSharedMig(node, *ask)) return Reason::kFits;
+    // NVIDIA's MPS serves no MIG devices: nothing is known of them where a label says so.
+    const bool by_mps = std::ranges::any_of(node.spec().labels, [](const auto& label) {
+      return label.first.ends_with(".sharing-strategy") && label.second == "mps";
+    });
+    return LackOf(by_mps ? GpuSharing::kUnknown : GpuSharing::kTimeSlicing, shape.isolation);
   }
   if (!node.spec().gpu_contradiction.empty()) return Reason::kGpusUncertain;
   if (shape.isolation == Isolation::kHardware && IsVgpu(node.spec())) return Reason::kNotItsOwn;

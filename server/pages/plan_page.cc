@@ -140,13 +140,26 @@ Result<ClaimRoom> RoomOfClaims(const Inquiry& inquiry, const PodRequest& pod,
   return made.empty() ? std::move(room) : inquiry.RoomOfClaims(pod, std::move(made));
 }
 
+// Whether any GPUs of the classes will do, so that counting them says who gets some.
+bool AreAnyGpus(const std::vector<DeviceClaim>& claims) {
+  const auto is_plain = [](const DeviceWant& want) {
+    return !want.all && want.selectors.empty() && want.tolerations.empty() && want.capacity.empty();
+  };
+  return std::ranges::all_of(claims, [&](const DeviceClaim& claim) {
+    return claim.constraints.empty() &&
+           std::ranges::all_of(claim.requests, [&](const DeviceRequest& request) {
+             return request.wants.size() == 1 && is_plain(request.wants.front());
+           });
+  });
+}
+
 // Keeps pods that get GPUs by claims alone to the nodes that have these now, and has them ask for
-// as many GPUs; parts of GPUs and claims of several pods are judged for each pod by itself. Notes
-// of the others what they lack. Returns whose GPUs are counted, by pod.
+// as many GPUs; parts of GPUs, certain GPUs and claims of several pods are judged for each pod by
+// itself. Notes of the others what they lack. Returns whose GPUs are counted, by pod.
 std::vector<bool> JudgeClaims(const Inquiry& inquiry, const Snapshot& snapshot,
                               wire::PlanRequest& plan) {
   std::shared_ptr<const wire::PodNotes> judged, told;  // pods of one template share theirs
-  std::shared_ptr<const NodeConstraints> where;
+  std::shared_ptr<const NodeConstraints> own, where;
   std::optional<RequestShape> whole;
   std::vector<bool> counted(plan.pods.size());
   std::map<std::string, int> users;  // by claim
@@ -157,15 +170,17 @@ std::vector<bool> JudgeClaims(const Inquiry& inquiry, const Snapshot& snapshot,
     PodRequest& pod = plan.pods[i];
     auto& notes = plan.notes[i];
     if (pod.claims.empty() || notes == nullptr || !notes->held_back.empty()) continue;
-    if (std::exchange(judged, notes) != notes) {
-      where = pod.constraints;
+    const bool is_other = own != pod.constraints;  // a DaemonSet's pod on another node
+    if (std::exchange(judged, notes) != notes || is_other) {
+      where = own = pod.constraints;
       whole.reset();
       auto room = RoomOfClaims(inquiry, pod, *notes, plan);
       const PodExplanation found = room ? inquiry.ExplainClaims(pod, *room) : PodExplanation();
       LabelRequirement there{"metadata.name", LabelOperator::kIn, {}};
-      bool together = std::ranges::all_of(pod.claims, [&](const std::string& name) {
-        return name.empty() || users[FullName(pod.id.namespace_name, name)] == 1;
-      });
+      bool together = room && !pod.shape.wants_gpu() && AreAnyGpus(room->claims()) &&
+                      std::ranges::all_of(pod.claims, [&](const std::string& name) {
+                        return name.empty() || users[FullName(pod.id.namespace_name, name)] == 1;
+                      });
       for (NodeIndex node = 0; room && node < snapshot.size(); ++node) {
         if (!room->Has(snapshot.node(node))) continue;
         there.values.push_back(snapshot.node(node).spec().name);
@@ -208,7 +223,14 @@ void TellOfClaims(const std::vector<bool>& counted, WhatIfAnswer& answer) {
     if (!counted[i]) continue;
     if (answer.pods[i].placement) {
       answer.pods[i].placement->grants.clear();
-    } else if (WhyNot& why = answer.whys[answer.pods[i].why]; why.told) {
+      continue;
+    }
+    WhyNot& why = answer.whys[answer.pods[i].why];
+    const auto is_busy = [](const ReasonCount& count) {
+      return count.reason == Reason::kGpusBusy || count.reason == Reason::kGpusHeld;
+    };
+    const bool of_gang = why.text.starts_with("its gang ");
+    if (why.told && !of_gang && std::ranges::any_of(why.told->counts, is_busy)) {
       why = {"beside the other pods of this plan its claims get no devices", {}, why.pods};
     }
   }

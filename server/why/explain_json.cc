@@ -343,7 +343,7 @@ std::string EncodeReport(const GangReport& report) {
 }
 
 std::string EncodeReport(const TopReport& report) {
-  Json json = {{"models", ModelsJson(report.models)}};
+  Json json = {{"models", ModelsJson(report.models)}, {"by_claims", report.by_claims}};
   json["waiting"] = ListOf(report.waiting, [](const WaitingClass& kind) -> Json {
     return {{"asks", kind.asks}, {"pods", kind.pods}, {"oldest_seconds", SecondsJson(kind.oldest)}};
   });

@@ -76,6 +76,7 @@ struct UseReport {
 
 struct TopReport {
   std::vector<ModelSummary> models;
+  std::map<std::string, std::int64_t> by_claims = {};  // what else slices offer
   std::vector<WaitingClass> waiting;
 };
 

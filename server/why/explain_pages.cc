@@ -362,6 +362,11 @@ HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std
   if (const auto other = live.waiting.FindOther(space, name)) {
     return Answer(ReportOnOther(live, now, *other), query);
   }
+  for (const PodRecord& lost : live.state.Everything().pods) {
+    if (lost.pod.id.name == name && lost.pod.id.namespace_name == space)
+      return http::ErrorResponse(404, "pod " + std::string(full) + " is on node " +
+                                          lost.placement.node + ", which is not known here");
+  }
   if (live.shows_waiting) {
     return http::ErrorResponse(
         404, "pod " + std::string(full) + " is not known: it does not exist, or it has ended");
@@ -452,9 +457,14 @@ HttpResponse TopPage(const Live& live, const std::string&, const std::string& qu
   if (auto unready = NotReady(live)) return *std::move(unready);
   std::vector<WaitingPod> listed = live.waiting.Everybody();
   const auto snapshot = live.extender.Current();  // after the list (waiting_pods.h)
-  const wire::TopReport report{.models = SummarizeModels(*snapshot, false),
-                               .waiting = WaitingClasses(StillWaiting(std::move(listed), *snapshot),
-                                                         std::chrono::system_clock::now())};
+  wire::TopReport report{.models = SummarizeModels(*snapshot, false),
+                         .waiting = WaitingClasses(StillWaiting(std::move(listed), *snapshot),
+                                                   std::chrono::system_clock::now())};
+  for (NodeIndex i = 0; i < snapshot->size(); ++i) {
+    const GpusBeside& beside = snapshot->node(i).spec().beside;
+    const std::string what = beside.of_drivers.empty() ? "GPUs" : beside.of_drivers.begin()->first;
+    if (beside.in_slices > 0) report.by_claims[what] += beside.in_slices;
+  }
   return Answer(report, query);
 }
 

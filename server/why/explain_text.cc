@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cluster/node/mig_use.h"
 #include "scoring/explain/claim_words.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/mig/mig_tables.h"
 #include "server/why/explain_json.h"
 
@@ -159,20 +160,12 @@ std::vector<NodeLine> GpusLines(const NodeReport& facts) {
                         " unhealthy; nobody says which",
                     true});
   }
-  if (facts.spec().mig.known()) {
-    for (std::size_t i = 0; i < facts.spec().mig->shared.size(); ++i) {
-      const MigStock& stock = facts.spec().mig->shared[i];
-      told.push_back(
-          {"MIG " + MigProfileName(stock.resource.profile) + ": " +
-           std::to_string(std::max(stock.count - facts.node.mig().shared_taken()[i], 0)) + " of " +
-           CountText(stock.count, "replica") + " free"});
-    }
+  for (std::string& text : DevicesBesideOn(facts.node)) {
+    const bool has_none = text.starts_with("0 of 0 ");
+    told.push_back({std::move(text), has_none});
   }
-  for (const OtherResource& other : facts.spec().other_gpus) {
-    told.push_back({std::to_string(std::max<std::int64_t>(facts.node.FreeOtherGpus(other), 0)) +
-                        " of " + std::to_string(other.amount) + " " + other.name + " free",
-                    other.amount == 0});
-  }
+  for (const auto& [what, count] : facts.spec().beside.of_drivers)
+    told.push_back({std::to_string(count) + " " + what});
   for (std::string& text : PartsHeldOn(facts.node)) told.push_back({std::move(text)});
   for (const MigFree& free : facts.mig) {
     told.push_back({"MIG " + free.profile + ": " + std::to_string(free.free) +
@@ -298,6 +291,8 @@ std::string DevicesOf(const NodeTenant& tenant) {
   const Placement& has = tenant.record->placement;
   std::string devices = ListDevices({tenant.grants, has.mig, has.places_on}, tenant.places());
   if (tenant.gpus_unknown) devices += devices.empty() ? "unknown" : ", others unknown";
+  if (const std::string others = DevicesBesideOf(tenant.record->pod); !others.empty())
+    devices += (devices.empty() ? "" : ", ") + others;
   const PodDevices* const plan = tenant.planned();
   if (plan == nullptr) return devices;
   return devices + ", planned " + ListDevices(*plan, std::ssize(plan->places_on));
@@ -333,7 +328,8 @@ std::vector<NodeLine> LinesOf(const NodeReport& node) {
                      true});
   }
   for (const std::string& text : {spec.agent_lacks, spec.passed_over}) {
-    if (!text.empty()) lines.push_back({text, true});
+    if (!text.empty() && (lines.empty() || lines.front().text != text))
+      lines.push_back({text, true});
   }
   if (!node.odd_driver.empty()) lines.push_back({node.odd_driver, true});
   for (const std::string& ask : node.refused_asks) {
@@ -360,10 +356,9 @@ std::vector<NodeLine> LinesOf(const NodeReport& node) {
             MemoryText(*spec.ephemeral_bytes) + " free";
   }
   lines.push_back({std::move(text)});
-  for (const std::string& taint : node.taints) {
-    const bool of_kubernetes =
-        taint.starts_with("node.kubernetes.io/") && !taint.starts_with(kCordonTaint);
-    lines.push_back({"taint " + taint, of_kubernetes && spec.ready});
+  for (const std::vector<Taint>* const taints : {&spec.taints, &spec.soft_taints}) {
+    for (const Taint& taint : *taints)
+      lines.push_back({"taint " + berth::TextOf(taint), PassesByItself(taint) && spec.ready});
   }
   if (!spec.traits.empty()) lines.push_back({"traits " + Join(spec.traits, ", ")});
   std::ranges::move(GpusLines(node), std::back_inserter(lines));
@@ -486,6 +481,9 @@ std::string TextOf(const UseReport& report) {
 
 std::string TextOf(const TopReport& report) {
   std::string text = ModelsTable(report.models);
+  for (const auto& [what, count] : report.by_claims) {
+    text += "  " + std::to_string(count) + " " + what + ", by ResourceClaims alone\n";
+  }
   std::vector<Row> rows = {{"WAITING", "PODS", "OLDEST"}};
   for (const WaitingClass& kind : report.waiting) {
     rows.push_back({kind.asks, std::to_string(kind.pods), AgeText(kind.oldest)});

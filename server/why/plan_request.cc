@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "scoring/admission.h"
 #include "scoring/explain/pool_growth.h"
+#include "server/extender/gangs/roster/gang_limits.h"
 #include "server/why/api_rules.h"
 #include "server/why/plan_objects.h"
 #include "server/wire/json/json_text.h"
@@ -279,6 +280,10 @@ class PlanReader {
     }
     auto decoded = DecodeObservedPod(PaddedText(std::move(text)), rules_);
     if (!decoded) return Invalid(path + ": " + decoded.error().message);
+    const Gang& gang = decoded->pod.gang;
+    if (gang.object == Gang::Object::kMissing && gang.controller.kind == kCompositePodGroup) {
+      decoded->pod.refusal = gangs::UnseenController(gang);
+    }
     const std::string refused = RefusedByApiServer(from);
     if (!refused.empty()) decoded->pod.refusal = refused;
     return decoded;

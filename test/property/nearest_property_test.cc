@@ -123,8 +123,10 @@ Node Well(const Node& node) {
   NodeSpec spec = node.spec();
   spec.ready = true;
   for (GpuSpec& gpu : spec.gpus) gpu.healthy = true;
-  std::erase_if(spec.taints,
-                [](const Taint& taint) { return taint.key == "node.kubernetes.io/not-ready"; });
+  std::erase_if(spec.taints, [](const Taint& taint) {  // that go when the node has begun
+    return taint.key == "node.kubernetes.io/not-ready" ||
+           taint.key == "node.cilium.io/agent-not-ready";
+  });
   return Node(std::make_shared<const NodeSpec>(spec),
               PodRecords(node.pods().begin(), node.pods().end()), node.claims());
 }
@@ -309,6 +311,9 @@ std::optional<Changed> Apply(const std::shared_ptr<const Snapshot>& snapshot, co
       std::erase_if(spec.taints,
                     [](const Taint& taint) { return taint.key == "node.kubernetes.io/not-ready"; });
     }
+    std::erase_if(spec.taints, [&way](const Taint& taint) {
+      return way.text.find("once its taint " + taint.key + " is gone") != way.text.npos;
+    });
     changed = WithSpec(*snapshot, index, spec, pod);
     const Node left = changed.snapshot->node(index).Without([&way](const PodRecord& record) {
       return std::ranges::find(way.pods, record.pod.id.full_name()) != way.pods.end();

@@ -250,6 +250,15 @@ TEST_F(GangByTest, ControllersWithoutGpusMakeNoGangs) {
   EXPECT_EQ(Read(OfJobSet("0", "a", {{kGangBy, kOfJobSets}}), 0).gang.minimum, 1);
 }
 
+TEST_F(GangByTest, PodsThatGetGpusByClaimsAloneMakeGangs) {
+  Json pods = Template(0);
+  pods["spec"]["resourceClaims"] = {{{"name", "g"}, {"resourceClaimTemplateName", "two"}}};
+  Put(kJob, "train", {{"parallelism", 4}, {"completions", 4}, {"template", pods}});
+  EXPECT_EQ(Read(OfJob("train", {{kGangBy, kOfJobs}}), 0).gang.minimum, 4);
+  PutSet("LeaderCreated", {{"workerTemplate", pods}});
+  EXPECT_EQ(Read(OfGroup(1, 0, {{kGangBy, kOfGroups}}), 0).gang.minimum, 4);
+}
+
 TEST_F(GangByTest, AGroupOfALeaderWorkerSetIsAGang) {
   const Json by = {{kGangBy, kOfGroups}};
   const PodRequest worker = Read(OfGroup(1, 2, by));

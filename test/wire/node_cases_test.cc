@@ -7,7 +7,8 @@
 //            that is; "claims": GPUs that ResourceClaims hold, by "uuid" or "index"; "pods" that it
 //            has and "asks" of pods that may come: what each asks for, annotations, and "want":
 //            fits, or the code of the reason (scoring/reason.h); "lack": what is said of the node
-//            or the pod then; "beside": the resources of further containers
+//            or the pod then; "beside": the resources of further containers; of a pod without GPUs
+//            "alone": what is said in place of them
 //   plan     the resources of a container, and "want": what its refusal says; "" = none
 //   file     a text, and "want": what the error says
 //   topology lines of a tool's output, and "want": its islands
@@ -26,6 +27,7 @@
 #include "cluster/state/cluster_state.h"
 #include "config/load.h"
 #include "scoring/explain/node_report.h"
+#include "scoring/explain/other_limits.h"
 #include "scoring/judgement.h"
 #include "scoring/mig/mig_tables.h"
 #include "scoring/reason.h"
@@ -176,6 +178,8 @@ void TryNode(const Json& row) {
     if (reason == Reason::kFits) ExpectTaken(node, pod.shape);
     const std::string lack = pod.refusal.empty() ? LackText(node, pod, reason) : pod.refusal;
     EXPECT_NE(lack.find(said.value("lack", "")), std::string::npos) << lack;
+    const std::string alone = pod.shape.wants_gpu() ? "" : OfSchedulerAlone(pod);
+    EXPECT_NE(alone.find(said.value("alone", "")), std::string::npos) << alone;
   }
 }
 

@@ -17,9 +17,9 @@
 // the rest worth most (a GPU off the fabric, or with the fewest links), then the one with the least
 // bandwidth to the rest.
 //
-// Exact over all 2^n sets, so at most kMaxTableGpus GPUs; SearchSet (gpu_links.h) is for more. Building
-// takes O(3^n) steps: well under 1 ms for 8 GPUs, and a fraction of a second and 2 MiB for 16, so a
-// table is built when it is first needed. Immutable; any number of threads may read.
+// Exact over all 2^n sets, so at most kMaxTableGpus GPUs; SearchSet (gpu_links.h) is for more. To
+// build it takes O(3^n) steps: well under 1 ms for 8 GPUs, and a fraction of a second and 2 MiB for
+// 16, so a table is built when it is first needed. Immutable; any number of threads may read.
 #pragma once
 
 #include <array>

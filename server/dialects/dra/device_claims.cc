@@ -262,7 +262,7 @@ void DeviceClaims::RehomePool(const std::string& pool_name, Nodes& changed) {
   const auto entry = pools_.find(pool_name);
   Pool& pool = entry->second;
   const std::string before = pool.node;
-  pool.node = pool_name;
+  pool.node = pool_name.substr(pool_name.find(':') + 1);  // a driver may stand before it
   for (const auto& [name, slice] : pool.slices) {
     if (!slice.node.empty()) pool.node = slice.node;
   }
@@ -308,9 +308,7 @@ NodeDevices DeviceClaims::DevicesOn(const std::string& node) {
     return std::ranges::any_of(pool.slices, [](const auto& slice) { return slice->in_part; });
   };
   if (std::ranges::any_of(on_node.pools, in_part)) return {};
-  const auto pools = pools_on_node_.find(node);
-  if (pools == pools_on_node_.end()) return on_node;
-  for (const std::string& pool_name : pools->second) {
+  for (const std::string& pool_name : PoolNamesOn(node)) {
     for (const auto& [claim, devices] : pools_.find(pool_name)->second.claims) {
       for (const ClaimedDevice& device : devices) {
         DeviceName name = {pool_name, device.device};
@@ -325,11 +323,22 @@ NodeDevices DeviceClaims::DevicesOn(const std::string& node) {
   return on_node;
 }
 
+const std::set<std::string>& DeviceClaims::PoolNamesOn(const std::string& node) const {
+  static const std::set<std::string> kNone;
+  const auto pools = pools_on_node_.find(node);
+  return pools == pools_on_node_.end() ? kNone : pools->second;
+}
+
 void DeviceClaims::PublishGpus(const Nodes& nodes) {
   std::vector<ClusterEvent> events;
   for (const std::string& node : nodes) {
     FoundGpus found = ReadWholeGpus(PoolsOn(node), matches_, links_);
     uncounted_.Note(node, found.problem);
+    for (const std::string& pool : PoolNamesOn(node)) {
+      if (pool.find(':') == std::string::npos) continue;
+      for (const GpuDevice* const device : NewestDevices(pools_.find(pool)->second.slices))
+        ++found.gpus.of_drivers[device->product];
+    }
     events.emplace_back(SliceGpusOffered{node, std::move(found.gpus)});
   }
   if (!events.empty()) (void)state_.Apply(events);  // nothing in it that could be invalid
@@ -346,9 +355,7 @@ const DevicePools& DeviceClaims::PoolsOn(const std::string& node) {
 
 DevicePools DeviceClaims::Gather(const std::string& node) const {
   std::vector<std::shared_ptr<const PublishedSlice>> slices;
-  const auto pools = pools_on_node_.find(node);
-  if (pools == pools_on_node_.end()) return {};
-  for (const std::string& pool_name : pools->second) {
+  for (const std::string& pool_name : PoolNamesOn(node)) {
     for (const auto& [name, slice] : pools_.find(pool_name)->second.slices) {
       // One of several nodes leaves its pool incomplete: what kube-scheduler takes is not known.
       const bool is_of_node = slice.published != nullptr && slice.published->node == node;
@@ -364,9 +371,7 @@ DevicePools DeviceClaims::Gather(const std::string& node) const {
 
 OfferedGpus DeviceClaims::OfferedOn(const std::string& node) {
   OfferedGpus offered;
-  const auto pools = pools_on_node_.find(node);
-  if (pools == pools_on_node_.end()) return offered;
-  for (const std::string& pool_name : pools->second) {
+  for (const std::string& pool_name : PoolNamesOn(node)) {
     Pool& pool = pools_.find(pool_name)->second;
     if (!pool.offers) {
       FoundOffers found = ReadMigOffers(pool_name, NewestDevices(pool.slices));
@@ -465,9 +470,7 @@ std::vector<DeviceClaims::Collision> DeviceClaims::collisions() const {
 std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node,
                                                 std::vector<ClaimedGpu>& once) {
   std::vector<ClaimedGpu> claimed;
-  const auto pools = pools_on_node_.find(node);
-  if (pools == pools_on_node_.end()) return claimed;
-  for (const std::string& pool_name : pools->second) {
+  for (const std::string& pool_name : PoolNamesOn(node)) {
     const Pool& pool = pools_.find(pool_name)->second;
     std::set<std::string_view> shared;
     for (const auto& [claim, devices] : pool.claims) {
@@ -480,7 +483,9 @@ std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node,
         for (const auto& [capacity, milli] : device.part) {
           if (std::int64_t* const part = AmountOf(gpu.parts, capacity)) *part = milli;
         }
-        if (gpu.uuid.empty() && gpu.index < 0) {
+        if (name.find('/') != std::string::npos) {  // of another driver
+          claimed.push_back(std::move(gpu));
+        } else if (gpu.uuid.empty() && gpu.index < 0) {
           problem = "device " + name + " of pool " + pool_name +
                     ": want a ResourceSlice that says its GPU, or a name like gpu-0, got neither";
         } else {

@@ -149,6 +149,8 @@ class DeviceClaims {
   void PublishSlices(const Nodes& nodes) BERTH_REQUIRES(mutex_);
   // The whole GPUs of these nodes, whose slices, classes or taints may have changed.
   void PublishGpus(const Nodes& nodes) BERTH_REQUIRES(mutex_);
+  [[nodiscard]] const std::set<std::string>& PoolNamesOn(const std::string& node) const
+      BERTH_REQUIRES(mutex_);
   // The devices of the node, with the taints of the rules; gathered once until a slice of the node
   // or a rule changes.
   const DevicePools& PoolsOn(const std::string& node) BERTH_REQUIRES(mutex_);

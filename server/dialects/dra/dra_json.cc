@@ -75,12 +75,15 @@ Status ReadResults(array results, ResourceClaim& claim) {
   for (auto result : results) {
     AllocatedDevice read = ReadResult(result.get_object());
     const std::size_t at = position++;
-    if (read.driver != kGpuDriver || read.for_administration) continue;
+    const bool is_other = IsOtherGpuDriver(read.driver);
+    if ((read.driver != kGpuDriver && !is_other) || read.for_administration) continue;
     if (read.device.pool.empty() || read.device.device.empty()) {
       status = Invalid("status.allocation.devices.results[" + std::to_string(at) +
                        "]: want a pool and a device, got \"" + read.device.pool + "\" and \"" +
                        read.device.device + "\"");
     }
+    if (is_other) read.device.pool.insert(0, read.driver + ":");
+    if (is_other) read.device.device.insert(0, read.driver + "/");
     // Of one device a claim may have several parts.
     const auto same = std::ranges::find_if(claim.devices, [&read](const ClaimedDevice& other) {
       return other.pool == read.device.pool && other.device == read.device.device &&
@@ -145,8 +148,15 @@ int GpuIndexIn(std::string_view device) {
   return -1;
 }
 
+bool IsOtherGpuDriver(std::string_view driver) {
+  for (const char* const first : {"gpu.", "gaudi.", "tpu.", "npu.", "neuron."}) {
+    if (driver.starts_with(first)) return driver != kGpuDriver;
+  }
+  return false;
+}
+
 std::string TextAttribute(const cel::Device& device, std::string_view id) {
-  const cel::AttributeValue* const value = device.attribute(kGpuDriver, id);
+  const cel::AttributeValue* const value = device.attribute(device.driver(), id);
   const auto* const text = value == nullptr ? nullptr : std::get_if<std::string>(value);
   return text == nullptr ? "" : *text;
 }
@@ -159,6 +169,15 @@ Result<ResourceSlice> DecodeResourceSlice(const PaddedText& text) {
                       .node = published.node,
                       .generation = published.generation,
                       .devices = {}};
+  if (IsOtherGpuDriver(published.driver)) {
+    slice.pool.insert(0, published.driver + ":");
+    for (const PublishedDevice& device : published.devices) {
+      std::string model = "devices";
+      for (const char* said : {"tpuGen", "model", "productName"})
+        if (auto named = TextAttribute(device.seen, said); !named.empty()) model = named;
+      slice.devices.push_back({device.name, "", -1, "", -1, 0, model + " of " + published.driver});
+    }
+  }
   if (published.driver != kGpuDriver) return slice;
   for (const PublishedDevice& device : published.devices) {
     slice.devices.push_back(GpuDeviceOf(device));

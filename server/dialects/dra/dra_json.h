@@ -24,6 +24,9 @@
 namespace berth::dialects {
 
 inline constexpr std::string_view kGpuDriver = "gpu.nvidia.com";
+// Another one that offers GPUs or the like: Berth counts its devices, and places none. A GpuDevice
+// is then "MODEL of DRIVER", its pool "DRIVER:POOL", a claimed device "DRIVER/DEVICE".
+bool IsOtherGpuDriver(std::string_view driver);
 
 // A GPU or a MIG instance of one.
 struct GpuDevice {

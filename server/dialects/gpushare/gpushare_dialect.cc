@@ -57,9 +57,9 @@ class GpushareNode final : public wire::NodeReading {
     draft.shared = wire::SharedGpus{.agent = std::string(kGpushareAgent),
                                     .resource = std::string(kUnitsResource)};
     if (count_.capacity < 1 || count_.capacity > kMaxGpusPerNode) {
-      draft.AddProblem(std::string(kCountResource) + ": want 1.." +
-                       std::to_string(kMaxGpusPerNode) + " GPUs, got " +
-                       std::to_string(count_.capacity));
+      draft.agent_lacks = "offers aliyun.com/gpu-mem of " + std::to_string(count_.capacity) +
+                          " aliyun.com/gpu-count, want 1.." + std::to_string(kMaxGpusPerNode) +
+                          ": run gpushare's device plugin, or leave its pods to ACK's scheduler";
       return;
     }
     const std::int64_t each = std::min(units_.capacity, kMostUnits) / count_.capacity;

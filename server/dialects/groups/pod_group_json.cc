@@ -263,13 +263,16 @@ struct JobSpec {
   }
 };
 
+// By claims too: what these ask for is in objects of their own.
+bool WantsGpus(const PodRequest& pod) { return pod.shape.wants_gpu() || !pod.claims.empty(); }
+
 JobSpec ReadJobSpec(object spec, const wire::PodRules& rules) {
   JobSpec job;
   ForEachField(spec, [&](std::string_view key, value content) {
     if (key == "parallelism") job.parallelism = Count(content);
     if (key == "completions") job.completions = Count(content);
     if (key == "template") {
-      job.wants_gpus = wire::DecodePod(content.get_object(), rules).shape.wants_gpu();
+      job.wants_gpus = WantsGpus(wire::DecodePod(content.get_object(), rules));
     }
   });
   return job;
@@ -340,8 +343,7 @@ class ControllerReader {
       SetRoles(std::move(roles_), {}, group_);
     }
     if (kind_ == kLeaderWorkerSet) {
-      const bool wants_gpus = worker_.wants_gpu() || (leader_ && leader_->wants_gpu());
-      Say(leader_first_ || !wants_gpus ? 1 : size_);
+      Say(leader_first_ || !wants_gpus_ ? 1 : size_);
       group_.leader_differs = leader_ && *leader_ != worker_;
     }
     return std::move(group_);
@@ -453,8 +455,10 @@ class ControllerReader {
     role.minimum = static_cast<int>(leader_first_ ? 1 : size_);
     if (is_fixed && replicas_ > 0) roles_.push_back(std::move(role));
   }
-  [[nodiscard]] RequestShape ShapeOf(value pod) const {
-    return wire::DecodePod(pod.get_object(), rules_).shape;
+  RequestShape ShapeOf(value template_of_pods) {
+    const PodRequest pod = wire::DecodePod(template_of_pods.get_object(), rules_);
+    wants_gpus_ = wants_gpus_ || WantsGpus(pod);
+    return pod.shape;
   }
 
   const std::string_view kind_;
@@ -469,6 +473,7 @@ class ControllerReader {
   std::vector<GangRole> roles_;
   std::optional<RequestShape> leader_;  // that has a template of its own
   RequestShape worker_;
+  bool wants_gpus_ = false;  // the one or the other
 };
 
 }  // namespace

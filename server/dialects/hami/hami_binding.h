@@ -9,8 +9,8 @@
 //                                            ended by ";" (vgpu/vgpu_devices.h). The plugin empties
 //                                            the segments of the first as it serves them, the
 //                                            second stays.
-//   hami.io/vgpu-mig-allocations             of MIG devices (hami_dialect.h); containerIndex counts the
-//                                            segments, deviceIndex the devices of one
+//   hami.io/vgpu-mig-allocations             of MIG devices (hami_dialect.h); containerIndex
+//                                            counts the segments, deviceIndex the devices of one
 //   hami.io/bind-phase, hami.io/bind-time    "allocating", until the plugin says success or failed
 //
 // The plugin looks for the pod by its lock on the node, takes the first segment that is not empty,

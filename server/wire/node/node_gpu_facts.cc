@@ -74,6 +74,16 @@ std::int64_t DevicesOf(const DeviceCount& counted) {
   return std::max(counted.capacity, counted.allocatable);
 }
 
+std::string AmdModelOf(std::string_view device_id) {
+  constexpr std::string_view kDevices =  // pci.ids, vendor 1002
+      "740f MI210,74a0 MI300A,74a1 MI300X,74a2 MI308X,74a5 MI325X,74a9 MI300X,74b5 MI300X_VF,"
+      "74b9 MI325X_VF,74bd MI300X_VF,75a0 MI350X,75a3 MI355X,75b0 MI350X_VF,75b3 MI355X_VF,";
+  const std::size_t at = kDevices.find(std::string(device_id) + " ");
+  if (device_id.size() != 4 || at == kDevices.npos) return "";
+  const std::string_view name = kDevices.substr(at + 5);
+  return "AMD_Instinct_" + std::string(name.substr(0, name.find(',')));
+}
+
 // What is not said yet: the model if it is empty, the memory if memory_said is false.
 void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const DeviceCount& counted,
                      bool memory_said, NodeGpuFacts& facts) {
@@ -82,6 +92,9 @@ void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const Device
   if (facts.model.empty()) {
     const FoundLabel model = FirstOf(labels, vendor.model_labels);
     facts.model = model.value != nullptr ? *model.value : ChipOf(vendor, resource);
+  }
+  if (facts.model.empty() && vendor.name == "amd") {  // its driver does not name every GPU
+    facts.model = AmdModelOf(LabelText(labels, "amd.com/gpu.device-id"));
   }
   const GpuResource* const row = FindGpuResource(resource);
   facts.parts = row != nullptr && IsPart(*row, resource);

@@ -70,6 +70,34 @@ TEST_F(ClusterFiles, APodThatWaitsInTheFileIsExplained) {
       "berth: " + cluster_ + ": pod team/none is not known: it does not exist, or it has ended\n");
 }
 
+TEST_F(ClusterFiles, APodOnANodeThatIsNotInTheFileIsNamedWithIt) {
+  const std::string cluster = folder_.WriteText(
+      "lost.json", std::regex_replace(kListed, std::regex("nodeName\":\"n1"), "nodeName\":\"gone"));
+  const Outcome top = Run({"top", "--cluster", cluster});
+  const std::string note = "pod team/a: on node gone, which the file does not have";
+  EXPECT_NE(top.err.find(note), std::string::npos) << top.err;
+  EXPECT_EQ(top.err.find(note), top.err.rfind(note)) << "said twice: " << top.err;
+  const Outcome pod = Run({"explain", "pod", "team/a", "--cluster", cluster});
+  EXPECT_EQ(pod.code, 1);
+  EXPECT_NE(pod.err.find("pod team/a is on node gone, which is not known here"), std::string::npos)
+      << pod.err;
+}
+
+TEST_F(ClusterFiles, DevicesThatClaimsAloneGetStandBelowTheTable) {
+  std::string listed(kListed);
+  listed.insert(listed.size() - 2, R"(,{"kind":"Node","apiVersion":"v1","metadata":{"name":"n2"},
+   "status":{"allocatable":{"cpu":"8","pods":"110"}}},
+  {"kind":"ResourceSlice","apiVersion":"resource.k8s.io/v1","metadata":{"name":"n2-gaudi"},
+   "spec":{"driver":"gaudi.intel.com","nodeName":"n2",
+           "pool":{"name":"n2","generation":1,"resourceSliceCount":1},
+           "devices":[{"name":"accel0","attributes":{"model":{"string":"Gaudi2"}}},
+                      {"name":"accel1","attributes":{"model":{"string":"Gaudi2"}}}]}})");
+  const Outcome top = Run({"top", "--cluster", folder_.WriteText("gaudi.json", listed)});
+  EXPECT_NE(top.out.find("\n  2 Gaudi2 of gaudi.intel.com, by ResourceClaims alone\n"),
+            std::string::npos)
+      << top.out << top.err;
+}
+
 TEST_F(ClusterFiles, APodThatIsBeingDeletedIsToldSo) {
   std::string listed(kListed);
   listed.insert(listed.size() - 2, R"(,{"kind":"Pod","apiVersion":"v1","metadata":{"name":"gone",
@@ -172,7 +200,7 @@ TEST_F(ClusterFiles, APodThatGetsGpusByClaimsIsJudgedByTheDevicesOfTheFile) {
 // A Job whose pods have a claim of their own each, and the template of these beside it.
 TEST_F(ClusterFiles, ClaimsThatATemplateWouldMakeAreJudgedBesideEachOther) {
   const std::string before = folder_.WriteText("before.json", kClaims);
-  const auto plan = [&](int gpus, int pods, const std::string& name) {
+  const auto plan = [&](int gpus, int pods, const std::string& name, const std::string& more = "") {
     const std::string manifest = R"({"kind":"List","items":[
       {"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"j","namespace":"ml"},"spec":{"parallelism":)" +
                                  std::to_string(pods) + R"(,"completions":)" +
@@ -183,7 +211,7 @@ TEST_F(ClusterFiles, ClaimsThatATemplateWouldMakeAreJudgedBesideEachOther) {
                                  name +
                                  R"(","namespace":"ml"},"spec":{"spec":{"devices":{"requests":[
         {"name":"r","exactly":{"deviceClassName":"gpu.nvidia.com","count":)" +
-                                 std::to_string(gpus) + R"(}}]}}}}]})";
+                                 std::to_string(gpus) + more + R"(}}]}}}}]})";
     return Run({"plan", "-f", folder_.WriteText("job.json", manifest), "--cluster", before}).out;
   };
   EXPECT_EQ(plan(1, 1, "t"),
@@ -192,6 +220,9 @@ TEST_F(ClusterFiles, ClaimsThatATemplateWouldMakeAreJudgedBesideEachOther) {
             "Job ml/j: 1 of 2 pods fit: 1 on n1\n"
             "  1 does not: beside the other pods of this plan its claims get no devices\n"
             "1 of 2 pods fit; idle GPUs: 1 before, 0 after\n");
+  EXPECT_TRUE(plan(1, 2, "t", R"(,"selectors":[{"cel":{"expression":"true"}}])")
+                  .starts_with("Job ml/j: 2 of 2 pods fit: 2 on n1; not judged: ResourceClaim g"))
+      << "which GPUs suit is not counted";
   EXPECT_EQ(plan(2, 1, "t"),
             "Job ml/j: does not fit: fits none of 2 nodes; it asks for 2 GPUs by claim, and no "
             "node has that free\n0 of 1 pod fit; idle GPUs: 1 before, 1 after\n");

@@ -157,6 +157,8 @@ TEST(IsPlanOnly, IsAChoiceThatMattersAndThatTheDevicePluginMakes) {
   EXPECT_TRUE(IsPlanOnly(plain, APod("p").Whole(1).Far("app", "loader").Shape()));
   EXPECT_FALSE(IsPlanOnly(plain, APod("p").Whole(2).Shape())) << "any two will do";
   EXPECT_FALSE(IsPlanOnly(plain, APod("p").Share(300).Far("app", "loader").Shape()));
+  EXPECT_FALSE(IsPlanOnly(plain, APod("p").Whole(8).Links({.link = LinkWish::kRequired}).Shape()))
+      << "it takes all of them";
   EXPECT_FALSE(IsPlanOnly(Halves(kNone).CarriesOut().Spec(), linked.Shape()));
   EXPECT_FALSE(IsPlanOnly(Halves(kNone).Named().Spec(), linked.Shape()));
 }

@@ -462,6 +462,23 @@ TEST_F(ExplainPodTest, ANodeThatIsNotReadyIsWaitedForWithItsTaints) {
             "node.kubernetes.io/disk-pressure is gone");
 }
 
+TEST_F(ExplainPodTest, ATaintThatANodeJoinsWithIsWaitedForAndNotTolerated) {
+  for (const std::string key :
+       {"karpenter.sh/unregistered", "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cilium.io/agent-not-ready"}) {
+    const PodExplanation told = Explain({ANode("n1").Gpus(1).Tainted(key)}, APod("p").Whole(1));
+    EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text, "once its taint " + key + " is gone");
+    EXPECT_EQ(told.closed.nodes, 0);
+  }
+}
+
+TEST_F(ExplainPodTest, OnANodeThatAnAutoscalerTakesAwayNothingHelps) {
+  for (const char* key : {"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"}) {
+    const PodExplanation told = Explain({ANode("n1").Gpus(1).Tainted(key)}, APod("p").Whole(1));
+    EXPECT_TRUE(told.nearest.at(0).near.ways.empty()) << told.sentence;
+  }
+}
+
 TEST_F(ExplainPodTest, AllLabelsThatFailAreNamedTogether) {
   NodeConstraints both = InPool("b");
   both.selector.push_back({"zone", LabelOperator::kIn, {"z"}});

@@ -80,5 +80,15 @@ TEST(ModelSummary, PartitionedGpusAreCountedApart) {
   EXPECT_EQ(models[0].mig_gpus, 2);
 }
 
+TEST(ModelSummary, ReplicasOfMigDevicesAreReplicas) {
+  MigSpec mig;
+  mig.shared = {{*ParseMigResource("nvidia.com/mig-1g.5gb.shared"), 28}};
+  const auto models =
+      SummarizeModels(*SnapshotOf({ANode("n1").Mig(mig), ANode("n2").Mig(mig).NotReady()}));
+  ASSERT_EQ(models.size(), 1u);
+  EXPECT_EQ(models[0].places, 56);
+  EXPECT_EQ(models[0].free_places, 28);
+}
+
 }  // namespace
 }  // namespace berth::test::model_summary_test

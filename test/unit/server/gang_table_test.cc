@@ -1354,12 +1354,10 @@ class TreeTest : public GangTableTest {
     groups_.Of(kCompositePodGroup).Reset({});
   }
   void PutGroups() {
-    groups_.Of(kNativeGroups)
-        .Put({.namespace_name = "default",
-              .name = "decode",
-              .min_members = 2,
-              .domain = {.required = std::size_t{0}},
-              .parent = "llm"});
+    PodGroup decode{.namespace_name = "default", .name = "decode", .min_members = 2};
+    decode.domain.required = 0;
+    decode.parent = "llm";
+    groups_.Of(kNativeGroups).Put(decode);
     groups_.Of(kNativeGroups)
         .Put({.namespace_name = "default", .name = "prefill", .parent = "llm"});
     groups_.Of(kCompositePodGroup)
@@ -1402,7 +1400,7 @@ TEST_F(TreeTest, MayBeSeenAfterItsPods) {
   Pass(Duration::zero());
   const GangId tree{"kubernetes", "default", "llm"};
   EXPECT_EQ(waiting_.Gangs(), std::vector<GangId>{tree});
-  EXPECT_EQ(state_.GangSize(tree), 1U);
+  EXPECT_EQ(state_.GangSize(tree), 3U) << "the one that runs, and two that are planned";
   EXPECT_EQ(state_.GangSize({"kubernetes", "default", "decode"}), 0U);
   EXPECT_EQ(waiting_.Find("uid-d1")->pod->domain.required, std::size_t{0});
   for (const APod& pod : {Of("decode", "d1"), Of("prefill", "p")}) Place(pod);

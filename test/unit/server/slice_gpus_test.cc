@@ -282,6 +282,45 @@ TEST_F(SliceGpus, WithoutADeviceClassThatNamesThemClaimsAloneGetThem) {
   EXPECT_FALSE(IsGpuNode(On("n").spec()));
 }
 
+// Those of AMD's driver are placed by kube-scheduler alone, and are there all the same.
+TEST_F(SliceGpus, DevicesOfOtherDriversAreToldWithTheirClaims) {
+  const auto of_amd = [](Json json) {
+    for (Json& device : json["spec"]["devices"]) device["attributes"].erase("uuid");
+    json["spec"]["driver"] = "gpu.amd.com";
+    return json;
+  };
+  Apply(NodeUpserted{ANode("n").Spec()});
+  const std::string model = "AMD_Instinct_MI300X_OAM";
+  PutSlice(of_amd(SliceJson("s", "n", {GpuJson("n", 0, model), GpuJson("n", 1, model)})));
+  Json claim = ClaimJson("c", "n", {1});
+  claim["status"]["allocation"]["devices"]["results"][0]["driver"] = "gpu.amd.com";
+  PutClaim(claim);
+  EXPECT_TRUE(IsGpuNode(On("n").spec()));
+  EXPECT_FALSE(On("n").spec().has_gpus());
+  const std::string text = wire::TextOf(ReportOf(On("n")));
+  for (const char* said : {"offers its 2 GPUs by ResourceClaims alone",
+                           "\n  2 AMD_Instinct_MI300X_OAM of gpu.amd.com\n",
+                           "\n  gpu.amd.com/gpu-1: held by claim default/c\n"}) {
+    EXPECT_NE(text.find(said), std::string::npos) << said << ": " << text;
+  }
+  // The pool of NVIDIA's driver has the same name, and its GPU 1 is another one.
+  PutClass("gpu.nvidia.com", kGpu, {kOfGpus});
+  AddDraNode("n");
+  EXPECT_EQ(Idle("n"), 8);
+  DropClaim("c");
+  all_.slices().Remove("", "s");
+  EXPECT_EQ(wire::TextOf(ReportOf(On("n"))).find("amd"), std::string::npos);
+  Apply(NodeUpserted{ANode("m").Spec()});
+  PutSlice({{"kind", "ResourceSlice"},
+            {"metadata", {{"name", "nic"}}},
+            {"spec",
+             {{"driver", "dra.net"},
+              {"nodeName", "m"},
+              {"pool", {{"name", "m"}, {"generation", 1}, {"resourceSliceCount", 1}}},
+              {"devices", {{{"name", "eth0"}}}}}}});
+  EXPECT_FALSE(IsGpuNode(On("m").spec()));
+}
+
 TEST_F(SliceGpus, AreTakenInTheOrderInWhichTheyArePublished) {
   PutClass("gpu.nvidia.com", kGpu, {kOfGpus});
   Apply(NodeUpserted{ANode("n").Spec()});
