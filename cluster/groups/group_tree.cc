@@ -98,6 +98,23 @@ std::optional<PodGroup> PodGroups::ObjectOf(Gang& gang) const {
 }
 
 std::optional<PodGroup> PodGroups::Gathered(PodGroup root) const {
+  const std::string name = FullName(root.namespace_name, root.name);
+  const std::uint64_t at = changes();
+  Trees old, beyond;  // they end after the lock
+  {
+    const MutexLock lock(trees_mutex_);
+    if (std::exchange(trees_at_, at) != at) trees_.swap(old);
+    if (const auto known = trees_.find(name); known != trees_.end()) return known->second;
+  }
+  std::optional<PodGroup> whole = GatheredAnew(std::move(root));
+  const MutexLock lock(trees_mutex_);
+  if (trees_at_ != at) return whole;
+  if (trees_.size() >= kMostTrees) trees_.swap(beyond);
+  trees_.insert_or_assign(name, whole);
+  return whole;
+}
+
+std::optional<PodGroup> PodGroups::GatheredAnew(PodGroup root) const {
   Tree tree{.whole = std::move(root)};
   Gather(tree.whole, 1, tree);
   if (!tree.is_complete) return std::nullopt;

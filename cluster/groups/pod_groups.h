@@ -127,13 +127,20 @@ class PodGroups {
   [[nodiscard]] bool IsServed(std::string_view table) const;
   void AddPartsOf(std::string_view table, const std::string& of,
                   std::map<std::string, PodGroup>& parts) const;
-  // The whole tree below the root. Nothing: some of it is not there.
-  [[nodiscard]] std::optional<PodGroup> Gathered(PodGroup root) const;
+  // The whole tree below the root. Nothing: some of it is not there. Each pod of the tree asks.
+  [[nodiscard]] std::optional<PodGroup> Gathered(PodGroup root) const BERTH_EXCLUDES(trees_mutex_);
+  [[nodiscard]] std::optional<PodGroup> GatheredAnew(PodGroup root) const;
   void Gather(const PodGroup& at, int level, Tree& tree) const;
 
   const PodGroups* const behind_ = nullptr;
   mutable Mutex mutex_;
   std::map<std::string, PodGroupTable, std::less<>> tables_ BERTH_GUARDED_BY(mutex_);
+
+  using Trees = std::map<std::string, std::optional<PodGroup>>;
+  static constexpr std::size_t kMostTrees = 256;  // that are kept; of more all are gathered anew
+  mutable Mutex trees_mutex_;
+  mutable Trees trees_ BERTH_GUARDED_BY(trees_mutex_);  // as they were at that count of changes
+  mutable std::uint64_t trees_at_ BERTH_GUARDED_BY(trees_mutex_) = 0;
 };
 
 // GangMembers: how many pods of each gang are on each node. ClusterState guards it.

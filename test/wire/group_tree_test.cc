@@ -238,6 +238,27 @@ TEST_F(GroupTreeTest, IsBounded) {
   }
 }
 
+// What is kept of trees is as they are now, also where there are more of them than are kept.
+TEST_F(GroupTreeTest, OfManyEachIsAsItIsNow) {
+  constexpr int kTrees = 300;
+  const auto name = [](const char* what, int i) { return what + std::to_string(i); };
+  for (int i = 0; i < kTrees; ++i) {
+    PutTree(name("t", i), "", 1);
+    PutGroup(name("g", i), name("t", i), 2);
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < kTrees; ++i) {
+      const Gang gang = Pod(name("g", i)).gang;
+      EXPECT_EQ(gang.id.name, name("t", i));
+      EXPECT_EQ(gang.minimum, round == 1 && i == 7 ? 5 : 2);
+    }
+    PutGroup("g7", "t7", 5);
+  }
+  groups_.Of(kNativeGroups).Remove("ns", "g8");
+  EXPECT_EQ(Pod("g7").gang.minimum, 5);
+  EXPECT_NE(Pod("g8").gang.object, Gang::Object::kFound) << "its tree has none of its groups";
+}
+
 // Those that are asked about, beside those of the cluster.
 TEST_F(GroupTreeTest, MayBePartlyInTheCluster) {
   PutTree("llm", "", 2);
