@@ -12,6 +12,12 @@
 namespace berth {
 namespace {
 
+void SortByUid(PodRecords& records) {
+  std::ranges::sort(records, {}, [](const std::shared_ptr<const PodRecord>& record) {
+    return std::string_view(record->pod.id.uid);
+  });
+}
+
 // The same pod, with other devices by its annotation.
 PodRecord WithDevices(const PodRecord& held, Placement placement, bool annotated,
                       std::shared_ptr<const Placement> said = nullptr) {
@@ -587,6 +593,18 @@ std::vector<std::string> ClusterState::UnshownUids() const {
   return uids;
 }
 
+PodRecords ClusterState::PodsOnUnknownNodes() const {
+  PodRecords lost;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [node, pods] : pods_by_node_) {
+      if (SpecOf(node) == nullptr) lost.insert(lost.end(), pods.begin(), pods.end());
+    }
+  }
+  SortByUid(lost);
+  return lost;
+}
+
 ClusterState::Contents ClusterState::Everything() const {
   Contents contents;
   PodRecords records;
@@ -596,9 +614,7 @@ ClusterState::Contents ClusterState::Everything() const {
     contents.snapshot = current_;
     records.assign(pods_.begin(), pods_.end());
   }
-  std::ranges::sort(records, {}, [](const std::shared_ptr<const PodRecord>& record) {
-    return std::string_view(record->pod.id.uid);
-  });
+  SortByUid(records);
   contents.pods.reserve(records.size());
   for (const auto& record : records) contents.pods.push_back(*record);
   return contents;

@@ -197,6 +197,8 @@ class ClusterState {
     std::vector<PodRecord> pods;
   };
   [[nodiscard]] Contents Everything() const BERTH_EXCLUDES(mutex_);
+  // Those on nodes that are not known, sorted by UID.
+  [[nodiscard]] PodRecords PodsOnUnknownNodes() const BERTH_EXCLUDES(mutex_);
 
  private:
   using SpecMap = std::map<std::string, std::shared_ptr<const NodeSpec>, std::less<>>;

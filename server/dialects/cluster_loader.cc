@@ -149,10 +149,10 @@ Result<LoadedCluster> LoadCluster(const std::string& path, const LoadedParts& pa
   for (WaitingPod& pod : file->waiting) parts.waiting.Put(std::move(pod));
   parts.budgets.Reset(std::move(file->budgets));
   loaded.problems = std::move(file->problems);
-  for (const PodRecord& record : parts.state.Everything().pods) {
-    const std::string& node = record.placement.node;
-    if (parts.state.Current()->names().Find(node) == kNoNode && record.pod.shape.wants_gpu())
-      loaded.problems.push_back("pod " + record.pod.id.full_name() + ": on node " + node +
+  for (const auto& lost : parts.state.PodsOnUnknownNodes()) {
+    if (lost->pod.shape.wants_gpu())
+      loaded.problems.push_back("pod " + lost->pod.id.full_name() + ": on node " +
+                                lost->placement.node +
                                 ", which the file does not have, so its GPUs count nowhere");
   }
   for (std::string& problem : objects.TakeProblems()) loaded.problems.push_back(std::move(problem));

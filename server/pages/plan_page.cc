@@ -157,7 +157,7 @@ bool AreAnyGpus(const std::vector<DeviceClaim>& claims) {
 // as many GPUs; parts of GPUs, certain GPUs and claims of several pods are judged for each pod by
 // itself. Notes of the others what they lack. Returns whose GPUs are counted, by pod.
 std::vector<bool> JudgeClaims(const Inquiry& inquiry, const Snapshot& snapshot,
-                              wire::PlanRequest& plan) {
+                              const StopsPlan& stops, wire::PlanRequest& plan) {
   std::shared_ptr<const wire::PodNotes> judged, told;  // pods of one template share theirs
   std::shared_ptr<const NodeConstraints> own, where;
   std::optional<RequestShape> whole;
@@ -172,6 +172,7 @@ std::vector<bool> JudgeClaims(const Inquiry& inquiry, const Snapshot& snapshot,
     if (pod.claims.empty() || notes == nullptr || !notes->held_back.empty()) continue;
     const bool is_other = own != pod.constraints;  // a DaemonSet's pod on another node
     if (std::exchange(judged, notes) != notes || is_other) {
+      if (stops && stops() != nullptr) break;  // as what comes next will say
       where = own = pod.constraints;
       whole.reset();
       auto room = RoomOfClaims(inquiry, pod, *notes, plan);
@@ -262,7 +263,7 @@ Result<std::string> MakePlan(const Live& live, std::string_view request, bool as
   // What devices nodes have that come, nobody knows.
   std::vector<bool> counted;
   if (plan.nodes.add.empty() && plan.nodes.remove.empty()) {
-    counted = JudgeClaims(Inquiry(live.extender, now), *now.snapshot, plan);
+    counted = JudgeClaims(Inquiry(live.extender, now), *now.snapshot, stops, plan);
   }
   std::vector<std::string_view> held_back;
   for (const auto& notes : plan.notes) {

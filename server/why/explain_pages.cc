@@ -362,10 +362,10 @@ HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std
   if (const auto other = live.waiting.FindOther(space, name)) {
     return Answer(ReportOnOther(live, now, *other), query);
   }
-  for (const PodRecord& lost : live.state.Everything().pods) {
-    if (lost.pod.id.name == name && lost.pod.id.namespace_name == space)
+  for (const auto& lost : live.state.PodsOnUnknownNodes()) {
+    if (lost->pod.id.name == name && lost->pod.id.namespace_name == space)
       return http::ErrorResponse(404, "pod " + std::string(full) + " is on node " +
-                                          lost.placement.node + ", which is not known here");
+                                          lost->placement.node + ", which is not known here");
   }
   if (live.shows_waiting) {
     return http::ErrorResponse(
