@@ -462,8 +462,13 @@ HttpResponse TopPage(const Live& live, const std::string&, const std::string& qu
                                                    std::chrono::system_clock::now())};
   for (NodeIndex i = 0; i < snapshot->size(); ++i) {
     const GpusBeside& beside = snapshot->node(i).spec().beside;
-    const std::string what = beside.of_drivers.empty() ? "GPUs" : beside.of_drivers.begin()->first;
-    if (beside.in_slices > 0) report.by_claims[what] += beside.in_slices;
+    int rest = beside.in_slices;
+    if (rest == 0) continue;
+    for (const auto& [what, count] : beside.of_drivers) {
+      report.by_claims[what] += count;
+      rest -= count;
+    }
+    if (rest > 0) report.by_claims["GPUs"] += rest;
   }
   return Answer(report, query);
 }
